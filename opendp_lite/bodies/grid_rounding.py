@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
-from typing import Final
+from typing import Final, cast
 
 import attrs
 import numpy as np
@@ -131,7 +131,10 @@ class ClippedColumn:
         """
         dtype = _SINGLE if entries.dtype == _SINGLE else _DOUBLE
         inside = scratch.take_typed("inside", len(entries), dtype)
-        out = inside if dtype is _DOUBLE else scratch.take_typed("column", len(entries), _DOUBLE)
+        out = cast(
+            Floats,
+            inside if dtype is _DOUBLE else scratch.take_typed("column", len(entries), _DOUBLE),
+        )
         bounds = self._floats.get(dtype)
         if bounds is not None:
             entries.clip(*bounds, out=inside)

@@ -56,7 +56,7 @@ class SideBySide:
 
     def __call__(self, values: Sequence[object], entropy: Entropy) -> Going:
         pairs = zip(self.releases, values, strict=True)
-        found = yield from together([each.going(value, entropy) for each, value in pairs])
+        found = yield from together([each.begin(value, entropy) for each, value in pairs])
         return self.put(found)
 
 

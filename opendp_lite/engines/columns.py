@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import chain
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -16,15 +15,13 @@ from opendp_lite.base.errors import DataError, NoColumnError
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
-from opendp_lite.engines.data.fold import Block, Floats, Numeric, identity
+from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, check_size, opened_table, read
 from opendp_lite.engines.data.source import (
     BLOCK_ENTRIES,
-    Job,
-    Merge,
+    RowBlocks,
     Source,
     attempt,
-    reduce,
 )
 from opendp_lite.engines.data.sparse import apply_block
 from opendp_lite.engines.data.table import (
@@ -32,7 +29,6 @@ from opendp_lite.engines.data.table import (
     ColumnReading,
     NamedColumns,
     place_of,
-    require_columns,
 )
 from opendp_lite.engines.data.values import ReadValues, categories_in, is_column, values_of
 
@@ -43,8 +39,8 @@ Names = tuple[str, ...]
 class _Presence(ColumnReading):
     """0 for a value, and NaN for a missing cell."""
 
-    def __call__(self, column: Any) -> Source:
-        return ReadValues(values_of(column), _present)
+    def __call__(self, column: object) -> Source:
+        return ReadValues(values_of(column), _mark_missing)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
@@ -56,7 +52,7 @@ class Codes(ColumnReading):
 
     categories: Categories
 
-    def __call__(self, column: Any) -> Source:
+    def __call__(self, column: object) -> Source:
         values = categories_in(column)
         values.require_fit(self.categories)
         return ReadValues(values, self.places)
@@ -77,7 +73,7 @@ _NAMES: Final = (
 )
 
 
-def _present(values: Numeric) -> Floats:
+def _mark_missing(values: Numeric) -> Floats:
     if values.dtype.kind == "O":
         lacking = np.fromiter(map(is_missing, values.tolist()), np.bool_, len(values))
         return np.where(lacking, np.nan, 0.0)
@@ -120,74 +116,11 @@ class ReadColumns(Picked):
         return found
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Columns(Source):
-    """Some columns of a dataset. Those of several choices are read in one pass."""
-
-    dataset: Dataset
-    asked: tuple[Column, ...]
-    rows: Source
-
-    @property
-    def columns(self) -> int | None:
-        return self.rows.columns
-
-    @property
-    def size(self) -> int | None:
-        return self.rows.size
-
-    @property
-    def plain(self) -> bool:
-        return self.rows.plain
-
-    @property
-    def origin(self) -> object:
-        return self.dataset
-
-    @property
-    def library(self) -> str:
-        return self.rows.library
-
-    def together(self, others: Sequence[_Columns]) -> tuple[Source, Sequence[Any]]:
-        if not [other for other in others if other is not self]:
-            return self.rows, [None] * len(others)
-        wanted = tuple(dict.fromkeys(column for other in others for column in other.asked))
-        source, _ = self.dataset.columns(wanted)
-        return source, [_places(other.asked, wanted) for other in others]
-
-    def blocks(self) -> Iterator[Any]:
-        return self.rows.blocks()
-
-    def as_they_lie(self) -> Iterator[Any]:
-        return self.rows.as_they_lie()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as the rows themselves."""
-        return identity, (self.rows,)
+Opened: TypeAlias = Source | Blocks | NamedColumns
+"""Data that is opened as far as can be without saying which columns are read."""
 
 
-@reduce.register
-def _of_columns(source: _Columns, job: Job, merge: Merge) -> Any:
-    """As the rows themselves do it."""
-    return reduce(source.rows, job, merge)
-
-
-def _places(asked: tuple[Column, ...], wanted: tuple[Column, ...]) -> Block | None:
-    if asked == wanted:
-        return None
-    return Picked(tuple(map(wanted.index, asked)))
-
-
-def _of_width(source: Source, declared: Names) -> Source:
-    if source.columns in (None, len(declared)):
-        return source
-    raise DataError(
-        f"the pipeline names {len(declared)} columns and the data has {source.columns}; start with "
-        f"dp.records(columns=[...]) with as many names, or give a table"
-    )
-
-
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, slots=False)
 class Dataset:
     """What a person handed over, of which columns are picked by name.
 
@@ -200,7 +133,6 @@ class Dataset:
     data: object
     declared: Names | None
     size: int | None
-    _whole: list[Any] = attrs.field(factory=list, init=False)
     _picked: dict[tuple[Column, ...], Source] = attrs.field(factory=dict, init=False)
 
     def columns(self, columns: tuple[Column, ...]) -> tuple[Source, Block | None]:
@@ -210,22 +142,24 @@ class Dataset:
             A source, and the block function that makes the columns of its blocks; None where its
             blocks hold just these.
         """
-        whole = self.whole()
+        whole = self.whole
         if isinstance(whole, Source):
             return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
         if found is None:
-            rows = check_size(self._rows(whole, columns), max(1, len(columns)), self.size)
-            found = self._picked[columns] = _Columns(self, columns, rows)
+            rows = self._rows(whole, columns)
+            found = self._picked[columns] = check_size(rows, max(1, len(columns)), self.size)
         return found, None
 
     def require(self, names: Sequence[str], step: str) -> None:
         """Refuses names that a step asks for and a table does not have. No row is read."""
-        there = self.whole().names
+        there = self.whole.names
         if there is None:
             return
+        listed = tuple(map(str, there))
         try:
-            require_columns(names, there)
+            for name in names:
+                place_of(name, listed)
         except NoColumnError as problem:
             raise NoColumnError(f"{step}: {problem}", problem.column) from None
         except DataError as problem:
@@ -233,46 +167,45 @@ class Dataset:
 
     def with_column(self, name: str, made: Callable[[], Floats]) -> Dataset | None:
         """The same with one column more, where it is a table in memory; else None."""
-        whole = self.whole()
+        whole = self.whole
         if not isinstance(whole, NamedColumns):
             return None
         own, column, places = whole.names, whole.column, len(whole.names)
         numbers = made()
 
-        def either(place: int) -> Any:
+        def either(place: int) -> object:
             return numbers if place == places else column(place)
 
         return Dataset(NamedColumns((*own, name), either, whole.size), self.declared, self.size)
 
-    def whole(self) -> Any:
+    @cached_property
+    def whole(self) -> Opened:
         """The data, opened as far as can be without saying which columns."""
-        if not self._whole:
-            found = self._anew()
-            if isinstance(found, Source):
-                names = self.declared if found.names is None else found.names
-                if names is not None:
-                    found = check_size(_of_width(found, names), len(names), self.size)
-            self._whole.append(found)
-        return self._whole[0]
+        if self.declared is None and is_column(self.data):
+            return NamedColumns((None,), lambda _: self.data, values_of(self.data).size)
+        found = cast(Opened, opened_table(self.data, self.declared))
+        names = self.declared if found.names is None else found.names
+        if not isinstance(found, Source) or names is None:
+            return found
+        if found.columns not in (None, len(names)):
+            raise DataError(
+                f"the pipeline names {len(names)} columns and the data has {found.columns}; start "
+                "with dp.records(columns=[...]) with as many names, or give a table"
+            )
+        return check_size(found, len(names), self.size)
 
     @property
     def titles(self) -> Names | None:
         """The names of columns that bring none: what the data says goes before what is declared."""
-        found: Names | None = self.whole().names
+        found = cast(Names | None, self.whole.names)
         return self.declared if found is None else found
 
-    def _anew(self) -> Any:
-        if self.declared is None and is_column(self.data):
-            return NamedColumns((None,), lambda _: self.data, values_of(self.data).size)
-        return opened_table(self.data, self.declared)
-
-    def _rows(self, whole: Any, columns: tuple[Column, ...]) -> Source:
+    def _rows(self, whole: Blocks | NamedColumns, columns: tuple[Column, ...]) -> Source:
         if isinstance(whole, Blocks):
             whole.require(columns, self.titles)
             return _BlockColumns(whole.only(columns), columns, self.titles)
         words = "the columns of the table could not be read"
-        found: Source = attempt(partial(whole.rows, columns), words)
-        return found
+        return attempt(partial(whole.rows, columns), words)
 
     def _picking(self, columns: tuple[Column, ...], width: int | None) -> Block | None:
         """What makes the columns of blocks of numbers that have no names of their own."""
@@ -325,7 +258,7 @@ class _Mapped(Source):
     def columns(self) -> int:
         return self.width
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> RowBlocks:
         return (apply_block(block, self.function, "select") for block in read(self.rows))
 
 
@@ -351,11 +284,11 @@ class StoredPart(ABC):
         """Those of all columns, which are public."""
 
     @abstractmethod
-    def empty(self) -> Any:
+    def empty(self) -> object:
         """A table of all columns, each with its type, and no row."""
 
     @abstractmethod
-    def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
         """Tables of some columns, or at least of one, of about so many rows; anew at each call."""
 
     def refuse(self, problem: object) -> FileError:
@@ -400,7 +333,7 @@ class ColumnBlocks(Blocks):
                 raise DataError(_UNDESCRIBED)
             if self.names is not None and _every(columns):
                 table = table.pick(self.names)
-            _ = table.every(NUMBERS) if columns is None else table.rows(columns)
+            _ = table.read(None, NUMBERS) if columns is None else table.rows(columns)
         except DataError as problem:
             return problem
         return None
@@ -417,10 +350,7 @@ def _every(columns: Sequence[Column] | None) -> bool:
     return columns is None or any(column.name is None for column in columns)
 
 
-def _rows(parts: Sequence[StoredPart], names: tuple[str, ...] | None) -> Iterator[Any]:
-    return chain.from_iterable(map(partial(_batches, names), parts))
-
-
-def _batches(names: tuple[str, ...] | None, part: StoredPart) -> Iterator[Any]:
-    wanted = part.names if names is None else names
-    return part.batches(wanted, max(1, BATCH_ENTRIES // max(1, len(wanted))))
+def _rows(parts: Sequence[StoredPart], names: tuple[str, ...] | None) -> Iterator[object]:
+    for part in parts:
+        wanted = part.names if names is None else names
+        yield from part.batches(wanted, max(1, BATCH_ENTRIES // max(1, len(wanted))))

@@ -46,8 +46,8 @@ class Distinct:
     """
 
     def __init__(self) -> None:
-        self.keys: list[Any] = []
-        self._places: dict[Any, float] = {None: nan}
+        self.keys: list[Hashable] = []
+        self._places: dict[Hashable, float] = {None: nan}
         self._lock = Lock()
 
     def places(self, values: Numeric) -> Floats:
@@ -61,7 +61,7 @@ class Distinct:
         found: Floats = self.of_list(different.tolist())[which.reshape(-1)]
         return found
 
-    def of_list(self, listed: Sequence[Any]) -> Floats:
+    def of_list(self, listed: Sequence[Hashable]) -> Floats:
         """As ``places``, for values in a list."""
         if not _PLAIN.issuperset(map(type, listed)):
             return self.of_keys(list(map(canonical, listed)))
@@ -80,7 +80,7 @@ class Distinct:
                     self.keys.append(key)
         return self._found(keys)
 
-    def _found(self, listed: Sequence[Any]) -> Floats:
+    def _found(self, listed: Sequence[Hashable]) -> Floats:
         return np.fromiter(map(self._places.get, listed, repeat(_UNKNOWN)), np.float64, len(listed))
 
     def _of_range(self, values: Numeric, from_least: NDArray[np.int64], least: int) -> Floats:
@@ -92,12 +92,12 @@ class Distinct:
             found[np.isnan(values)] = nan
         return found
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         """Sent elsewhere without its keys: what is counted there comes back with those it met."""
         return Distinct, ()
 
 
-def canonical(value: Any) -> str | int | float | None:
+def canonical(value: object) -> str | int | float | None:
     """The one form in which a key is kept; None where there is none.
 
     Text and numbers are equal to it. A date becomes text. Nothing that a value may be fails.
@@ -112,7 +112,7 @@ def canonical(value: Any) -> str | int | float | None:
         return None
 
 
-def _convert(value: Any) -> str | int | float | None:
+def _convert(value: object) -> str | int | float | None:
     if isinstance(value, Integral | np.bool_):
         whole = int(value)
         return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
@@ -156,7 +156,7 @@ class Numbered(ColumnReading):
 
     distinct: Distinct
 
-    def __call__(self, column: Any) -> Source:
+    def __call__(self, column: object) -> Source:
         return ReadValues(categories_in(column), self.distinct.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
@@ -213,7 +213,7 @@ class Tally:
         each = zip(places.tolist(), self.counts[places].tolist(), strict=True)
         return {keys[place]: count for place, count in each}
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         """Sent elsewhere with its keys."""
         return _tally_of, (self.items(),)
 
@@ -252,7 +252,7 @@ class CountPlaces(Reduction[Tally]):
 class KeyCounts:
     """The keys that occur, in an order that does not depend on the data's, and their counts."""
 
-    keys: tuple[Any, ...]
+    keys: tuple[Hashable, ...]
     counts: Whole
 
     @classmethod
@@ -278,7 +278,7 @@ class CountKeys(LaterReduction):
     columns: int
     names: tuple[str, ...] | None
 
-    def ask(self, rows: LazyTable | LazyRows, step: str) -> FoldRequest:
+    def ask(self, rows: LazyTable | LazyRows, step: str) -> FoldRequest[Tally]:
         columns = [Distinct() for _ in range(self.columns)]
         if isinstance(rows, LazyTable):
             asked = zip(self.names or (None,), columns, strict=True)
@@ -294,6 +294,6 @@ class CountKeys(LaterReduction):
         return FoldRequest(places, CountPlaces(keys), step)
 
 
-def _rank(key: Any) -> Any:
+def _rank(key: Hashable) -> Any:
     """Numbers come first, by their size; then text, by its characters."""
     return tuple(map(_rank, key)) if isinstance(key, tuple) else (isinstance(key, str), key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import attrs
 import numpy as np
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Block, Floats, Reduction, Scratch
+from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.open_data import NUMBERS
+from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.missing import holds_missing
-from opendp_lite.engines.rows import FoldRequest, LazyRows, OfWhole, Part, materialise
+from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, materialise
 
 if TYPE_CHECKING:
     from opendp_lite.engines.data.least_rows import Keys
@@ -44,12 +45,12 @@ class KeepRows:
     place: int
     test: Test
 
-    def kept(self, block: Floats) -> NDArray[np.bool_]:
+    def keeps(self, block: Floats) -> NDArray[np.bool_]:
         """Which rows stay."""
         return self.test(block[:, self.place])
 
     def __call__(self, block: Floats) -> Floats:
-        return block[self.kept(block)]
+        return block[self.keeps(block)]
 
 
 @attrs.frozen(repr=False)
@@ -77,10 +78,6 @@ class LazyTable:
     beside: tuple[Column, ...] = ()
     keys: Keys | None = None
 
-    def for_release(self, keys: Keys) -> LazyTable:
-        """The same, read for a release."""
-        return attrs.evolve(self, keys=keys)
-
     def only(self, kept: Kept) -> LazyTable:
         """Those rows alone that pass a test."""
         return attrs.evolve(self, filters=(*self.filters, kept))
@@ -92,13 +89,15 @@ class LazyTable:
         source, function = self.dataset.columns(wanted)
         read = () if function is None else (Part(function, "select"),)
         rest = (Part(WithoutFirst(len(self.beside))),) if self.beside else ()
+        rows = LazyRows(source, read, self.keys)
+        if not isinstance(self.dataset.whole, Source):
+            rows = attrs.evolve(rows, table=self.dataset, asked=wanted)
         if wanted == asked and not self.filters:
-            return LazyRows(source, (*read, *rest), self.keys)
+            return rows.map_rows(*rest)
         tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
         kept = (Part(test, "keep") for test in tests)
         picked = Picked(tuple(map(wanted.index, asked)))
-        functions = (*read, *kept, Part(picked, "select"), *rest)
-        return LazyRows(source, functions, self.keys)
+        return rows.map_rows(*kept, Part(picked, "select"), *rest)
 
     def numbers(self) -> LazyRows:
         """The rows as numbers."""
@@ -139,17 +138,6 @@ class Presence(OfWhole):
 
 # The name of a column that holds the group of each row; no column of a person has it.
 _GROUP: Final = "\0group"
-
-
-@attrs.frozen
-class IsPlace:
-    """Whether places are a certain one."""
-
-    place: int
-
-    def __call__(self, places: Floats) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = places == self.place
-        return found
 
 
 @attrs.frozen
@@ -201,16 +189,16 @@ class Groups:
         group = group if self.chosen is None else cast(int, self.chosen.values[group])
         for column, width in zip(self.columns[::-1], self.widths[::-1], strict=True):
             group, place = divmod(group, width)
-            table = table.only(Kept(column, IsPlace(place)))
+            table = table.only(Kept(column, partial(np.equal, place)))
         return table
 
-    def ask(self, ask: FoldRequest) -> FoldRequest:
+    def ask(self, ask: AnyRequest) -> AnyRequest:
         """The same for each group, of rows whose first columns say it, up to ``WithoutFirst``."""
         functions = ask.rows.functions
         split = next(
             place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
         )
-        beside = LazyRows(ask.rows.source, functions[:split])
+        beside = attrs.evolve(ask.rows, functions=functions[:split])
         return FoldRequest(beside, _Grouped(ask.how, functions[split + 1 :], self), ask.step)
 
 
@@ -228,17 +216,17 @@ class _OneGroup:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Grouped(Reduction[Any]):
+class _Grouped(Reduction[object]):
     """A fold of each group's rows. The first columns of a block say the group."""
 
-    how: Reduction[Any]
+    how: AnyReduction
     functions: Sequence[Part]
     groups: Groups
     gathers: bool = attrs.field(
         default=attrs.Factory(lambda fold: fold.how.gathers, takes_self=True), init=False
     )
 
-    def without_gathering(self, rows: LazyRows, step: str) -> Any:
+    def without_gathering(self, rows: LazyRows, step: str) -> object:
         """What the fold puts in the place of the rows of each group."""
         return {
             group: self.how.without_gathering(self._only(rows, group), step)
@@ -247,12 +235,12 @@ class _Grouped(Reduction[Any]):
 
     def _only(self, rows: LazyRows, group: int) -> LazyRows:
         one = Part(_OneGroup(self.groups, group), "by")
-        return LazyRows(rows.source, (*rows.functions, one, *self.functions))
+        return rows.map_rows(one, *self.functions)
 
-    def empty(self) -> Any:
+    def empty(self) -> object:
         return None
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Any:
+    def summarise(self, block: Floats, scratch: Scratch) -> object:
         width = len(self.groups.widths)
         found = self.groups.of(block[:, :width])
         rows = np.ascontiguousarray(block[:, width:])
@@ -264,7 +252,7 @@ class _Grouped(Reduction[Any]):
             codes, rows = _follow(part.function, codes, rows)
         return self.how.summarise_groups(rows, codes, self.groups.count, scratch)
 
-    def merge(self, first: Any, second: Any) -> Any:
+    def merge(self, first: object, second: object) -> object:
         if first is None or second is None:
             return second if first is None else first
         return self.how.merge_groups(first, second)
@@ -281,9 +269,9 @@ def _follow(
         made = function(rows)
         if len(made) == len(rows):
             return codes, made
-        kept = getattr(function, "kept", None)
-        if kept is not None:
-            return codes[kept(rows)], made
+        keeps = getattr(function, "keeps", None)
+        if keeps is not None:
+            return codes[keeps(rows)], made
     order = np.argsort(codes, kind="stable")
     at = codes[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))

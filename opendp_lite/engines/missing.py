@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.data.arrays import EntryMap, Layout, is_masked
-from opendp_lite.engines.data.fold import Block, Floats
+from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.sparse import SparseRows
 
 
@@ -51,7 +51,7 @@ def real_entries(found: object) -> Floats:
 # depends on that row alone, so neighbouring datasets stay neighbours.
 
 
-def holds_missing(entries: Floats) -> bool:
+def holds_missing(entries: Numeric) -> bool:
     """Whether any entry is NaN; one pass over the entries, and no array is made."""
     if entries.dtype.kind != "f":
         return False
@@ -79,7 +79,7 @@ class LeaveOut:
             return block
         return block.take(np.flatnonzero(whole_rows(block)), axis=0)
 
-    def kept(self, block: Floats) -> NDArray[np.bool_]:
+    def keeps(self, block: Floats) -> NDArray[np.bool_]:
         """Which rows stay."""
         return whole_rows(block)
 

@@ -12,38 +12,45 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from functools import cached_property, partial
 from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, cast
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.engines.data.fold import Block, Reduction, identity
-from opendp_lite.engines.rows import FoldRequest, OfWhole, Part, summaries
+from opendp_lite.engines.data.fold import AnyReduction, Block, Reduction, Summary, identity
+from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, summaries
 from opendp_lite.numbers.exact import quote
 
 if TYPE_CHECKING:
     from opendp_lite.engines.grouped import Groups, LazyTable
 
-Run: TypeAlias = dict[Any, Any]
+Run: TypeAlias = "dict[Node | AnyFold | None, object]"
 """One evaluation: the value of each node that has been worked out; that of None is the data."""
-Plan: TypeAlias = "Node | tuple[Any, ...]"
+Plan: TypeAlias = "Node | tuple[Plan, ...]"
 """A node, or a tuple of plans, whose value is a tuple of values."""
-ReleaseFunction: TypeAlias = Callable[[Any, Any], Any]
-"""From the exact value before noise and a source of random words to a release."""
-Going: TypeAlias = Generator[tuple[FoldRequest, ...], "list[Any]", Any]
-"""A release on its way: it asks for summaries of rows, and returns what is released."""
+Function: TypeAlias = Callable[..., object]
+"""A function of a value: only what made the value knows its type."""
+Result = TypeVar("Result")
+Rounds: TypeAlias = Generator[tuple[AnyRequest, ...], list[object], Result]
+"""Work on its way: it asks for summaries of rows, is sent them, and returns a result."""
+Going: TypeAlias = Rounds[object]
+"""A release on its way."""
 
 
 # Releases that wait for each other at once: each may keep a thread, and a summary of 130 kB.
 _MOST_WAITING: Final = 64
 # How a release that waits for others is told what it asks for.
-_ASKING: ContextVar[Callable[[FoldRequest], Any] | None] = ContextVar("asking", default=None)
+_ASKING: ContextVar[Callable[[AnyRequest], object] | None] = ContextVar("asking", default=None)
+
+
+_evolve: Final = cast("Callable[..., Node]", attrs.evolve)
 
 
 class Elsewhere:
@@ -58,9 +65,9 @@ class Own(OfWhole):
 
     row_by_row: ClassVar[bool] = False
 
-    function: Callable[[Any], Any]
+    function: Function
 
-    def __call__(self, value: Any, /) -> Any:
+    def __call__(self, value: object, /) -> object:
         return self.function(value)
 
     def __repr__(self) -> str:
@@ -71,16 +78,15 @@ class Node(ABC):
     """A step of a plan, with the steps before it. Called on data, it gives the exact value."""
 
     before: Node
+    step: str
 
     def on(self, earlier: Node) -> Node:
         """The same steps after those of another plan."""
-        found: Node = attrs.evolve(cast(Any, self), before=self.before.on(earlier))
-        return found
+        return _evolve(self, before=self.before.on(earlier))
 
-    def named(self, step: str) -> Node:
+    def name_step(self, step: str) -> Node:
         """The same as parts of a step: a refusal says its name."""
-        found: Node = attrs.evolve(cast(Any, self), before=self.before.named(step))
-        return found
+        return _evolve(self, before=self.before.name_step(step), step=self.step or step)
 
     @cached_property
     def folds(self) -> tuple[AnyFold, ...]:
@@ -93,23 +99,23 @@ class Node(ABC):
         return False
 
     @property
-    def folded(self) -> bool:
+    def only_sums(self) -> bool:
         """Whether it is known to do nothing but sum up rows that are taken one by one."""
         return False
 
     @abstractmethod
-    def made(self, run: Run) -> Any:
+    def make(self, run: Run) -> object:
         """Its value; those of folds are known."""
 
     @abstractmethod
-    def said(self) -> str:
+    def say(self) -> str:
         """What it does, in the parentheses of a plan that is printed."""
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, data: object) -> object:
         return evaluate(self, data)
 
     def __repr__(self) -> str:
-        return f"{self.before!r}\n  > {type(self).__name__}({self.said()})"
+        return f"{self.before!r}\n  > {type(self).__name__}({self.say()})"
 
 
 @attrs.frozen(slots=False, cache_hash=True, repr=False)
@@ -121,7 +127,7 @@ class Rows(Node):
     def on(self, earlier: Node) -> Node:
         return earlier
 
-    def named(self, step: str) -> Node:
+    def name_step(self, step: str) -> Node:
         return self
 
     @cached_property
@@ -132,14 +138,14 @@ class Rows(Node):
     def row_by_row(self) -> bool:
         return True
 
-    def made(self, run: Run) -> Any:
+    def make(self, run: Run) -> object:
         return run[None]
 
-    def said(self) -> str:
+    def say(self) -> str:
         return "" if self.space is None else repr(self.space)
 
     def __repr__(self) -> str:
-        return f"Rows({self.said()})"
+        return f"Rows({self.say()})"
 
 
 @attrs.frozen(slots=False, cache_hash=True, repr=False)
@@ -150,29 +156,26 @@ class Map(Node):
     step: str = attrs.field(default="", eq=False)
     before: Node = Rows()
 
-    def named(self, step: str) -> Node:
-        before = self.before.named(step)
-        return attrs.evolve(self, before=before, step=self.step or step)
-
     @cached_property
     def row_by_row(self) -> bool:
         known = not isinstance(self.function, OfWhole) or self.function.row_by_row
         return known and self.before.row_by_row
 
     @property
-    def folded(self) -> bool:
-        return self.before.folded
+    def only_sums(self) -> bool:
+        return self.before.only_sums
 
-    def made(self, run: Run) -> Any:
+    def make(self, run: Run) -> object:
         if self not in run:
-            value = self.before.made(run)
+            value = self.before.make(run)
             if isinstance(self.function, OfWhole):
                 run[self] = self.function(value)
             else:
-                run[self] = value.map_rows(Part(self.function, self.step))
+                rows = cast(LazyRows, value)
+                run[self] = rows.map_rows(Part(self.function, self.step))
         return run[self]
 
-    def said(self) -> str:
+    def say(self) -> str:
         return f"{self.step}: {_text(self.function)}"
 
 
@@ -193,27 +196,24 @@ class Fold(Node):
         before: The rows.
     """
 
-    how: Reduction[Any] | LaterReduction
-    finish: Callable[[Any], Any]
+    how: AnyReduction | LaterReduction
+    finish: Function
     treatment: Block | None = None
     step: str = attrs.field(default="", eq=False)
     before: Node = Rows()
-
-    def named(self, step: str) -> Fold:
-        return attrs.evolve(self, before=self.before.named(step), step=self.step or step)
 
     @cached_property
     def folds(self) -> tuple[AnyFold, ...]:
         return (self,)
 
     @property
-    def folded(self) -> bool:
+    def only_sums(self) -> bool:
         return self.before.row_by_row and isinstance(self.how, Reduction)
 
-    def made(self, run: Run) -> Any:
+    def make(self, run: Run) -> object:
         return run[self]
 
-    def said(self) -> str:
+    def say(self) -> str:
         return f"{self.step}: {_text(self.how)}"
 
     @cached_property
@@ -230,14 +230,15 @@ class Fold(Node):
         fused = ""
         while parts and self.how.fuses_with(parts[-1].function):
             fused = parts.pop().step
-        named = fused or self.step
-        treated = () if self.treatment is None else (Part(self.treatment, named),)
-        return start, (*parts, *treated), named
+        step = fused or self.step
+        if self.treatment is not None:
+            parts.append(Part(self.treatment, step))
+        return start, tuple(parts), step
 
-    def ask(self, run: Run) -> FoldRequest:
+    def ask(self, run: Run) -> AnyRequest:
         """The rows to be summed up, and how."""
         start, functions, step = self._last
-        rows = run[start] if start in run else start.made(run)
+        rows = cast(LazyRows, run[start] if start in run else start.make(run))
         if functions:
             rows = rows.map_rows(*functions)
         if isinstance(self.how, LaterReduction):
@@ -249,7 +250,7 @@ class LaterReduction(ABC):
     """A reduction that is known once the rows are, and then for one evaluation only."""
 
     @abstractmethod
-    def ask(self, rows: Any, step: str) -> FoldRequest:
+    def ask(self, rows: LazyTable | LazyRows, step: str) -> AnyRequest:
         """What is to be made of a table or of rows."""
 
     def fuses_with(self, function: Block) -> bool:
@@ -267,33 +268,30 @@ class Group(Node):
 
     groups: Groups
     each: Plan
+    step: str = attrs.field(default="", eq=False)
     before: Node = Rows()
 
     @cached_property
     def folds(self) -> tuple[AnyFold, ...]:
-        return self._of_groups
-
-    @cached_property
-    def _of_groups(self) -> tuple[_OfGroups, ...]:
-        if not is_folded(self.each):
+        if not sums_rows_alone(self.each):
             return ()
         folds = cast(tuple[Fold, ...], folds_of(self.each))
         return tuple(_OfGroups(self.before, self.groups, fold) for fold in folds)
 
-    def made(self, run: Run) -> list[Any]:
+    def make(self, run: Run) -> list[object]:
         if self.folds:
-            known = [run[fold] for fold in self.folds]
+            known = [cast(list[object], run[fold]) for fold in self.folds]
             folds = folds_of(self.each)
             return [
                 value_of(self.each, dict(zip(folds, values, strict=True)))
                 for values in zip(*known, strict=True)
             ]
-        table = self.before.made(run)
+        table = cast("LazyTable", self.before.make(run))
         self.groups.require(table)
         read, groups = self.groups.read_once(table)
         return [evaluate(self.each, groups.only(read, group)) for group in range(groups.count)]
 
-    def said(self) -> str:
+    def say(self) -> str:
         inner = _say(self.each).replace("\n", "\n    ")
         return f"{_text(self.groups)},\n    {inner}"
 
@@ -306,16 +304,16 @@ class _OfGroups:
     groups: Groups
     fold: Fold
 
-    def ask(self, run: Run) -> FoldRequest:
+    def ask(self, run: Run) -> AnyRequest:
         """The rows with the columns that say their groups, and how they are summed up."""
-        table = self.before.made(run)
+        table = cast("LazyTable", self.before.make(run))
         self.groups.require(table)
-        beside: LazyTable = attrs.evolve(table, beside=self.groups.columns)
+        beside = attrs.evolve(table, beside=self.groups.columns)
         return self.groups.ask(self.fold.ask({None: beside}))
 
-    def finish(self, summaries: Any) -> list[Any]:
+    def finish(self, summaries: object) -> list[object]:
         """The value of each group's summary."""
-        one, finish = cast(Reduction[Any], self.fold.how).one_group, self.fold.finish
+        one, finish = cast(AnyReduction, self.fold.how).one_group, self.fold.finish
         return [finish(one(summaries, group)) for group in range(self.groups.count)]
 
 
@@ -331,20 +329,20 @@ class Release:
     """
 
     of: Plan
-    law: ReleaseFunction
-    after: tuple[Callable[[Any], Any], ...] = ()
+    law: Function
+    after: tuple[Function, ...] = ()
 
     def on(self, earlier: Node) -> Release:
         """The same release of values that another plan makes first."""
-        return Release(put_on(self.of, earlier), self.law, self.after)
+        return attrs.evolve(self, of=_change(self.of, lambda node: node.on(earlier)))
 
-    def named(self, step: str) -> Release:
+    def name_step(self, step: str) -> Release:
         """The same as parts of a step."""
-        return Release(name_steps(self.of, step), self.law, self.after)
+        return attrs.evolve(self, of=_change(self.of, lambda node: node.name_step(step)))
 
-    def then(self, function: Callable[[Any], Any]) -> Release:
+    def then(self, function: Function) -> Release:
         """The same with one more function of the release."""
-        return Release(self.of, self.law, (*self.after, function))
+        return attrs.evolve(self, after=(*self.after, function))
 
     @cached_property
     def folds(self) -> tuple[AnyFold, ...]:
@@ -356,28 +354,28 @@ class Release:
         """Whether it may need further passes over the rows."""
         return getattr(self.law, "asks", False)
 
-    def going(self, value: Any, entropy: Any) -> Going:
+    def begin(self, value: object, entropy: object) -> Going:
         """The release of an exact value, on its way."""
         if isinstance(value, Elsewhere):
             found = yield from _in_turns(partial(self.law, value, entropy))
         else:
             found = self.law(value, entropy)
         if self.asks:
-            found = yield from found
-        for function in self.after:
-            found = function(found)
-        return found
+            found = yield from cast(Going, found)
+        return self._follow(found)
 
-    def release(self, value: Any, entropy: Any) -> Any:
+    def release(self, value: object, entropy: object) -> object:
         """The release of an exact value."""
         if self.asks:
-            return answered(self.going(value, entropy))
-        found = self.law(value, entropy)
+            return answer(self.begin(value, entropy))
+        return self._follow(self.law(value, entropy))
+
+    def _follow(self, found: object) -> object:
         for function in self.after:
             found = function(found)
         return found
 
-    def __call__(self, data: Any, entropy: Any) -> Any:
+    def __call__(self, data: object, entropy: object) -> object:
         return self.release(evaluate(self.of, data, self.folds), entropy)
 
     def __repr__(self) -> str:
@@ -386,37 +384,37 @@ class Release:
         return f"{_say(self.of)}\n  > Release({law}){after}"
 
 
-def answered(going: Going) -> Any:
+def answer(going: Rounds[Result]) -> Result:
     """What a release comes to, once it was told all that it asked for."""
-    found: Any = None
     try:
+        asked = next(going)
         while True:
-            found = summaries(going.send(found))
+            asked = going.send(summaries(asked))
     except StopIteration as ended:
-        return ended.value
+        found: Result = ended.value
+        return found
     finally:
         going.close()  # Rows that cannot be read leave no thread behind that waits for them.
 
 
-def together(several: Sequence[Going]) -> Generator[tuple[FoldRequest, ...], list[Any], list[Any]]:
+def together(several: Sequence[Going]) -> Rounds[list[object]]:
     """Releases that wait for each other, so that what they ask for next takes one pass."""
-    results: list[Any] = []
+    results: list[object] = []
     for start in range(0, len(several), _MOST_WAITING):
         results += yield from _in_rounds(several[start : start + _MOST_WAITING])
     return results
 
 
-def _in_rounds(
-    several: Sequence[Going],
-) -> Generator[tuple[FoldRequest, ...], list[Any], list[Any]]:
-    results: list[Any] = [None] * len(several)
-    told: dict[int, Any] = dict.fromkeys(range(len(several)))
+def _in_rounds(several: Sequence[Going]) -> Rounds[list[object]]:
+    results: list[object] = [None] * len(several)
+    told: dict[int, list[object] | None] = dict.fromkeys(range(len(several)))
     try:
         while told:
-            asked: dict[int, tuple[FoldRequest, ...]] = {}
+            asked: dict[int, tuple[AnyRequest, ...]] = {}
             for place, found in told.items():
+                going = several[place]
                 try:
-                    asked[place] = several[place].send(found)
+                    asked[place] = next(going) if found is None else going.send(found)
                 except StopIteration as ended:
                     results[place] = ended.value
             all_asked = tuple(ask for asks in asked.values() for ask in asks)
@@ -428,33 +426,36 @@ def _in_rounds(
     return results
 
 
-def found_by(ask: FoldRequest) -> Any:
+def ask_for(ask: FoldRequest[Summary]) -> Summary:
     """A further summary of rows: at once, or with what other releases wait for."""
     asking = _ASKING.get()
-    return summaries((ask,))[0] if asking is None else asking(ask)
+    found = summaries((ask,))[0] if asking is None else asking(ask)
+    return cast(Summary, found)
 
 
-def _in_turns(work: Callable[[], Any]) -> Going:
-    """Work that calls ``found_by``, on its way: in a thread, which runs while this one waits.
+def _in_turns(work: Callable[[], object]) -> Going:
+    """Work that calls ``ask_for``, on its way: in a thread, which runs while this one waits.
 
     Samplers that choose among numbers on other machines ask deep within. As coroutines all of them
     would be slower where the numbers are here.
     """
-    turns: SimpleQueue[Any] = SimpleQueue()
-    answers: SimpleQueue[Any] = SimpleQueue()
+    turns: SimpleQueue[AnyRequest | Future[object]] = SimpleQueue()
+    answers: SimpleQueue[Sequence[object]] = SimpleQueue()
 
-    def asking(ask: FoldRequest) -> Any:
+    def asking(ask: AnyRequest) -> object:
         turns.put(ask)
         (found,) = answers.get()
         return found
 
     def run() -> None:
         _ASKING.set(asking)
+        ended: Future[object] = Future()
         try:
             with np.errstate(all="ignore"):
-                turns.put(partial(identity, work()))
+                ended.set_result(work())
         except BaseException as problem:
-            turns.put(partial(_raise, problem))
+            ended.set_exception(problem)
+        turns.put(ended)
 
     thread = Thread(target=copy_context().run, args=(run,), daemon=True)
     thread.start()
@@ -466,14 +467,10 @@ def _in_turns(work: Callable[[], Any]) -> Going:
         # it, since it may need what another release holds that has not been closed yet.
         answers.put(())
     thread.join()
-    return turn()
+    return turn.result()
 
 
-def _raise(problem: BaseException) -> None:
-    raise problem
-
-
-def evaluate(plan: Plan, data: Any, folds: Sequence[AnyFold] | None = None) -> Any:
+def evaluate(plan: Plan, data: object, folds: Sequence[AnyFold] | None = None) -> object:
     """The exact value of a plan on data, in one pass over the rows for all of its folds."""
     run: Run = {None: data}
     if folds is None:
@@ -485,10 +482,10 @@ def evaluate(plan: Plan, data: Any, folds: Sequence[AnyFold] | None = None) -> A
     return value_of(plan, run)
 
 
-def value_of(plan: Plan, run: Run) -> Any:
+def value_of(plan: Plan, run: Run) -> object:
     """The value of a plan, once those of its folds are known."""
     if not isinstance(plan, tuple):
-        return plan.made(run)
+        return plan.make(run)
     return tuple([run[each] if each in run else value_of(each, run) for each in plan])
 
 
@@ -499,43 +496,35 @@ def folds_of(plan: Plan) -> tuple[AnyFold, ...]:
     return tuple(dict.fromkeys(fold for each in plan for fold in folds_of(each)))
 
 
-def put_on(plan: Plan, earlier: Node) -> Any:
-    """The same plan after another."""
+def _change(plan: Plan, change: Callable[[Node], Node]) -> Plan:
     if isinstance(plan, tuple):
-        return tuple(put_on(each, earlier) for each in plan)
-    return plan.on(earlier)
+        return tuple(_change(each, change) for each in plan)
+    return change(plan)
 
 
-def name_steps(plan: Plan, step: str) -> Any:
-    """The same plan as parts of a step."""
-    if isinstance(plan, tuple):
-        return tuple(name_steps(each, step) for each in plan)
-    return plan.named(step)
-
-
-def is_folded(plan: Plan) -> bool:
+def sums_rows_alone(plan: Plan) -> bool:
     """Whether it is known to do nothing but sum up rows that are taken one by one."""
-    return all(map(is_folded, plan)) if isinstance(plan, tuple) else plan.folded
+    return all(map(sums_rows_alone, plan)) if isinstance(plan, tuple) else plan.only_sums
 
 
-def plan_of(function: Any) -> Node:
+def plan_of(function: object) -> Node:
     """The plan of a transformation's function; of one that is no plan, a step of its own."""
     if isinstance(function, Node):
         return function
     return Rows() if function is identity else Map(Own(_require_function(function)))
 
 
-def release_of(function: Any) -> Release:
+def release_of(function: object) -> Release:
     """As ``plan_of``, of a measurement's function."""
     if isinstance(function, Release):
         return function
     return Release(Rows(), _require_function(function))
 
 
-def _require_function(given: Any) -> Callable[..., Any]:
+def _require_function(given: object) -> Function:
     if not callable(given):
         raise ParameterError(f"function is a function of the data, got {quote(given)}")
-    return cast(Callable[..., Any], given)
+    return given
 
 
 def _say(plan: Plan) -> str:
@@ -545,7 +534,7 @@ def _say(plan: Plan) -> str:
     return "\n".join(f"- {each}" for each in parts)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """What a plan is made of, with its fields."""
     kind = type(value)
     if not attrs.has(kind) or "__repr__" in vars(kind):

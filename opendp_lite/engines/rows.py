@@ -5,17 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.columns import Dataset, Picked
 from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Reduction, Scratch
+from opendp_lite.engines.data.fold import (
+    AnyReduction,
+    AsTheyLie,
+    Block,
+    Floats,
+    Numeric,
+    Reduction,
+    Scratch,
+    Summary,
+)
 from opendp_lite.engines.data.open_data import read
 from opendp_lite.engines.data.source import Source, blocks_of, quiet_for, reduce, require_here
 from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
+from opendp_lite.engines.data.table import Column
 
 if TYPE_CHECKING:
     from opendp_lite.engines.data.least_rows import Keys
@@ -54,15 +65,15 @@ class LazyRows:
         source: An opened container.
         functions: Applied one after the other to each block.
         keys: Random words for rows, of the release that they are read for; None for no release.
+        table: What the source was picked from: all that is picked from it can be read in one pass.
+        asked: Its columns that the source holds.
     """
 
     source: Source
     functions: tuple[Part, ...] = ()
     keys: Keys | None = None
-
-    def for_release(self, keys: Keys) -> LazyRows:
-        """The same, read for a release."""
-        return LazyRows(self.source, self.functions, keys)
+    table: Dataset | None = None
+    asked: tuple[Column, ...] = ()
 
     def numbers(self) -> LazyRows:
         """Itself: a table gives its columns as numbers here."""
@@ -70,16 +81,24 @@ class LazyRows:
 
     def map_rows(self, *parts: Part) -> LazyRows:
         """The same with further block functions; nothing is computed yet."""
-        return LazyRows(self.source, (*self.functions, *parts), self.keys)
+        functions = (*self.functions, *parts)
+        return LazyRows(self.source, functions, self.keys, self.table, self.asked)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Sent elsewhere without the table."""
+        return LazyRows, (self.source, self.functions, self.keys)
 
 
 @attrs.frozen(eq=False, repr=False)
-class FoldRequest:
+class FoldRequest(Generic[Summary]):
     """Rows, how they are to be summed up, and the step to name where that is refused."""
 
     rows: LazyRows
-    how: Reduction[Any]
+    how: Reduction[Summary]
     step: str = ""
+
+
+AnyRequest: TypeAlias = FoldRequest[Any]
 
 
 def materialise(rows: LazyRows) -> Floats:
@@ -108,58 +127,60 @@ class _Plan:
     """A fold with the block functions that come before it; what an ask is without its rows."""
 
     functions: tuple[Part, ...]
-    how: Reduction[Any]
+    how: AnyReduction
     step: str
 
     @classmethod
-    def of(cls, ask: FoldRequest, pick: Block | None) -> _Plan:
-        """What is to be done for an ask, which may first pick its columns."""
-        first = () if pick is None else (Part(pick, "select"),)
-        return cls((*first, *ask.rows.functions), ask.how, ask.step)
+    def of(cls, ask: AnyRequest, held: tuple[Column, ...]) -> _Plan:
+        """What is to be done for an ask, which first picks its columns of those that are held."""
+        functions, asked = ask.rows.functions, ask.rows.asked
+        if asked != held:
+            functions = (Part(Picked(tuple(map(held.index, asked))), "select"), *functions)
+        return cls(functions, ask.how, ask.step)
 
     def of_part(self, source: Source) -> _Plan:
         """The same for one part of the rows."""
-        return attrs.evolve(self, how=self.how.of_part(source))
+        how = self.how.of_part(source)
+        return self if how is self.how else attrs.evolve(self, how=how)
 
-    def lying(self) -> AsTheyLie[Any, Any] | None:
+    def lying(self) -> Lying | None:
         """What does it all for rows as they lie, where there is such."""
         return self.how.as_they_lie([part.function for part in self.functions])
 
 
-def summaries(asks: Sequence[FoldRequest]) -> list[Any]:
+def summaries(asks: Sequence[AnyRequest]) -> list[object]:
     """What was asked for, in one pass over each source."""
-    source = asks[0].rows.source
-    if not [ask for ask in asks if ask.rows.source is not source or ask.how.gathers]:
-        return _one_pass(asks)
-    found: dict[int, Any] = {}
+    found: dict[int, object] = {}
     by_source: dict[int, list[int]] = {}
     for place, ask in enumerate(asks):
         if ask.how.gathers and ask.rows.source.library:
             found[place] = ask.how.without_gathering(ask.rows, ask.step)
         else:
-            by_source.setdefault(id(ask.rows.source.origin), []).append(place)
+            by_source.setdefault(id(ask.rows.table or ask.rows.source), []).append(place)
     for places in by_source.values():
         found.update(zip(places, _one_pass([asks[place] for place in places]), strict=True))
     return [found[place] for place in range(len(asks))]
 
 
-def _one_pass(asks: Sequence[FoldRequest]) -> list[Any]:
-    """The summaries of rows of one source, in one pass over it."""
-    sources = [ask.rows.source for ask in asks]
-    source, picks = sources[0].together(sources)
-    plans = [_Plan.of(ask, pick) for ask, pick in zip(asks, picks, strict=True)]
+def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
+    """The summaries of rows of one source or table, in one pass over it."""
+    source, table, wanted = asks[0].rows.source, asks[0].rows.table, asks[0].rows.asked
+    if table is not None and any(ask.rows.source is not source for ask in asks):
+        wanted = tuple(dict.fromkeys(column for ask in asks for column in ask.rows.asked))
+        source, _ = table.columns(wanted)
+    plans = [_Plan.of(ask, wanted) for ask in asks]
     with quiet_for(source):
-        found: list[Any] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
+        found: list[object] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
     return found
 
 
-def _merge(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list[Any]:
+def _merge(plans: Sequence[_Plan], first: list[object], second: list[object]) -> list[object]:
     pairs = zip(plans, first, second, strict=True)
     return [plan.how.merge(one, other) for plan, one, other in pairs]
 
 
 def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
-    plans = [plan.of_part(source) if plan.how.parted else plan for plan in given]
+    plans = [plan.of_part(source) for plan in given]
     work = _StepByStep(plans)
     with np.errstate(all="ignore"):
         if (size := source.size) is None or size * (source.columns or 1) > _FEW:
@@ -293,8 +314,9 @@ class CollectRows(Reduction[Pieces]):
 
     gathers = True
 
-    def without_gathering(self, rows: LazyRows, step: str) -> Any:
-        require_here(rows.source, step, self._instead)
+    def without_gathering(self, rows: LazyRows, step: str) -> object:
+        require_here(rows.source.library, step, self._instead)
+        return None
 
     def empty(self) -> Pieces:
         return ()

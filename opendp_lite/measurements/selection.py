@@ -27,13 +27,13 @@ from opendp_lite.numbers.exact import (
     short_below,
     sqrt_up,
 )
-from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.grid import Grid, Steps
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose, permute_and_flip
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.law import SCALE_SLACK, Steps
+from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.spaces.domains import Vectors
 from opendp_lite.spaces.space import Example, Space, example, vector
 from opendp_lite.spelling.description import Proof

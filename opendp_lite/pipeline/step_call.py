@@ -131,7 +131,7 @@ class Call:
             )
         before = self._nearer(before, space)
         made = self.build(getattr(before, "output_space", before))
-        step = copy_with(made, function=made.function.named(self.name))
+        step = copy_with(made, function=made.function.name_step(self.name))
         return join_step(before, step, self._link())
 
     def _nearer(self, before: Any, space: Space[Any]) -> Any:

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.engines.data.arrays import Numeric
+from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy

@@ -7,7 +7,7 @@ import types
 from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -336,7 +336,7 @@ class _Case:
             domain = _without_people(self.bound.output_space.domain)
             if isinstance(value, LazyRows | LazyTable):
                 value = value.numbers()
-                found: list[Floats] = Folded(_AllRows(), list)(value)
+                found = cast(list[Floats], Folded(_AllRows(), list)(value))
                 return np.concatenate([np.empty((0, domain.columns)), *found])
             return domain.receive(value).steps
 

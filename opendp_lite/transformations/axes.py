@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import parse_bounds, to_floats
 from opendp_lite.engines.columns import Codes
-from opendp_lite.engines.data.arrays import Numeric
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import ColumnReading
 from opendp_lite.engines.distinct import Distinct, canonical

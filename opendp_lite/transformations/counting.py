@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from opendp_lite import engines
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Projection
-from opendp_lite.engines.data.arrays import EntryFold, Layout, Numeric, Whole
-from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Scratch
+from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
+from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map, Rows
 from opendp_lite.metrics.distances import AbsoluteDistance

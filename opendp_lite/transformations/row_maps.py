@@ -149,7 +149,7 @@ def row_map_trusted(
     return Transformation(
         space,
         Space(domain, space.metric.of_new_values(), unit=space.unit),
-        (Keep if hasattr(function, "kept") else Map)(function),
+        (Keep if hasattr(function, "keeps") else Map)(function),
         identity,
     )
 

@@ -18,8 +18,8 @@ from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import ClippedColumn
-from opendp_lite.engines.data.arrays import EntryFold, Layout, Numeric, Whole
-from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Scratch
+from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
+from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, where_whole
 from opendp_lite.engines.plan import Fold
 from opendp_lite.numbers.grid import Grid

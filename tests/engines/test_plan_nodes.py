@@ -13,7 +13,7 @@ import opendp_lite as dp
 from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.source import BLOCK_ENTRIES
-from opendp_lite.engines.plan import Fold, Map, Rows, answered, evaluate, folds_of, together
+from opendp_lite.engines.plan import Fold, Map, Rows, answer, evaluate, folds_of, together
 from opendp_lite.engines.rows import CollectRows, LazyRows, RankCounts
 from opendp_lite.engines.rows import FoldRequest as Ask
 
@@ -73,7 +73,7 @@ def test_releases_wait_for_each_other_so_that_each_round_takes_one_pass():
             low, high = (low, middle) if counts[0][0] > 5 else (middle, high)
         return low, high
 
-    found = answered(together([bisecting(3), bisecting(0), bisecting(1)]))
+    found = answer(together([bisecting(3), bisecting(0), bisecting(1)]))
     assert (found, len(passes)) == ([(5.0, 6.25), (0.0, 10.0), (5.0, 10.0)], 3)
 
 

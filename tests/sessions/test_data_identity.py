@@ -37,6 +37,7 @@ def identity(data: object, key: bytes = KEY) -> DataIdentity:
         pa.table({**TABLE, "sex": pa.array(TABLE["sex"]).dictionary_encode()}),
         dp.Blocks(lambda: iter([FRAME[:1], FRAME[1:]]), columns=4),
         dp.Blocks(lambda: iter([pl.DataFrame(TABLE)]), columns=4),
+        dp.Blocks(lambda: iter([pd.DataFrame(TABLE)]), columns=4, size=len(FRAME)),
     ],
 )
 def test_tables_of_one_content(data):

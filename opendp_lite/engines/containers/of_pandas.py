@@ -126,11 +126,11 @@ class _Categorical(Values):
         return self.listed.is_text if self.listed.size else None
 
     @property
-    def barred(self) -> str:
-        return self.listed.barred
+    def unfit(self) -> str:
+        return self.listed.unfit
 
     @property
-    def known(self) -> Sequence[object]:
+    def levels(self) -> Sequence[object]:
         """With the types of numpy: what can be an id depends on them."""
         return list(self.listed.between(0, self.listed.size))
 

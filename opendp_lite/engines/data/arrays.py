@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.categories import is_missing
 from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Summary
-from opendp_lite.engines.data.source import InMemory, NoRows, Source
+from opendp_lite.engines.data.source import BLOCK_ENTRIES, InMemory, NoRows, Source, blocks_of
 
 Whole = NDArray[np.int64]
 
@@ -150,6 +150,10 @@ class ArrayRows(InMemory):
     def views(self) -> bool:
         return self.plain
 
+    def blocks(self) -> Iterator[Floats]:
+        short = self.plain and self.rows.size <= BLOCK_ENTRIES  # A short array needs no walk.
+        return blocks_of(self.rows) if short else super().blocks()
+
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]
         if is_masked(rows):
@@ -206,34 +210,26 @@ def to_array(data: object) -> Numeric:
 
 def array_of(data: Sequence[Any]) -> Numeric:
     """Numbers in a list, or rows in a list of lists, as an array of numbers."""
-    kinds = set(map(type, data))
+    shape: tuple[int, ...] = (len(data),)
+    kinds, cells = set(map(type, data)), data
     if not kinds <= _AS_FLOATS | _NUMBERS and any(map(_is_row, data)):
-        return _table_of(data)
+        if not all(map(_is_row, data)) or len({len(row) for row in data}) > 1:
+            raise DataError(
+                "the rows of the list differ in length; put None where a value is missing"
+            )
+        cells, shape = [*chain.from_iterable(data)], (len(data), len(data[0]))
+        kinds = set(map(type, cells))
     if kinds <= _NUMBERS:
-        return _type_in(np.asarray(data))
+        array = np.asarray(data)
+        # Whole numbers beyond 64 bits make an array of objects.
+        return array if array.dtype.kind != "O" else _all_floats(array)
     if kinds <= _AS_FLOATS:
         return np.array(data, dtype=np.float64)
-    return _all_floats(np.fromiter(data, dtype=object, count=len(data)))
-
-
-def _table_of(rows: Sequence[Any]) -> Numeric:
-    if not all(map(_is_row, rows)) or len({len(row) for row in rows}) > 1:
-        raise DataError("the rows of the list differ in length; put None where a value is missing")
-    kinds = set[type]().union(*(map(type, row) for row in rows))
-    if kinds <= _NUMBERS:
-        return _type_in(np.asarray(rows))
-    count = len(rows) * len(rows[0])
-    cells = np.fromiter(chain.from_iterable(rows), dtype=object, count=count)
-    return _all_floats(cells.reshape(len(rows), -1))
+    return _all_floats(np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape))
 
 
 def _is_row(value: object) -> bool:
     return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
-
-
-def _type_in(array: Numeric) -> Numeric:
-    """Whole numbers beyond 64 bits make an array of objects."""
-    return array if array.dtype.kind != "O" else _all_floats(array)
 
 
 def _all_floats(values: Numeric) -> Floats:

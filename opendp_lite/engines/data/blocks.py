@@ -8,24 +8,32 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from inspect import GEN_CREATED, getgeneratorstate, isgenerator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
-from opendp_lite.base.errors import Argument, DataError, ParameterError, name_like
+from opendp_lite.base.errors import Argument, DataError, ParameterError
 from opendp_lite.engines.data.arrays import require_numbers
 from opendp_lite.engines.data.open_data import open_source, read, require_order
 from opendp_lite.engines.data.source import (
     BLOCK_ENTRIES,
     Job,
     Merge,
+    RowBlocks,
     Source,
     public_columns,
     public_size,
     reduce,
 )
-from opendp_lite.engines.data.table import Column, ColumnReading, Table
+from opendp_lite.engines.data.table import (
+    Column,
+    ColumnReading,
+    Table,
+    list_columns,
+    unknown_column,
+)
 
+Made = TypeVar("Made")
 GONE_THROUGH: Final = (
     "the blocks can be gone through only once, and this pipeline or an earlier one has done so; "
     "give dp.Blocks a function that opens them anew at each call, such as "
@@ -33,7 +41,7 @@ GONE_THROUGH: Final = (
 )
 
 
-def _opens_anew(blocks: object, field: object, value: Any) -> None:
+def _opens_anew(blocks: object, field: object, value: Callable[[], Iterable[object]]) -> None:
     if not callable(value):
         raise ParameterError(
             "Blocks needs a function that opens the blocks anew at each call: "
@@ -58,7 +66,7 @@ class _History:
         self._last: object = None
         self._filled = False
 
-    def begun(self, found: Iterable[object]) -> Iterator[object]:
+    def begin(self, found: Iterable[object]) -> Iterator[object]:
         """The blocks of a new pass; raises ``DataError`` where these were gone through before."""
         blocks = iter(found)
         used = isgenerator(blocks) and getgeneratorstate(blocks) != GEN_CREATED
@@ -67,7 +75,7 @@ class _History:
         self._last = blocks if blocks is found else None
         return blocks
 
-    def ended(self, filled: bool) -> None:
+    def end(self, filled: bool) -> None:
         """Raises ``DataError`` where this pass met no block and an earlier one did."""
         if self._filled and not filled:
             raise DataError(GONE_THROUGH)
@@ -151,30 +159,35 @@ class Blocks(Table):
         """As that of a ``Source``."""
         return None
 
-    def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
+    def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> object:
         """The summary of rows of these blocks."""
         return job(rows)
 
-    def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:
-        """A new pass over the blocks, each opened by a function.
+    def opened_by(self, how: Callable[[object], Source]) -> RowBlocks:
+        """The rows of a new pass over the blocks, each opened by a function."""
+        rows = 0
+        for block in self.visit(lambda piece: read(how(piece))):
+            rows += len(block)
+            yield block
+        if self.size not in (None, rows):
+            raise DataError("the blocks hold another number of rows than their size says")
+
+    def visit(self, work: Callable[[object], Iterator[Made]]) -> Iterator[Made]:
+        """What work makes of each block in a new pass.
 
         A block that cannot be read is refused when all others were.
         """
         problems: set[str] = set()
-        rows, filled = 0, False
-        for piece in self._history.begun(self.open()):
+        filled = False
+        for piece in self._history.begin(self.open()):
             filled = True
             try:
-                for block in read(how(piece)):
-                    rows += len(block)
-                    yield block
+                yield from work(piece)
             except DataError as problem:
                 problems.add(str(problem))
-        self._history.ended(filled)
+        self._history.end(filled)
         if problems:
             raise DataError(min(problems))
-        if self.size not in (None, rows):
-            raise DataError("the blocks hold another number of rows than their size says")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -187,7 +200,7 @@ class OfBlocks(Source):
     def size(self) -> int | None:
         return self.given.size
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> RowBlocks:
         return self.given.opened_by(self.piece)
 
     @property
@@ -204,7 +217,7 @@ class OfBlocks(Source):
 
 
 @reduce.register
-def _of_their_own(source: OfBlocks, job: Job, merge: Merge) -> Any:
+def _of_their_own(source: OfBlocks, job: Job, merge: Merge) -> object:
     """As the blocks themselves do it."""
     return source.given.summary(source, job, merge)
 
@@ -240,7 +253,7 @@ def by_chunks(array: Any) -> Blocks:
     return Blocks(partial(_pieces, array, rows), columns=max(1, columns))
 
 
-def _pieces(array: Any, rows: int) -> Iterator[Any]:
+def _pieces(array: Any, rows: int) -> Iterator[object]:
     return (array[start : start + rows] for start in range(0, array.shape[0], rows))
 
 
@@ -295,20 +308,11 @@ def pick_column(names: Sequence[str], column: str | None) -> str:
     if column is None:
         if len(names) == 1:
             return names[0]
-        raise FileError("choose a column (", Argument("column", ...), f"); the {_listing(names)}")
+        listed = list_columns([name for name in names if name], _LISTED)
+        raise FileError("choose a column (", Argument("column", ...), f"); the {listed}")
     wanted = column.strip()
     if names.count(wanted) == 1:
         return wanted
     if wanted in names:
         raise FileError(f"two columns have the name {wanted!r}; rename one of them")
-    same = [name for name in names if name.casefold() == wanted.casefold()]
-    near = same or name_like(wanted, names, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}? The" if near else "; the"
-    raise FileError(f"there is no column {wanted!r}{hint} {_listing(names)}")
-
-
-def _listing(names: Sequence[str]) -> str:
-    texts = [repr(name) for name in names if name]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    columns = "column is" if len(texts) == 1 else "columns are"
-    return f"{columns} {', '.join(texts[:_LISTED])}{more}"
+    raise FileError(f"there is {unknown_column(wanted, [each for each in names if each], _LISTED)}")

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from opendp_lite.base.errors import DataError, ParameterError
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.numbers.exact import quote
 
 _MISSING_TYPES: Final = frozenset({"NAType", "NaTType", "MaskedConstant"})
@@ -28,7 +28,7 @@ _EXACT_FLOAT: Final = 2**53
 _INT64: Final = range(-(2**63), 2**63)
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value of a column stands for a missing cell."""
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return True
@@ -77,7 +77,7 @@ class Categories:
         values = tuple(map(plain_value, given))
         if not 0 < len(values) <= _MOST:
             raise ParameterError(f"{step} takes from 1 to 2^24 {noun}; got {len(values)}")
-        seen: set[Any] = set()
+        seen: set[Hashable] = set()
         for place, value in enumerate(values):
             if value is not None and is_missing(value):
                 raise ParameterError(f"{step}: write None, not {value!r}, for missing cells")
@@ -99,7 +99,7 @@ class Categories:
         """How many places there are, that of all others included."""
         return len(self.values) + self.other
 
-    def codes(self, values: NDArray[Any]) -> Floats:
+    def codes(self, values: Numeric) -> Floats:
         """The place of each value; NaN for what is not declared."""
         if values.dtype.kind in "iub":
             return self._of_whole(values)
@@ -142,7 +142,7 @@ class Categories:
             )
 
     @cached_property
-    def _table(self) -> dict[Any, float]:
+    def _table(self) -> dict[Hashable, float]:
         return {value: float(place) for place, value in enumerate(self.values) if value is not None}
 
     @cached_property
@@ -170,7 +170,7 @@ class Categories:
             for value, place in self._table.items()
             if isinstance(value, int | float) and value == value // 1 and int(value) in _INT64
         ]
-        return _sorted(pairs, np.int64)
+        return _sort(pairs, np.int64)
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
@@ -180,16 +180,16 @@ class Categories:
             for value, place in self._table.items()
             if isinstance(value, int | float) and _is_float(value)
         ]
-        return _sorted(pairs, np.float64)
+        return _sort(pairs, np.float64)
 
-    def _of_whole(self, values: NDArray[Any]) -> Floats:
+    def _of_whole(self, values: Numeric) -> Floats:
         if values.dtype == np.uint64:
             return self._of_objects(values.astype(object))
         if self._run is not None:
             return self._in_run(values.astype(np.int64, copy=False))
         return self._found(values.astype(np.int64, copy=False), *self._whole)
 
-    def _of_floats(self, values: NDArray[Any]) -> Floats:
+    def _of_floats(self, values: Numeric) -> Floats:
         missing = np.isnan(values)
         if self._run is not None:
             found = self._in_run(values)
@@ -198,7 +198,7 @@ class Categories:
         found[missing] = self._missing
         return found
 
-    def _in_run(self, values: NDArray[Any]) -> Floats:
+    def _in_run(self, values: Numeric) -> Floats:
         first, count = self._run or (0, 0)
         whole = values.dtype.kind == "i"
         if whole and len(values) and values.min() >= first and values.max() < first + count:
@@ -210,23 +210,23 @@ class Categories:
         found[inside] = values[inside].astype(np.float64) - first
         return found
 
-    def _found(self, values: NDArray[Any], known: NDArray[Any], places: Floats) -> Floats:
+    def _found(self, values: Numeric, known: Numeric, places: Floats) -> Floats:
         if not len(known):
             return np.full(len(values), self._else)
         at = np.searchsorted(known, values)
         at[at == len(known)] = 0
         return np.where(known[at] == values, places[at], self._else)
 
-    def _of_text(self, values: NDArray[Any]) -> Floats:
+    def _of_text(self, values: Numeric) -> Floats:
         """Of an array of texts, which drops zeros at the end of a text."""
         texts = [
             (value, place)
             for value, place in self._table.items()
             if type(value) is str and not value.endswith("\0")
         ]
-        return self._found(values, *_sorted(texts, np.str_))
+        return self._found(values, *_sort(texts, np.str_))
 
-    def _of_objects(self, values: NDArray[Any]) -> Floats:
+    def _of_objects(self, values: Numeric) -> Floats:
         listed = values.tolist()
         if not self.other and None not in self.values and not self._decimals:
             try:
@@ -236,7 +236,7 @@ class Categories:
                 pass
         return np.fromiter(map(self._place, listed), np.float64, len(listed))
 
-    def _place(self, value: Any) -> float:
+    def _place(self, value: Hashable) -> float:
         """The place of one value; a value that cannot be hashed is not declared."""
         if is_missing(value):
             return self._missing
@@ -268,7 +268,7 @@ def _is_float(value: float) -> bool:
         return False
 
 
-def _sorted(pairs: Sequence[tuple[Any, float]], dtype: Any) -> tuple[NDArray[Any], Floats]:
+def _sort(pairs: Sequence[tuple[Any, float]], dtype: DTypeLike) -> tuple[Numeric, Floats]:
     rising = sorted(pairs)
     known = np.array([value for value, _ in rising], dtype=dtype)
     return known, np.array([place for _, place in rising], dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 Numeric = NDArray[Any]
 """An array of numbers, or of other values, whatever its type."""
 Block = Callable[[Floats], Floats]
+Given = TypeVar("Given")
+Scalar = TypeVar("Scalar", bound=np.generic)
 Summary = TypeVar("Summary")
 Part = TypeVar("Part")
 _BYTES: Final = 8
@@ -22,7 +24,7 @@ _LARGE: Final = 2**14
 _LARGER: Final = 2**19
 
 
-def identity(value: Any) -> Any:
+def identity(value: Given) -> Given:
     """The value as it is."""
     return value
 
@@ -52,7 +54,7 @@ class Scratch:
             held = self._buffers[name] = np.empty(size)
         return held[:size].reshape(shape)
 
-    def take_typed(self, name: Hashable, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def take_typed(self, name: Hashable, size: int, dtype: np.dtype[Scalar]) -> NDArray[Scalar]:
         """As above, a buffer of one dimension and of another type."""
         held = self.take(name, (1, -(-size * dtype.itemsize // _BYTES)))
         return held.reshape(-1).view(dtype)[:size]
@@ -65,7 +67,7 @@ class AsTheyLie(ABC, Generic[Part, Summary]):
     """
 
     @abstractmethod
-    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> Part | None:
+    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> Part | None:
         """What is to be known of some rows, at least one; None where an entry is NaN.
 
         Args:
@@ -92,10 +94,8 @@ class Reduction(ABC, Generic[Summary]):
 
     gathers: bool = False
     """Whether a summary holds rows, so that all may be too many for one machine."""
-    parted: ClassVar[bool] = False
-    """Whether it is another for each part of the rows: see ``of_part``."""
 
-    def without_gathering(self, rows: Any, step: str) -> Any:
+    def without_gathering(self, rows: Any, step: str) -> object:
         """Of a fold that gathers: what stands for the summary of rows on other machines.
 
         Args:
@@ -164,3 +164,7 @@ class Reduction(ABC, Generic[Summary]):
     def fuses_with(self, function: Block) -> bool:
         """Whether this block function, coming just before, would change nothing."""
         return False
+
+
+AnyReduction: TypeAlias = Reduction[Any]
+"""A reduction, whatever its summaries are."""

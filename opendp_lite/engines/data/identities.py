@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 from fractions import Fraction
-from functools import partial, singledispatch
+from functools import partial
 from itertools import chain, repeat
 from math import nan
 from pathlib import Path
@@ -13,15 +13,14 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.categories import is_missing
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, opened_table, read
 from opendp_lite.engines.data.source import QUIET, InMemory, Source, attempt, require_here
-from opendp_lite.engines.data.sparse import SparseRows
+from opendp_lite.engines.data.sparse import RowBlock, SparseRows
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns
 from opendp_lite.engines.data.values import (
     ArrayValues,
@@ -71,14 +70,14 @@ def content(data: object) -> Iterator[Chunk]:
         elif isinstance(table, Blocks) and table.files:
             yield from chain.from_iterable(map(_of_file, table.files))
         elif isinstance(table, Blocks):
-            require_here(table, "a ledger", "hand it files, or keep the budget in dp.session")
-            for piece in table.opened_by(_BlockContent):
-                yield from piece.chunks
-            next(table.opened_by(_BlockContent), None)
+            ways = "hand it files, or keep the budget in dp.session"
+            require_here(table.library, "a ledger", ways)
+            yield from table.visit(content)
+            next(table.visit(content), None)
         else:
             rows = table if isinstance(table, Source) else table.read(None, NUMBERS)
             for block in read(rows):
-                yield from of_block(block)
+                yield from _of_block(block)
 
 
 def _of_file(path: Path) -> Iterator[Chunk]:
@@ -88,54 +87,24 @@ def _of_file(path: Path) -> Iterator[Chunk]:
             yield _FILE, piece
 
 
-@singledispatch
-def of_block(block: Any) -> Iterator[Chunk]:
-    """The cells of a block of numbers. Register a type of block that is no array."""
+def _of_block(block: RowBlock) -> Iterator[Chunk]:
+    """The cells of a block of numbers; or how many entries each row stores, where, and which."""
+    if isinstance(block, SparseRows):
+        yield "stored", _numbers(np.diff(block.ends))
+        yield "columns", _numbers(block.indices)
+        yield "entries", _numbers(block.values)
+        return
     names = [_NAMELESS] if block.shape[1] == 1 else map(str, range(block.shape[1]))
     for place, name in enumerate(names):
         yield name, _numbers(block[:, place])
 
 
-@of_block.register
-def _of_sparse(block: SparseRows) -> Iterator[Chunk]:
-    """How many entries each row stores, where, and which."""
-    yield "stored", _numbers(np.diff(block.ends))
-    yield "columns", _numbers(block.indices)
-    yield "entries", _numbers(block.values)
-
-
-@attrs.frozen(eq=False)
-class _Chunks:
-    """The cells of one block of a table."""
-
-    rows: int
-    chunks: Sequence[Chunk]
-
-    def __len__(self) -> int:
-        return self.rows
-
-
-@attrs.frozen(eq=False)
-class _BlockContent(Source):
-    """One block of a table, of which the cells are read."""
-
-    data: object
-
-    @property
-    def columns(self) -> None:
-        return None
-
-    def blocks(self) -> Iterator[Any]:
-        chunks = list(content(self.data))
-        yield _Chunks(0, chunks)
-
-
-def _of_column(name: str, column: Any) -> Iterator[Chunk]:
+def _of_column(name: str, column: object) -> Iterator[Chunk]:
     """The cells of a column in memory; a chunk at least, so that its name is told."""
     yield name, b""
     values = attempt(partial(_values, column), _UNREAD)
     numbers = attempt(partial(NUMBERS, column), _UNREAD) if values.is_text is False else None
-    known = None if values.known is None else [*map(_cell, values.known), _cell(None)]
+    known = None if values.levels is None else [*map(_cell, values.levels), _cell(None)]
     for start in range(0, values.size, _ROWS):
         stop = min(start + _ROWS, values.size)
         if isinstance(numbers, InMemory):
@@ -155,7 +124,7 @@ def _values(column: Any) -> Values:
         return ArrayValues(np.fromiter(listed, object, len(listed)))
 
 
-def _cells(values: NDArray[Any], known: Sequence[bytes] | None) -> bytes:
+def _cells(values: Numeric, known: Sequence[bytes] | None) -> bytes:
     if known is not None:
         return b"".join(known[place] if place >= 0 else known[-1] for place in values.tolist())
     if values.dtype.kind in "biuf":
@@ -167,7 +136,7 @@ def _cells(values: NDArray[Any], known: Sequence[bytes] | None) -> bytes:
     return b"".join(map(_cell, listed))
 
 
-def _numbers(values: NDArray[Any]) -> bytes:
+def _numbers(values: Numeric) -> bytes:
     """As ``_cell`` of each, at once."""
     floats = np.asarray(values, np.float64) + 0.0
     missing = np.isnan(floats)
@@ -217,7 +186,7 @@ class Identities(ColumnReading):
     _known: dict[Any, float] = attrs.field(factory=dict, init=False)
     _is_text: bool | None = attrs.field(default=None, init=False)
 
-    def __call__(self, column: Any) -> Source:
+    def __call__(self, column: object) -> Source:
         values = categories_in(column)
         if values.is_text is not None:
             if self._is_text not in (None, values.is_text):
@@ -233,7 +202,7 @@ class Identities(ColumnReading):
         """Whether the ids that were met are text; empty where their containers do not say."""
         return frozenset() if self._is_text is None else frozenset({self._is_text})
 
-    def listed(self, numbers: Sequence[int]) -> list[int | bytes]:
+    def export(self, numbers: Sequence[int]) -> list[int | bytes]:
         """Of some numbers that ids were given: what is the same in every process.
 
         Ids that are equal are so there, and others are not.
@@ -246,11 +215,11 @@ class Identities(ColumnReading):
         ]
 
     def names(self, numbers: Sequence[int]) -> list[bytes]:
-        """As ``listed``, all as bytes."""
-        listed = self.listed(numbers)
-        return [each if isinstance(each, bytes) else b"number %d" % each for each in listed]
+        """As ``export``, all as bytes."""
+        exported = self.export(numbers)
+        return [each if isinstance(each, bytes) else b"number %d" % each for each in exported]
 
-    def of_values(self, values: NDArray[Any]) -> Floats:
+    def of_values(self, values: Numeric) -> Floats:
         """The number of each value."""
         if values.dtype.kind in "iub":
             return self._of_whole(values)
@@ -274,14 +243,14 @@ class Identities(ColumnReading):
                 found[place] = self._number(value)
         return found
 
-    def _of_whole(self, values: NDArray[Any]) -> Floats:
+    def _of_whole(self, values: Numeric) -> Floats:
         found = values.astype(np.float64)
         large = np.flatnonzero((found >= _SMALL) | (found <= -_SMALL))
         if len(large):
             found[large] = self.of_objects(values[large].tolist())
         return found
 
-    def _of_floats(self, values: NDArray[Any]) -> Floats:
+    def _of_floats(self, values: Numeric) -> Floats:
         most = _most(values.dtype)
         inside = (values < most) & (values > -most)
         found = np.where(inside, values, nan).astype(np.float64, copy=False)

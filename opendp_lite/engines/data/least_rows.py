@@ -55,12 +55,12 @@ class LeastRows:
         self.groups = np.concatenate([self.groups, groups])
         self.places = np.concatenate([self.places, places])
         self.words = np.concatenate([self.words, np.stack(fresh, axis=1)])
-        order = self.ordered()
+        order = self.order()
         order = order[first_ones(self.groups[order], self.most)]
         self.groups, self.places = self.groups[order], self.places[order]
         self.words = self.words[order]
 
-    def ordered(self) -> NDArray[np.intp]:
+    def order(self) -> NDArray[np.intp]:
         """By group, and by key within a group; more words are drawn while two rows are level."""
         order = in_order(self.groups, self.words)
         while _level(self.groups[order], self.words[order]):
@@ -77,7 +77,7 @@ class LeastByPlace(LeastRows):
     the rows is put into the same order as all of them.
     """
 
-    def ordered(self) -> NDArray[np.intp]:
+    def order(self) -> NDArray[np.intp]:
         return by_place(self.groups, self.words[:, 0], self.places)
 
 
@@ -113,11 +113,6 @@ def _pack(groups: Places, words: Words) -> Words | None:
     found <<= np.uint64(_WORD - bits - 1)
     found |= words[:, 0] >> np.uint64(bits + 1)
     return found
-
-
-def starts_of(groups: Places) -> NDArray[np.bool_]:
-    """Which rows are the first of their group, where groups are in order."""
-    return first_ones(groups, 1)
 
 
 def first_ones(groups: Places, most: int) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,11 +21,20 @@ from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.data.arrays import ArrayRows, array_of, array_rows
 from opendp_lite.engines.data.arrays import to_array as numbers_in
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.source import QUIET, Job, Merge, Source, attempt, reduce
+from opendp_lite.engines.data.source import (
+    QUIET,
+    Job,
+    Merge,
+    RowBlocks,
+    Source,
+    attempt,
+    reduce,
+)
 from opendp_lite.engines.data.sparse import is_sparse, sparse_rows
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns, Table
 
-_LIBRARIES: Final = "opendp_lite.engines.containers"
+_PACKAGE: Final = "opendp_lite"
+_LIBRARIES: Final = f"{_PACKAGE}.engines.containers"
 _END: Final = object()
 _BY_ROWS: Final = (
     "dp.Blocks(lambda: (data[i : i + 100_000] for i in range(0, len(data), 100_000)), columns=...)"
@@ -46,7 +55,7 @@ _WAYS: Final = {
 class _Numbers(ColumnReading):
     """Numbers as they are."""
 
-    def __call__(self, column: Any) -> Source:
+    def __call__(self, column: object) -> Source:
         return open_source(column)
 
     def of_numbers(self, numbers: Floats) -> Floats:
@@ -57,7 +66,7 @@ NUMBERS: Final = _Numbers()
 
 
 @singledispatch
-def open_rows(data: Any) -> object:
+def open_rows(data: object) -> object:
     """Opens a container. Register the type of your own container here.
 
     Args:
@@ -115,7 +124,8 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
                 found = array_rows(found)
                 continue
             register_libraries(type(found))
-            if not _opens_here(type(found)):
+            opening = str(open_rows.dispatch(type(found)).__module__)
+            if not opening.startswith(f"{_PACKAGE}."):
                 unnamed = type(found).__name__
             found = attempt(partial(open_rows, found), words)
     says = found.says_names if isinstance(found, Table) else found.names is not None
@@ -128,12 +138,6 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
     return found
 
 
-def _opens_here(kind: type) -> bool:
-    """Whether a function of this package opens the containers of a type."""
-    here, _, _ = __name__.partition(".")
-    return str(open_rows.dispatch(kind).__module__).startswith(f"{here}.")
-
-
 def _unreadable(data: object) -> str:
     return (
         f"a {type(data).__name__} could not be read: the function or the library that opens it "
@@ -141,13 +145,13 @@ def _unreadable(data: object) -> str:
     )
 
 
-def read(source: Source, *, as_they_lie: bool = False) -> Iterator[Any]:
+def read(source: Source, *, as_they_lie: bool = False) -> RowBlocks:
     """The blocks of a source, or its pieces, as they lie; no foreign error gets out."""
     opening = source.as_they_lie if as_they_lie else source.blocks
     return opening() if source.plain else _guard(opening)
 
 
-def _guard(opening: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+def _guard(opening: Callable[[], RowBlocks]) -> RowBlocks:
     words = (
         "the data could not be read to its end: the function or the library that gives it failed; "
         "go through it once without dp to see why"
@@ -248,12 +252,12 @@ def _of_array(data: np.ndarray) -> Source:
 
 @open_rows.register(list)
 @open_rows.register(tuple)
-def _of_list(data: Any) -> Source:
+def _of_list(data: Sequence[object]) -> Source:
     return array_rows(array_of(data))
 
 
 @open_rows.register(Mapping)
-def _of_columns(data: Mapping[Any, Any]) -> object:
+def _of_columns(data: Mapping[object, Sequence[object]]) -> object:
     """A dictionary from names to columns; some sparse matrices are dictionaries too."""
     if is_sparse(data):
         return sparse_rows(data)
@@ -301,7 +305,7 @@ class _Held(Source):
     def library(self) -> str:
         return self.source.library
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> RowBlocks:
         counted = _Counted(self.source, self.width)
         yield from counted.blocks()
         require_size(counted.rows, self.declared)
@@ -323,7 +327,7 @@ class _Counted(Source):
     def part(self) -> int | None:
         return self.source.part
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> RowBlocks:
         others: set[int] = set()
         for block in read(self.source):
             self.rows += len(block)
@@ -336,7 +340,7 @@ class _Counted(Source):
 
 
 @reduce.register
-def _of_held(source: _Held, job: Job, merge: Merge) -> Any:
+def _of_held(source: _Held, job: Job, merge: Merge) -> object:
     """As the source itself does it, the rows counted on the way."""
     found, rows = reduce(
         source.source, partial(_with_count, job, source.width), partial(_both, merge)
@@ -345,12 +349,14 @@ def _of_held(source: _Held, job: Job, merge: Merge) -> Any:
     return found
 
 
-def _with_count(job: Job, columns: int, part: Source) -> tuple[Any, int]:
+def _with_count(job: Job, columns: int, part: Source) -> tuple[object, int]:
     counted = _Counted(part, columns)
     return job(counted), counted.rows
 
 
-def _both(merge: Merge, first: tuple[Any, int], second: tuple[Any, int]) -> tuple[Any, int]:
+def _both(
+    merge: Merge, first: tuple[object, int], second: tuple[object, int]
+) -> tuple[object, int]:
     return merge(first[0], second[0]), first[1] + second[1]
 
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import singledispatch
 from importlib import import_module
 from threading import RLock
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -49,11 +49,8 @@ def _at_most(most: int, value: int, name: str) -> int:
     return value
 
 
-class HasLibrary(Protocol):
-    """Rows that may lie on other machines."""
-
-    @property
-    def library(self) -> str: ...
+RowBlocks: TypeAlias = Iterator[Any]
+"""Blocks of rows, one after another: arrays of shape (rows, columns), or ``SparseRows``."""
 
 
 class Source(ABC):
@@ -80,13 +77,13 @@ class Source(ABC):
         return False
 
     @abstractmethod
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> RowBlocks:
         """The rows from the start, as C-ordered float64 arrays of shape (rows, columns).
 
         Blocks of another type come with their own ways in ``applied`` and ``summarised``.
         """
 
-    def as_they_lie(self) -> Iterator[Any]:
+    def as_they_lie(self) -> RowBlocks:
         """The rows from the start, as arrays of any type of number and any strides.
 
         What is no such array is a block as ``blocks`` gives it.
@@ -103,18 +100,6 @@ class Source(ABC):
         """Which part of some rows on other machines it is; None where nobody counts parts."""
         return None
 
-    @property
-    def origin(self) -> object:
-        """What it was picked from: sources of one origin can be gone through together."""
-        return self
-
-    def together(self, others: Sequence[Any]) -> tuple[Source, Sequence[Any]]:
-        """One source of all the rows of several of one origin, with a block function for each.
-
-        A block function makes the blocks of one of them; None where these are as they are.
-        """
-        return self, [None for _ in others]
-
     def parts(self, most: int) -> Sequence[Source]:
         """The rows in parts, at most so many, that are worth going through side by side.
 
@@ -123,11 +108,11 @@ class Source(ABC):
         return (self,)
 
 
-def require_here(rows: HasLibrary, step: str, instead: str) -> None:
-    """Refuses a step that gathers rows, where these may not fit into memory; reads no row."""
-    if rows.library:
+def require_here(library: str, step: str, instead: str) -> None:
+    """Refuses a step that gathers rows of a library, which may not fit into memory here."""
+    if library:
         raise DataError(
-            f"{step} must see all rows at once, and those of a collection of {rows.library} may "
+            f"{step} must see all rows at once, and those of a collection of {library} may "
             f"not fit into memory; {instead}"
         )
 
@@ -276,12 +261,12 @@ class NoRows(Source):
     def size(self) -> int:
         return 0
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> RowBlocks:
         return iter(())
 
 
-Job = Callable[[Source], Any]
-Merge = Callable[[Any, Any], Any]
+Job: TypeAlias = Callable[[Source], object]
+Merge: TypeAlias = Callable[..., object]
 _PROCESSORS: Final = min(4, os.cpu_count() or 1)
 
 

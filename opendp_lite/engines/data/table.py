@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError, name_like
+from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.data.source import InMemory, NoRows, Source
 
-_LISTED: Final = 8
 
-
-def unknown_column(name: str, there: Sequence[str]) -> str:
+def unknown_column(name: str, there: Sequence[str], most: int = 8) -> str:
     """The column that was asked for, the nearest one, and those that are there.
+
+    At most so many of these are listed.
 
     Example:
         >>> unknown_column("incme", ["income", "sex"])
@@ -26,12 +27,18 @@ def unknown_column(name: str, there: Sequence[str]) -> str:
         >>> unknown_column("zzz", ["income"])
         "no column 'zzz'; the column is 'income'"
     """
-    near = name_like(name, there, cutoff=0.4)
+    same = [each for each in there if each.casefold() == name.casefold()]
+    near = same or name_like(name, there, cutoff=0.4)
     lead = f"did you mean {near[0]!r}? The" if near else "the"
-    more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
+    return f"no column {name!r}; {lead} {list_columns(there, most)}"
+
+
+def list_columns(there: Sequence[str], most: int) -> str:
+    """The names of columns, at most so many."""
+    more = f" and {len(there) - most} more" if len(there) > most else ""
     columns = "column is" if len(there) == 1 else "columns are"
-    listed = ", ".join(map(repr, there[:_LISTED])) or "none"
-    return f"no column {name!r}; {lead} {columns} {listed}{more}"
+    listed = ", ".join(map(repr, there[:most])) or "none"
+    return f"{columns} {listed}{more}"
 
 
 _PICK: Final = (
@@ -45,7 +52,7 @@ class ColumnReading(ABC):
     """How the values of a column are read as numbers."""
 
     @abstractmethod
-    def __call__(self, column: Any) -> Source:
+    def __call__(self, column: object) -> Source:
         """The rows of a column as it was handed over."""
 
     @abstractmethod
@@ -97,7 +104,11 @@ class NamedColumns(Table):
     def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
         if names is not None:
             return self.rows([Column(name, reading) for name in names])
-        return self.every(reading) if self.names else NoRows()
+        if not self.names:
+            return NoRows()
+        listed = tuple(map(str, self.names))
+        lead = _PICK if len(listed) > 1 else ""
+        return self._read(listed, range(len(listed)), [reading] * len(listed), lead)
 
     def rows(self, columns: Sequence[Column]) -> Source:
         """The rows of some columns, side by side in the order that was asked."""
@@ -111,12 +122,6 @@ class NamedColumns(Table):
         places = [place_of(name, listed) for name in names]
         return NamedColumns(tuple(names), lambda place: self.column(places[place]), self.size)
 
-    def every(self, reading: ColumnReading) -> Source:
-        """The rows of all columns, each read in the same way."""
-        listed = tuple(map(str, self.names))
-        lead = _PICK if len(listed) > 1 else ""
-        return self._read(listed, range(len(listed)), [reading] * len(listed), lead)
-
     def _read(
         self,
         listed: tuple[str, ...],
@@ -127,11 +132,9 @@ class NamedColumns(Table):
         """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
             return _Unread(self.size)
+        opened = zip(places, readings, strict=True)
         found = tuple(
-            [
-                _open_it(lead + _say(listed[place]), reading, self.column(place))
-                for place, reading in zip(places, readings, strict=True)
-            ]
+            [_open_it(lead + _say(listed[at]), how, self.column(at)) for at, how in opened]
         )
         if len(found) == 1 and found[0].plain:
             return found[0]
@@ -168,7 +171,7 @@ class TableRows(InMemory):
     def views(self) -> bool:
         return len(self.held) == 1 and self.held[0].views
 
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         if len(self.held) == 1:
             return self._column(0, start, stop, odd)
         found = np.empty((stop - start, len(self.held)))
@@ -176,7 +179,7 @@ class TableRows(InMemory):
             found[:, place] = self._column(place, start, stop, odd)[:, 0]
         return found
 
-    def _column(self, place: int, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+    def _column(self, place: int, start: int, stop: int, odd: set[str]) -> Numeric:
         here: set[str] = set()
         found = self.held[place].between(start, stop, here)
         odd.update(self.lead + _say(self.titles[place]) + words for words in here)
@@ -193,11 +196,11 @@ class _Unread(InMemory):
     def size(self) -> int:
         return self.rows
 
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         return np.zeros((stop - start, 1))
 
 
-def _open_it(where: str, reading: ColumnReading, column: Any) -> InMemory:
+def _open_it(where: str, reading: ColumnReading, column: object) -> InMemory:
     try:
         found = reading(column)
     except DataError as problem:
@@ -212,13 +215,6 @@ def _open_it(where: str, reading: ColumnReading, column: Any) -> InMemory:
 def _say(name: str) -> str:
     """A column in front of what is said of it; nothing for the only one, without a name."""
     return "" if name == str(None) else f"column {name!r}: "
-
-
-def require_columns(names: Sequence[str], there: Sequence[object]) -> None:
-    """Refuses names that none of these columns has, or that several have."""
-    listed = tuple(map(str, there))
-    for name in names:
-        place_of(name, listed)
 
 
 def place_of(name: str | None, have: tuple[str, ...]) -> int:
@@ -246,7 +242,7 @@ RowPlaces = NDArray[np.int64]
 
 
 @singledispatch
-def take(container: Any, places: RowPlaces) -> Any:
+def take(container: object, places: RowPlaces) -> Any:
     """The rows at some places. A library's containers are registered by its own file."""
     raise DataError(
         f"rows of a {type(container).__name__} cannot be picked; give arrays, lists, or frames of "
@@ -255,13 +251,13 @@ def take(container: Any, places: RowPlaces) -> Any:
 
 
 @take.register
-def _of_array(container: np.ndarray, places: RowPlaces) -> Any:
+def _of_array(container: np.ndarray, places: RowPlaces) -> Numeric:
     return container[places]
 
 
 @take.register(list)
 @take.register(tuple)
-def _of_list(container: Any, places: RowPlaces) -> list[Any]:
+def _of_list(container: Sequence[object], places: RowPlaces) -> list[object]:
     return [container[place] for place in places.tolist()]
 
 

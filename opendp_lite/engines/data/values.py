@@ -30,12 +30,12 @@ class Values(ABC):
         """Whether the type says that the column is text, or that it is not; None if it is open."""
 
     @property
-    def known(self) -> Sequence[Any] | None:
+    def levels(self) -> Sequence[object] | None:
         """The different values, where the container lists them; a place below 0 is missing."""
         return None
 
     @property
-    def barred(self) -> str:
+    def unfit(self) -> str:
         """The type of values that are no categories, keys or ids; nothing where they can be."""
         return ""
 
@@ -46,7 +46,7 @@ class Values(ABC):
 
     @abstractmethod
     def between(self, start: int, stop: int) -> Numeric:
-        """Some of the values; where there are ``known`` ones, their places among them."""
+        """Some of the values; where there are ``levels``, their places among them."""
 
     def require_fit(self, categories: Categories) -> None:
         """Refuses categories that no value of this type can be."""
@@ -55,11 +55,11 @@ class Values(ABC):
             refuse()
 
 
-def _number_known(rows: ReadValues) -> Floats | None:
-    known = rows.values.known
-    if known is None:
+def _number_levels(rows: ReadValues) -> Floats | None:
+    levels = rows.values.levels
+    if levels is None:
         return None
-    return rows.numbers(np.fromiter([*known, None], object, len(known) + 1))
+    return rows.numbers(np.fromiter([*levels, None], object, len(levels) + 1))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -69,13 +69,13 @@ class ReadValues(InMemory):
     Attributes:
         values: The column.
         numbers: The number of each of some values, which may be objects.
-        of_known: Those of the known values, and behind them that of a missing one.
+        of_levels: Those of its ``levels``, and behind them that of a missing one.
     """
 
     values: Values
     numbers: Callable[[Numeric], Floats]
-    of_known: Floats | None = attrs.field(
-        default=attrs.Factory(_number_known, takes_self=True), init=False
+    of_levels: Floats | None = attrs.field(
+        default=attrs.Factory(_number_levels, takes_self=True), init=False
     )
 
     @property
@@ -84,9 +84,9 @@ class ReadValues(InMemory):
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         found = self.values.between(start, stop)
-        if self.of_known is None:
+        if self.of_levels is None:
             return self.numbers(found).reshape(-1, 1)
-        numbers: Floats = self.of_known[np.maximum(found, -1)]
+        numbers: Floats = self.of_levels[np.maximum(found, -1)]
         return numbers.reshape(-1, 1)
 
 
@@ -101,7 +101,7 @@ class ArrayValues(Values):
         return None if self.array.dtype.kind == "O" else self.array.dtype.kind == "U"
 
     @property
-    def barred(self) -> str:
+    def unfit(self) -> str:
         return "" if self.array.dtype.kind in "biufUO" else f"dtype {self.array.dtype}"
 
     @property
@@ -134,7 +134,7 @@ class TypedValues(Values):
     kind: str = ""
 
     @property
-    def barred(self) -> str:
+    def unfit(self) -> str:
         return self.kind
 
     @property
@@ -179,7 +179,7 @@ class DateValues(Values):
 
 
 @singledispatch
-def open_values(column: Any) -> Values:
+def open_values(column: object) -> Values:
     """Opens one column as its values. A library's columns are registered by its own file."""
     raise DataError(f"values of type {type(column).__name__} cannot be read as categories")
 
@@ -202,22 +202,22 @@ def _unmask(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
 
 @open_values.register(list)
 @open_values.register(tuple)
-def _of_list(column: Any) -> Values:
+def _of_list(column: Sequence[object]) -> Values:
     return ArrayValues(np.fromiter(column, dtype=object, count=len(column)))
 
 
-def values_of(column: Any) -> Values:
+def values_of(column: object) -> Values:
     """As ``open_values``, once the libraries that the type comes from have registered theirs."""
     register_libraries(type(column))
     return open_values(column)
 
 
-def categories_in(column: Any) -> Values:
+def categories_in(column: object) -> Values:
     """As ``values_of``, refused where no value can be a category, a key or an id."""
     values = values_of(column)
-    if values.barred:
+    if values.unfit:
         raise DataError(
-            f"values of {values.barred} cannot be categories, keys or ids; make text, numbers or "
+            f"values of {values.unfit} cannot be categories, keys or ids; make text, numbers or "
             "dates without a time zone of them"
         )
     return values
@@ -230,7 +230,7 @@ def is_column(data: Any) -> bool:
     return known and getattr(data, "ndim", 1) == 1 and not any(map(_is_row, data[:1]))
 
 
-def _is_row(value: Any) -> bool:
+def _is_row(value: object) -> bool:
     return isinstance(value, list | tuple | np.ndarray)
 
 

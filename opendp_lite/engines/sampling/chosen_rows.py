@@ -103,9 +103,9 @@ def _choose_here(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
     Of a table in memory the places of the rows are held, and of blocks copies of them.
     """
     dataset, choice = table.dataset, rule.here(keys)
-    whole = dataset.whole()
+    whole = dataset.whole
     if isinstance(whole, Source | Blocks):
-        require_here(whole, rule.step, rule.instead)
+        require_here(whole.library, rule.step, rule.instead)
     with QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
             here = _as_table(whole, dataset.titles)
@@ -272,7 +272,7 @@ class _WatchedPiece(Source):
 
     def blocks(self) -> Iterator[Any]:
         every, choice = self.every, self.every.choice
-        whole = Dataset(self.piece, every.declared, None).whole()
+        whole = cast(Source | NamedColumns, Dataset(self.piece, every.declared, None).whole)
         table = _as_table(whole, every.declared)
         start, found = choice.seen, []
         for block in read(table.rows(choice.rule.columns)):
@@ -369,7 +369,7 @@ def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
         keys: Independent random words of the release.
     """
     dataset = table.dataset
-    whole = dataset.whole()
+    whole = dataset.whole
     if not isinstance(whole, Blocks) or not whole.library:
         return _choose_here(table, rule, keys)
     with QUIET:

@@ -21,7 +21,6 @@ from opendp_lite.engines.data.least_rows import (
     by_place,
     first_ones,
     in_order,
-    starts_of,
 )
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.distinct import Distinct, Numbered
@@ -116,7 +115,7 @@ def in_least_groups(told: Places, places: Places, most: int, keys: Keys) -> Plac
         keys: Random words.
     """
     order = in_order(told, np.zeros((len(told), 1), dtype=np.uint64))
-    starts = starts_of(told[order])
+    starts = first_ones(told[order], 1)
     least = LeastRows.of(most, keys, 1)
     first = np.flatnonzero(starts)
     least.add(told[order][first, :1], places[order][first])
@@ -180,7 +179,7 @@ class _Least(Rule):
         rows = chosen_so_far.rows
         order = np.argsort(rows.places)
         numbers, codes = np.unique(rows.groups[order, 0], return_inverse=True)
-        labels = [Labels(self.people.listed(numbers.tolist()), codes.reshape(-1))]
+        labels = [Labels(self.people.export(numbers.tolist()), codes.reshape(-1))]
         if self.groups is not None:
             labels.append(Labels(self.values.keys, rows.groups[order, 1]).drop_unused())
         return LeastPart(

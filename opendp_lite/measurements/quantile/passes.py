@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
 from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.data.source import Source
-from opendp_lite.engines.plan import Elsewhere, found_by
+from opendp_lite.engines.plan import Elsewhere, ask_for
 from opendp_lite.engines.rows import CollectRows, FoldRequest, LazyRows, Pieces
 from opendp_lite.measurements.quantile.lines import (
     Laws,
@@ -227,8 +227,6 @@ class _CellsOf:
 class _CountCells(Reduction[Summary]):
     """One pass over rows elsewhere: what is counted of the cells of their numbers."""
 
-    parted: ClassVar[bool] = True
-
     cells: _CellsOf
     count: _Count[Summary]
     cells_of: Callable[[Floats], Counts] | None = None
@@ -297,7 +295,7 @@ class _NumbersElsewhere(InCells):
         return self._known[0]
 
     def _found(self, how: _Count[Summary]) -> Summary:
-        found: Summary = found_by(
+        found: Summary = ask_for(
             FoldRequest(self.rows, _CountCells(self.cells, how), self.cells.step)
         )
         return found

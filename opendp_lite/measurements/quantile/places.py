@@ -10,8 +10,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds, to_floats, width_of
-from opendp_lite.engines.data.arrays import Numeric
-from opendp_lite.engines.data.fold import Block, Floats, identity
+from opendp_lite.engines.data.fold import Block, Floats, Numeric, identity
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import RankCounts

@@ -12,7 +12,7 @@ import numpy as np
 from opendp_lite.base.errors import Argument, ParameterError, SpaceError
 from opendp_lite.bodies.body import Bounds, collapse, parse_bounds
 from opendp_lite.bodies.box import Box
-from opendp_lite.engines.data.arrays import Numeric
+from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.plan import Release
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measurements.quantile.places import Spacing, Where
