@@ -39,14 +39,14 @@ class Measure(Storable, ABC, Generic[Loss]):
         """A loss as typed, exactly."""
 
     @abstractmethod
-    def show(self, loss: Loss) -> Any:
+    def show(self, loss: Loss) -> object:
         """A loss as a person reads it, rounded up."""
 
-    def typed(self, loss: Loss) -> Any:
+    def typed(self, loss: Loss) -> Loss:
         """A loss as a person may type it again: exact, and never more than the loss."""
         return loss
 
-    def by_name(self, loss: Loss) -> dict[str, Any]:
+    def by_name(self, loss: Loss) -> dict[str, Fraction]:
         """A loss by the names under which steps take its numbers: epsilon and delta, say."""
         numbers = self.typed(loss)
         parts = numbers if isinstance(numbers, tuple) else (numbers,)
@@ -108,6 +108,10 @@ class Measure(Storable, ABC, Generic[Loss]):
 
     def __repr__(self) -> str:
         return f"{path_of(type(self))}()"
+
+
+AnyMeasure = Measure[Any]
+"""A measure, whatever its losses are."""
 
 
 def proportions(shares: Sequence[object]) -> tuple[Fraction, ...]:
