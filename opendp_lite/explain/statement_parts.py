@@ -216,7 +216,7 @@ def _group(measurement: Stated, distance: Distance) -> str:
     """The loss for several rows, where one row is the unit."""
     if not isinstance(measurement.input_space.metric, RowMetric) or distance != 1:
         return ""
-    loss = measurement.privacy_map(_GROUP * distance)
+    loss = measurement.privacy_map(distance * _GROUP)
     return str(measurement.output_measure.words(loss))
 
 

@@ -92,7 +92,7 @@ def _number(part: Given) -> Given | Fraction:
     return plain(part) if isinstance(part, Fraction | int) and type(part) is not bool else part
 
 
-def _require_measure(_: object, __: object, measure: Given) -> None:
+def _require_measure(_: object, __: object, measure: Any) -> None:
     """Refuses what is no measure."""
     if not isinstance(measure, Measure):
         raise ParameterError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
@@ -50,7 +50,7 @@ class Measure(Storable, ABC, Generic[Loss]):
         """A loss by the names under which steps take its numbers: epsilon and delta, say."""
         numbers = self.typed(loss)
         parts = numbers if isinstance(numbers, tuple) else (numbers,)
-        return dict(zip(self.parameters, parts, strict=False))
+        return dict(zip(self.parameters, cast(tuple[Fraction, ...], parts), strict=False))
 
     def admit(self, profile: Profile) -> Loss | None:
         """The loss here of a mechanism with this curve; None where none is known.
