@@ -84,7 +84,7 @@ def for_json(value: Any) -> Any:
     return number if isfinite(number) else None
 
 
-def plain(release: Any) -> Any:
+def plain(release: object) -> object:
     """A release as JSON can hold it.
 
     Example:
@@ -101,7 +101,7 @@ def plain(release: Any) -> Any:
     return release if isinstance(release, str | int | bool | None) else for_json(release)
 
 
-def format_release(release: Any) -> str:
+def format_release(release: object) -> str:
     """A release as it prints; several in a tuple as they print, a line each where they are long.
 
     Example:
@@ -134,7 +134,7 @@ def _html_rows(rows: Iterable[tuple[str, str]], style: str) -> str:
     return f"<table>{cells}</table>"
 
 
-def to_html(release: Any) -> str:
+def to_html(release: object) -> str:
     """A release as a notebook shows it by itself: as its own table, or as escaped text."""
     own = getattr(release, "_repr_html_", None)
     if own is not None:
@@ -142,7 +142,7 @@ def to_html(release: Any) -> str:
     return f"<span style='white-space:pre-wrap'>{escape(format_release(release))}</span>"
 
 
-def html_of_each(releases: Iterable[tuple[str, Any]]) -> str:
+def html_of_each(releases: Iterable[tuple[str, object]]) -> str:
     """A table of two columns: names, and each release as it shows by itself."""
     return _html_rows(((name, to_html(release)) for name, release in releases), _CELL)
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from itertools import chain
 from math import cos, exp, isfinite, isnan, pi, sin
 from numbers import Real
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -190,7 +190,7 @@ class Scale:
         return picture(drawn, _WIDTH, _HEIGHT, title, scale)
 
 
-def spot_of(release: Any) -> Spot | None:
+def spot_of(release: object) -> Spot | None:
     """A released number as a picture places it; None where it is none.
 
     Example:
@@ -207,15 +207,15 @@ def spot_of(release: Any) -> Spot | None:
     return None
 
 
-def spots_of(releases: Iterable[Any]) -> Sequence[Spot] | None:
+def spots_of(releases: Iterable[object]) -> Sequence[Spot] | None:
     """All of them, if each is a number."""
     found = [spot_of(release) for release in releases]
     spots = [spot for spot in found if spot is not None]
     return spots if len(spots) == len(found) else None
 
 
-def _thin(opacity: float) -> dict[str, Any]:
-    return {"stroke": "currentColor", "stroke_opacity": opacity, "fill": "none"}
+def _thin(opacity: float) -> dict[str, str]:
+    return {"stroke": "currentColor", "stroke_opacity": f"{opacity}", "fill": "none"}
 
 
 _BAND_WIDTH: Final = 380

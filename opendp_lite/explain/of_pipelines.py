@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
@@ -12,7 +12,9 @@ from opendp_lite.base.spelling import by_hand, one_line
 from opendp_lite.explain.statement import Statement
 from opendp_lite.explain.statement_parts import (
     Defined,
+    Noise,
     PartRecipe,
+    Stated,
     functions_in,
     inner_followers,
     joins,
@@ -30,7 +32,6 @@ from opendp_lite.explain.trace import walk
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.numbers.exact import Number, digits_up
 from opendp_lite.samplers.law import half_widths
-from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import description_of
 from opendp_lite.spelling.signatures import argument_text
 
@@ -41,7 +42,7 @@ _NOTHING_AFTER: Final = (
 )
 
 
-def make_statement(measurement: Any, d_in: object, delta: Number | None) -> Statement:
+def make_statement(measurement: Stated, d_in: object, delta: Number | None) -> Statement:
     """The statement of a bound measurement, for inputs ``d_in`` apart.
 
     Args:
@@ -49,7 +50,7 @@ def make_statement(measurement: Any, d_in: object, delta: Number | None) -> Stat
         d_in: The distance.
         delta: Where epsilon is read off the curve; by default 1e-6, or the least delta above.
     """
-    space: Space[Any] = measurement.input_space
+    space = measurement.input_space
     distance = space.metric.distance(d_in)
     if distance * 0 == distance:
         raise ParameterError(
@@ -112,7 +113,7 @@ def _changes(links: Sequence[Defined]) -> Iterator[str]:
             yield f"{path_of(link.definition)}: {said}"
 
 
-def _noise(facts: Any, recipes: int) -> Iterator[str]:
+def _noise(facts: Noise, recipes: int) -> Iterator[str]:
     """The laws of the noise, and how far off entries may be.
 
     Args:
@@ -153,7 +154,7 @@ def _confidences(recipes: Sequence[PartRecipe], *, followed: bool) -> Iterator[s
                 yield argument_text(arguments["confidence"])
 
 
-def _following(link: Any) -> str:
+def _following(link: object) -> str:
     """What follows the noise, in words."""
     if isinstance(link, Conversion) and not ours(link):
         return f"{name_of(link)} states the loss in another measure, and the loss relies on it."
@@ -165,6 +166,6 @@ def _following(link: Any) -> str:
     return f"{_said_of(link)} It reads the release alone and costs nothing."
 
 
-def _said_of(link: Any) -> str:
+def _said_of(link: object) -> str:
     """What a function of a release says that it does; empty for a plain one."""
     return f"{link!r}: {step_of(link).does}" if isinstance(link, Defined) else ""

@@ -106,6 +106,7 @@ _HIDDEN: Final = (
     "Not hidden: a refusal of text or another object among numbers, or of a broken CSV file, tells "
     "that it is there (docs/privacy.md).",
 )
+_LISTS: Final = ("changes", "noise", "explanation", "confidence", "confidence_before", "after")
 _NO_PROMISE: Final = (
     "Conclusions about people in general. They hold with or without any one of them.",
     "Choices that were made by looking at the data: of bounds, keys, columns or budgets. The loss "
@@ -284,12 +285,7 @@ class Statement:
                 *self.declared,
                 *({"step": each.step, "given": dict(each.given)} for each in self.parameters),
             ],
-            "changes": list(self.changes),
-            "noise": list(self.noise),
-            "explanation": list(self.explanation),
-            "confidence": list(self.confidence),
-            "confidence_before": list(self.confidence_before),
-            "after": list(self.after),
+            **{name: list(getattr(self, name)) for name in _LISTS},
             "arithmetic": list(self._arithmetic),
             "randomness": list(self._randomness),
             "side_channels": list(_HIDDEN),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeGuard, runtime_checkable
 
 import attrs
 
@@ -15,8 +15,12 @@ from opendp_lite.display.formatting import for_json
 from opendp_lite.explain.trace import TraceStep, walk
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.conversion import Conversion
-from opendp_lite.metrics.distances import RowMetric
+from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.metrics.distances import Distance, RowMetric
 from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
+from opendp_lite.samplers.law import Errors, Law
+from opendp_lite.spaces.domains import Domain
+from opendp_lite.spaces.maps import PrivacyMap
 from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import Tables
 from opendp_lite.spelling.description import description_of
@@ -39,6 +43,34 @@ def number(value: Fraction | None) -> float | None:
 def short(text: str) -> str:
     """The start of a long text."""
     return text if len(text) <= _LONG else f"{text[:_LONG]}... (in full under Pipeline)"
+
+
+class Noise(Protocol):
+    """What a measurement says of its noise."""
+
+    @property
+    def laws(self) -> Sequence[Law]: ...
+    @property
+    def errors(self) -> Sequence[Errors]: ...
+    @property
+    def explanation(self) -> object: ...
+
+
+class Stated(Protocol):
+    """What a statement reads of a measurement."""
+
+    @property
+    def input_space(self) -> Space[Domain]: ...
+    @property
+    def output_measure(self) -> AnyMeasure: ...
+    @property
+    def privacy_map(self) -> PrivacyMap: ...
+    @property
+    def facts(self) -> Noise: ...
+    @property
+    def recipe(self) -> tuple[object, ...]: ...
+    @property
+    def trace(self) -> tuple[TraceStep, ...]: ...
 
 
 _DELTA: Final = Fraction(1, 10**6)
@@ -102,7 +134,7 @@ class LossStatement:
         }
 
 
-def loss_of(measurement: Any, distance: Any, delta: Number | None) -> LossStatement:
+def loss_of(measurement: Stated, distance: Distance, delta: Number | None) -> LossStatement:
     """The loss at a distance, and what it implies at a delta."""
     measure, loss = measurement.output_measure, measurement.privacy_map(distance)
     profile = measure.profile(loss)
@@ -166,7 +198,7 @@ class UnitStatement:
         return tuple(found)
 
 
-def unit_of(measurement: Any, distance: Any) -> UnitStatement:
+def unit_of(measurement: Stated, distance: Distance) -> UnitStatement:
     """What a distance between inputs protects."""
     metric = measurement.input_space.metric
     return UnitStatement(
@@ -180,11 +212,11 @@ def unit_of(measurement: Any, distance: Any) -> UnitStatement:
     )
 
 
-def _group(measurement: Any, distance: Any) -> str:
+def _group(measurement: Stated, distance: Distance) -> str:
     """The loss for several rows, where one row is the unit."""
     if not isinstance(measurement.input_space.metric, RowMetric) or distance != 1:
         return ""
-    loss = measurement.privacy_map(_GROUP * distance)
+    loss = measurement.privacy_map(distance * _GROUP)
     return str(measurement.output_measure.words(loss))
 
 
@@ -205,7 +237,7 @@ class Defined(Spelled, Protocol):
     """A step of a recipe that knows the function that defines it."""
 
     @property
-    def definition(self) -> Callable[..., Any]: ...
+    def definition(self) -> Callable[..., object]: ...
 
 
 @attrs.frozen
@@ -221,7 +253,7 @@ class PartRecipe:
     followed: bool
 
 
-def links_in(value: Any) -> Iterator[Any]:
+def links_in(value: object) -> Iterator[Defined]:
     """The public steps of a recipe and of the pipelines in its arguments, each before its parts."""
     found = (each for each in _spelled_in(value) if isinstance(each, Defined))
     return (each for each in found if not each.definition.__name__.startswith("_"))
@@ -232,21 +264,21 @@ def joins(link: object) -> bool:
     return isinstance(link, ByHand) or (isinstance(link, Defined) and hasattr(link, "join"))
 
 
-def functions_in(value: Any) -> Iterator[str]:
+def functions_in(value: object) -> Iterator[str]:
     """The names of plain functions that a recipe was given, those of its releases left out."""
     for each in _arguments_in(value):
         if callable(each) and not joins(each) and not ours(each):
             yield name_of(each)
 
 
-def objects_in(value: Any) -> Iterator[Any]:
+def objects_in(value: object) -> Iterator[object]:
     """What a recipe was given beside numbers, texts, functions and pipelines: a basis, say."""
     for each in _arguments_in(value):
         if not callable(each) and _is_spelled(each) and not joins(each):
             yield each
 
 
-def inner_followers(value: Any) -> Iterator[Any]:
+def inner_followers(value: object) -> Iterator[object]:
     """What follows the noise of the pipelines among the arguments of steps."""
     for found in _spelled_in(value):
         name, arguments = found.spell()
@@ -264,12 +296,12 @@ def ours(link: object) -> bool:
     return is_part_of_package(made) and is_part_of_package(function)
 
 
-def is_part_of_package(definition: Any) -> bool:
+def is_part_of_package(definition: object) -> bool:
     """Whether a function or a class is defined in opendp_lite."""
     return str(definition.__module__).startswith(_PACKAGE)
 
 
-def recipes_in(recipe: Sequence[Any], *, followed: bool = False) -> Iterator[PartRecipe]:
+def recipes_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[PartRecipe]:
     """A recipe and those in it.
 
     Args:
@@ -285,12 +317,12 @@ def recipes_in(recipe: Sequence[Any], *, followed: bool = False) -> Iterator[Par
         yield from recipes_in(inner, followed=after)
 
 
-def name_of(function: Any) -> str:
+def name_of(function: object) -> str:
     """The name of a plain function, in one line."""
     return one_line(str(getattr(function, "__name__", type(function).__name__)))
 
 
-def _pipelines_in(value: Any) -> Iterator[Sequence[Any]]:
+def _pipelines_in(value: object) -> Iterator[Sequence[object]]:
     """The steps of each pipeline in a value, and not those of pipelines within them."""
     for each in _single(value):
         if _is_spelled(each):
@@ -298,7 +330,7 @@ def _pipelines_in(value: Any) -> Iterator[Sequence[Any]]:
             yield from [arguments["steps"]] if name == _PIPELINE else _pipelines_in(arguments)
 
 
-def _spelled_in(value: Any) -> Iterator[Spelled]:
+def _spelled_in(value: object) -> Iterator[Spelled]:
     """All that is written as a call in a value and in the arguments of the calls."""
     for each in _single(value):
         if _is_spelled(each):
@@ -306,13 +338,13 @@ def _spelled_in(value: Any) -> Iterator[Spelled]:
             yield from _spelled_in(each.spell()[1])
 
 
-def _arguments_in(value: Any) -> Iterator[Any]:
+def _arguments_in(value: object) -> Iterator[object]:
     """The single arguments of all calls in a value."""
     for link in _spelled_in(value):
         yield from _single(link.spell()[1])
 
 
-def _single(value: Any) -> Iterator[Any]:
+def _single(value: object) -> Iterator[object]:
     """The members of sequences and mappings, and of those within them."""
     if isinstance(value, Mapping):
         yield from _single(list(value.values()))
@@ -323,7 +355,7 @@ def _single(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_spelled(value: Any) -> bool:
+def _is_spelled(value: object) -> TypeGuard[Spelled]:
     return isinstance(value, Spelled) and not isinstance(value, Space)
 
 
@@ -386,7 +418,7 @@ def step_of(link: Defined) -> StepStatement:
     )
 
 
-def parameters_of(link: Any) -> PublicParameters | None:
+def parameters_of(link: Defined) -> PublicParameters | None:
     """The parameters of a step that are neither pipelines nor functions; None without any."""
     _, arguments = link.spell()
     given = tuple(

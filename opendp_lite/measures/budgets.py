@@ -18,7 +18,7 @@ from opendp_lite.measures.divergences import (
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure, Measure
 from opendp_lite.numbers.exact import (
     Number,
     exact_size,
@@ -40,12 +40,12 @@ def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
+def like(measure: AnyMeasure, numbers: tuple[Fraction, ...]) -> Loss:
     """Numbers as a loss of a measure."""
     return numbers if isinstance(measure.zero(), tuple) else numbers[0]
 
 
-def exact_loss(loss: object, measure: Measure[Any], name: object) -> Loss:
+def exact_loss(loss: object, measure: AnyMeasure, name: object) -> Loss:
     """A loss of a measure, with the curve that it carries; refused where it is none.
 
     A float may be rounded down, what is below 0 would give budget back, and a class of a person's
@@ -70,13 +70,14 @@ def exact_loss(loss: object, measure: Measure[Any], name: object) -> Loss:
     return found if given is loss else cast(Loss, loss)
 
 
-M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
+Given = TypeVar("Given")
+M_co = TypeVar("M_co", bound=AnyMeasure, covariant=True)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault
 
     # A step whose budget is named leaves it open; one that is given a value has its measure.
-    Spent = WithDefault("Spent", bound=Measure[Any], default=Any)
+    Spent = WithDefault("Spent", bound=AnyMeasure, default=Any)
 else:
     Spent = TypeVar("Spent", bound=Measure)
 
@@ -87,7 +88,7 @@ def _plain(loss: Loss) -> Loss:
     return tuple(map(_number, found)) if isinstance(found, tuple) else _number(found)
 
 
-def _number(part: object) -> Any:
+def _number(part: Given) -> Given | Fraction:
     return plain(part) if isinstance(part, Fraction | int) and type(part) is not bool else part
 
 
@@ -99,7 +100,7 @@ def _require_measure(_: object, __: object, measure: Any) -> None:
         )
 
 
-def _require_loss(budget: Any, _: object, loss: Any) -> None:
+def _require_loss(budget: PrivacyBudget[AnyMeasure], _: object, loss: Loss) -> None:
     """Refuses what is no loss of the measure, is below zero or promises nothing."""
     budget.measure.require_promise(exact_loss(loss, budget.measure, "the loss of a budget"))
 
@@ -183,7 +184,7 @@ def require_budget(given: object, step: str) -> None:
 def epsilon(epsilon: Number) -> PrivacyBudget[MaxDivergence]: ...
 @overload
 def epsilon(epsilon: Number, delta: Number) -> PrivacyBudget[ApproximateDivergence]: ...
-def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[Any]:
+def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[AnyMeasure]:
     """A budget of pure, or with ``delta`` of approximate differential privacy.
 
     Args:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import floor
-from typing import Any
+from types import ModuleType
 
 import attrs
 
@@ -85,7 +85,7 @@ class ComposedProfile(Profile):
         curves = [curve for curve in _curves(self) if curve.least_delta <= delta]
         return min(curve.epsilon(delta) for curve in curves or [self.summed])
 
-    def dp_event(self, library: Any) -> Any:
+    def dp_event(self, library: ModuleType) -> object:
         found = [
             library.SelfComposedDpEvent(part.dp_event(library), count)
             for part, count in self.releases
@@ -253,7 +253,7 @@ class LaplaceProfile(Profile):
     def _delta(self, epsilon: Fraction) -> Fraction:
         return 1 - exp_down((epsilon - self.loss) / 2)
 
-    def _event(self, library: Any) -> Any:
+    def _event(self, library: ModuleType) -> object:
         return library.LaplaceDpEvent(noise_multiplier(self.loss))
 
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
@@ -305,7 +305,7 @@ class DiscreteLaplaceProfile(Profile):
         )
         return 1 - kept / (1 + exp_up(-self.rate))
 
-    def _event(self, library: Any) -> Any:
+    def _event(self, library: ModuleType) -> object:
         return library.DiscreteLaplaceDpEvent(float_up(self.rate), self.steps)
 
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:

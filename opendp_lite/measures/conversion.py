@@ -18,13 +18,13 @@ from opendp_lite.measures.divergences import (
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import Profile, zcdp_of_pure
 from opendp_lite.numbers.exact import Number, open_probability, short_below, sqrt_up
 from opendp_lite.spelling.description import Description, Proof, describe
 
-From = TypeVar("From", bound=Measure[Any], contravariant=True)
-To = TypeVar("To", bound=Measure[Any], covariant=True)
+From = TypeVar("From", bound=AnyMeasure, contravariant=True)
+To = TypeVar("To", bound=AnyMeasure, covariant=True)
 
 # About the digits of a float.
 _HALVINGS: Final = 50
@@ -37,24 +37,24 @@ class Conversion(ABC, Generic[From, To]):
     """
 
     @abstractmethod
-    def target(self, source: Measure[Any]) -> To:
+    def target(self, source: AnyMeasure) -> To:
         """The measure after the step; refuses a source that it does not convert."""
 
     @abstractmethod
-    def convert(self, loss: Any, profile: Profile) -> Any:
+    def convert(self, loss: Any, profile: Profile) -> object:
         """The loss in the target measure."""
 
     def spell(self) -> tuple[str, Mapping[str, object]]:
         """The public name and its arguments: by default the fields."""
         return self.definition.__name__, fields_of(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         _, arguments = self.spell()
         return call_when_read(Named.of(self.definition), **arguments)
 
     @property
     @abstractmethod
-    def definition(self) -> Callable[..., Any]:
+    def definition(self) -> Callable[..., object]:
         """The public function that defines it."""
 
     @abstractmethod
@@ -78,7 +78,7 @@ def pure_for_zcdp(rho: Fraction) -> Fraction:
 class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
     """See ``to_zcdp``."""
 
-    def target(self, source: Measure[Any]) -> ZeroConcentratedDivergence:
+    def target(self, source: AnyMeasure) -> ZeroConcentratedDivergence:
         if source != MaxDivergence():
             raise SpaceError(
                 f"to_zcdp() converts a loss under MaxDivergence, this is {source!r}; "
@@ -91,7 +91,7 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
         return curved_number(zcdp_of_pure(loss) if known is None else known, profile)
 
     @property
-    def definition(self) -> Callable[..., Any]:
+    def definition(self) -> Callable[..., object]:
         return to_zcdp
 
     def formula(self) -> str:
@@ -107,16 +107,16 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
 
     delta: Fraction
 
-    def target(self, source: Measure[Any]) -> ApproximateDivergence:
+    def target(self, source: AnyMeasure) -> ApproximateDivergence:
         if source == ApproximateDivergence():
             raise SpaceError("to_approximate() is not needed: the loss is (epsilon, delta) already")
         return ApproximateDivergence()
 
-    def convert(self, loss: Any, profile: Profile) -> tuple[Fraction, Fraction]:
+    def convert(self, loss: object, profile: Profile) -> tuple[Fraction, Fraction]:
         return curved_pair((profile.epsilon(self.delta), self.delta), profile)
 
     @property
-    def definition(self) -> Callable[..., Any]:
+    def definition(self) -> Callable[..., object]:
         return to_approximate
 
     def formula(self) -> str:

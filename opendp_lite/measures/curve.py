@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.measures.profile import GaussianProfile, Profile, gaussian_ratio
@@ -43,10 +43,10 @@ class CurvedNumber(Unordered, Fraction):
     def __copy__(self) -> CurvedNumber:
         return self
 
-    def __deepcopy__(self, memo: Any) -> CurvedNumber:
+    def __deepcopy__(self, memo: object) -> CurvedNumber:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return curved_number, (Fraction(self), self.curve)
 
 
@@ -55,7 +55,7 @@ class CurvedPair(Unordered, tuple[Fraction, Fraction]):
 
     curve: Profile | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return curved_pair, (tuple(self), self.curve)
 
 

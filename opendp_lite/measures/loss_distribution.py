@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from importlib import import_module
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 import attrs
 import numpy as np
@@ -268,7 +269,7 @@ def _up(value: float) -> float:
     return math.nextafter(value * (1 + 2.0**-50), math.inf)
 
 
-def accounting_library() -> Any:
+def accounting_library() -> ModuleType:
     """Its events, or a refusal that says how to install it."""
     try:
         return import_module("dp_accounting.dp_event")

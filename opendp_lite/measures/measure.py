@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
@@ -39,18 +39,18 @@ class Measure(Storable, ABC, Generic[Loss]):
         """A loss as typed, exactly."""
 
     @abstractmethod
-    def show(self, loss: Loss) -> Any:
+    def show(self, loss: Loss) -> object:
         """A loss as a person reads it, rounded up."""
 
-    def typed(self, loss: Loss) -> Any:
+    def typed(self, loss: Loss) -> Loss:
         """A loss as a person may type it again: exact, and never more than the loss."""
         return loss
 
-    def by_name(self, loss: Loss) -> dict[str, Any]:
+    def by_name(self, loss: Loss) -> dict[str, Fraction]:
         """A loss by the names under which steps take its numbers: epsilon and delta, say."""
         numbers = self.typed(loss)
         parts = numbers if isinstance(numbers, tuple) else (numbers,)
-        return dict(zip(self.parameters, parts, strict=False))
+        return dict(zip(self.parameters, cast(tuple[Fraction, ...], parts), strict=False))
 
     def admit(self, profile: Profile) -> Loss | None:
         """The loss here of a mechanism with this curve; None where none is known.

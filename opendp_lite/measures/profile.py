@@ -6,7 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 import attrs
 
@@ -74,7 +75,7 @@ class Profile(ABC):
         """
         return None
 
-    def dp_event(self, library: Any) -> Any:
+    def dp_event(self, library: ModuleType) -> object:
         """An event of dp_accounting that loses at least as much.
 
         The discrete Laplace mechanism with a sensitivity of 1 is randomised response, the worst of
@@ -84,7 +85,7 @@ class Profile(ABC):
             return library.NoOpDpEvent()
         return self._event(library)
 
-    def _event(self, library: Any) -> Any:
+    def _event(self, library: ModuleType) -> object:
         """The event of a loss above 0."""
         pure, rho = self.pure, self.rho
         if pure is not None:
@@ -325,7 +326,7 @@ class GaussianProfile(Profile):
     def rho(self) -> Fraction:
         return self.ratio / 2
 
-    def _event(self, library: Any) -> Any:
+    def _event(self, library: ModuleType) -> object:
         return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))
 
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:

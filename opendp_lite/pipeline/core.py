@@ -28,12 +28,13 @@ from opendp_lite.measures.divergences import (
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.pipeline.questions import NO_DATA, LossQuestions, Pipeline, without_data
 from opendp_lite.releases.result import InsecureRelease, mark_as_exact
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.law import Errors, Law
+from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.maps import MapFunction as MapLaw
 from opendp_lite.spaces.maps import PrivacyMap, StabilityMap
 from opendp_lite.spaces.space import Space
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
 else:
     R = TypeVar("R", covariant=True)
 
-In = TypeVar("In", bound=Space[Any], contravariant=True)
-Out = TypeVar("Out", bound=Space[Any], covariant=True)
-M = TypeVar("M", bound=Measure[Any])
-M2 = TypeVar("M2", bound=Measure[Any])
+In = TypeVar("In", bound=Space[Domain], contravariant=True)
+Out = TypeVar("Out", bound=Space[Domain], covariant=True)
+M = TypeVar("M", bound=AnyMeasure)
+M2 = TypeVar("M2", bound=AnyMeasure)
 Release = TypeVar("Release", contravariant=True)
 Next = TypeVar("Next", covariant=True)
 
@@ -88,11 +89,11 @@ class Stable(Pipeline, Generic[In, Out]):
 
     if TYPE_CHECKING:
 
-        def __call__(self, data: Any) -> Any: ...
+        def __call__(self, data: object) -> Any: ...
 
     else:
 
-        def __call__(self, data: Any = NO_DATA) -> Any:
+        def __call__(self, data: object = NO_DATA) -> Any:
             """The exact result. It is not private, and its repr says so."""
             if data is NO_DATA:
                 raise without_data(self)
@@ -140,17 +141,17 @@ class Private(LossQuestions, Generic[In, M, R]):
 
     if TYPE_CHECKING:
 
-        def __call__(self, data: Any) -> R: ...
+        def __call__(self, data: object) -> R: ...
 
     else:
 
-        def __call__(self, data: Any = NO_DATA) -> R:
+        def __call__(self, data: object = NO_DATA) -> R:
             """A private release. Its loss is ``map(1)`` for one unit of the input space."""
             if data is NO_DATA:
                 raise without_data(self)
             return release_from(SecureEntropy(), self.bound, data)
 
-    def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
+    def insecure_release(self, data: object, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
 
         The value comes wrapped, so that it cannot pass for a release.
@@ -175,7 +176,7 @@ class Private(LossQuestions, Generic[In, M, R]):
     @overload
     def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Private[In, M]: ...
     @abstractmethod
-    def __rshift__(self, other: Any) -> Any: ...
+    def __rshift__(self, other: object) -> object: ...
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -195,7 +196,7 @@ class _Joined(Pipeline, Generic[In]):
         """As ``bind`` of its recipe to its space."""
         return "pipeline", {"steps": (self.input_space, *_spell(self))}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if by_hand(self.recipe):
             raise ParameterError(NO_RECIPE)
         return super().__reduce__()
@@ -242,7 +243,7 @@ class Transformation(_Joined[In], Stable[In, Out]):
         checked = StabilityMap.between(self.input_space, self.output_space, self.stability_map)
         object.__setattr__(self, "stability_map", checked)
 
-    def _result(self, data: Any) -> Any:
+    def _result(self, data: object) -> Any:
         with np.errstate(all="ignore"):
             result = self.function(self.input_space.domain.to_internal(data))
             domain = self.output_space.domain
@@ -250,7 +251,7 @@ class Transformation(_Joined[In], Stable[In, Out]):
 
     if not TYPE_CHECKING:
 
-        def __rshift__(self, other: Any) -> Any:
+        def __rshift__(self, other: object) -> object:
             """What is joined to a transformation joins itself."""
             if isinstance(other, Pipeline):
                 return NotImplemented
@@ -311,14 +312,14 @@ class Measurement(_Joined[In], Private[In, M, R]):
 
     if not TYPE_CHECKING:
 
-        def __class_getitem__(cls, parameters: Any) -> Any:
+        def __class_getitem__(cls, parameters: object) -> object:
             return super().__class_getitem__(with_release(parameters))
 
     def __attrs_post_init__(self) -> None:
         checked = PrivacyMap.between(self.input_space, self.output_measure, self.privacy_map)
         object.__setattr__(self, "privacy_map", checked)
 
-    def _release(self, data: Any, entropy: Entropy) -> R:
+    def _release(self, data: object, entropy: Entropy) -> R:
         domain = self.input_space.domain
         with np.errstate(all="ignore"):
             value = domain.of_release(domain.to_internal(data), entropy.words)
@@ -355,11 +356,11 @@ class Measurement(_Joined[In], Private[In, M, R]):
     def __rshift__(self, other: Function[R, Next]) -> Measurement[In, M, Next]: ...
     @overload
     def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Measurement[In, M]: ...
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: object) -> object:
         return follow(self, other)
 
 
-def release_from(entropy: Entropy, measurement: Measurement[Any, Any, R], data: Any) -> R:
+def release_from(entropy: Entropy, measurement: Measurement[Any, Any, R], data: object) -> R:
     """A release whose noise comes from a source that may have been made before it was paid for."""
     try:
         return measurement._release(data, entropy)
@@ -367,12 +368,20 @@ def release_from(entropy: Entropy, measurement: Measurement[Any, Any, R], data: 
         raise shorten(problem) from problem.__cause__
 
 
-def with_release(parameters: Any) -> Any:
+def with_release(parameters: object) -> object:
     """The type parameters of a measurement, whose release may be anything by default."""
     return (*parameters, Any) if type(parameters) is tuple and len(parameters) == 2 else parameters
 
 
-def join_step(before: Any, step: Any, link: object) -> Any:
+AnyTransformation = Transformation[Any, Any]
+AnyMeasurement = Measurement[Any, Any, Any]
+
+
+def join_step(
+    before: Space[Domain] | AnyTransformation,
+    step: AnyTransformation | AnyMeasurement,
+    link: object,
+) -> AnyTransformation | AnyMeasurement:
     """A space or a transformation, and the step made on it."""
     if not isinstance(before, Transformation):
         first = copy_with(step, function=step.function.on(Data(before)))
@@ -382,7 +391,7 @@ def join_step(before: Any, step: Any, link: object) -> Any:
     return _trace(whole, before.stability_map, before.recipe, before.trace, link)
 
 
-def _receive(before: Transformation[Any, Any]) -> Node:
+def _receive(before: AnyTransformation) -> Node:
     """The plan of a transformation; what a function of a person's own gives is checked."""
     plan: Node = before.function
     received = before.output_space.domain.receive
@@ -391,12 +400,12 @@ def _receive(before: Transformation[Any, Any]) -> Node:
 
 
 def _trace(
-    whole: Any,
+    whole: AnyTransformation | AnyMeasurement,
     before: StabilityMap,
-    recipe: tuple[Any, ...],
+    recipe: tuple[object, ...],
     trace: tuple[TraceStep, ...],
     link: object,
-) -> Any:
+) -> AnyTransformation | AnyMeasurement:
     """With the maps of all steps, the lines of this one and its link."""
     shown, recipe = _show(link), (*recipe, link)
     if isinstance(whole, Transformation):
@@ -415,21 +424,21 @@ def _show(link: object) -> object:
     return name.strip("_").replace("_", " ") if name.startswith("_") else link
 
 
-def follow(measurement: Any, other: Any) -> Any:
+def follow(measurement: AnyMeasurement, other: object) -> AnyMeasurement:
     """What may come after noise: a conversion of the loss, or any function of the release."""
     check_follower(other, measurement.recipe)
     if isinstance(other, Conversion):
         return _convert(measurement, other)
     return copy_with(
         measurement,
-        function=measurement.function.then(other),
+        function=measurement.function.then(cast(Callable[..., object], other)),
         facts=attrs.evolve(measurement.facts, simulate=None, errors=(), noise=""),
         trace=(*measurement.trace, trace_function(link_text(other))),
         recipe=(*_spell(measurement), other),
     )
 
 
-def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
+def _convert(measurement: AnyMeasurement, conversion: Conversion[Any, Any]) -> AnyMeasurement:
     source = measurement.output_measure
     target = conversion.target(source)
 
@@ -450,19 +459,18 @@ def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
     )
 
 
-def _spell(pipeline: Any) -> tuple[Any, ...]:
+def _spell(pipeline: _Joined[Any]) -> tuple[object, ...]:
     """The recipe, with a mark in its place where the pipeline was put together by hand."""
-    recipe: tuple[Any, ...] = pipeline.recipe or (ByHand(),)
-    return recipe
+    return pipeline.recipe or (ByHand(),)
 
 
-def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
+def check_follower(other: object, recipe: tuple[object, ...]) -> None:
     """Refuses what cannot come after noise."""
     if (reason := _refusal(other, recipe)) is not None:
         raise _at_the_end(reason, recipe, other)
 
 
-def _refusal(other: Any, recipe: tuple[Any, ...]) -> SpaceError | None:
+def _refusal(other: object, recipe: tuple[object, ...]) -> SpaceError | None:
     refusal = getattr(other, "refusal", None)
     if refusal is not None and (reason := refusal(recipe)):
         return SpaceError(reason)
@@ -478,7 +486,7 @@ def _refusal(other: Any, recipe: tuple[Any, ...]) -> SpaceError | None:
     return None
 
 
-def not_a_step(other: object, recipe: tuple[Any, ...]) -> SpaceError:
+def not_a_step(other: object, recipe: tuple[object, ...]) -> SpaceError:
     """The refusal of what cannot follow the transformation of a recipe."""
     before = recipe[-1] if recipe else "the step before"
     return _at_the_end(_no_step(other, before), recipe, other)
@@ -499,12 +507,12 @@ def _no_step(other: object, before: object) -> SpaceError:
     )
 
 
-def _at_the_end(problem: SpaceError, recipe: tuple[Any, ...], other: object) -> SpaceError:
+def _at_the_end(problem: SpaceError, recipe: tuple[object, ...], other: object) -> SpaceError:
     shown = link_text(other) if callable(other) else quote(other)
     return explain.pointing(problem, [*map(heading, recipe), shown], len(recipe))
 
 
-def heading(link: Any) -> str:
+def heading(link: object) -> str:
     """A step of a recipe with three dots for each pipeline in it."""
     return link_text(link) if callable(link) else str(getattr(link, "heading", link))
 

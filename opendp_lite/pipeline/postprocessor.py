@@ -13,6 +13,7 @@ from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Named, call_when_read, step
 from opendp_lite.spelling.description import UNPROVED, Description, Proof, describe
 from opendp_lite.spelling.signatures import (
+    Arguments,
     arguments_text,
     call_arguments,
     named_arguments,
@@ -29,15 +30,15 @@ Next = TypeVar("Next", covariant=True)
 class Postprocessor(Generic[Release, Next]):
     """A named function of a release with its parameters, made by ``@postprocessor``."""
 
-    function: Callable[..., Any]
-    arguments: tuple[tuple[str, Any], ...]
+    function: Callable[..., object]
+    arguments: Arguments
 
     @property
     def __name__(self) -> str:
         return self.function.__name__
 
     @property
-    def definition(self) -> Callable[..., Any]:
+    def definition(self) -> Callable[..., object]:
         """The function that defines it."""
         return self.function
 
@@ -45,7 +46,7 @@ class Postprocessor(Generic[Release, Next]):
         args, kwargs = call_arguments(self.function, self.arguments)
         return cast(Next, self.function(release, *args, **kwargs))
 
-    def refusal(self, recipe: tuple[Any, ...]) -> str | None:
+    def refusal(self, recipe: tuple[object, ...]) -> str | None:
         """Why this cannot follow such a recipe, where the function can tell; else None."""
         rejects = getattr(self.function, "rejects", None)
         args, kwargs = call_arguments(self.function, self.arguments)
@@ -55,7 +56,7 @@ class Postprocessor(Generic[Release, Next]):
         """The public name and its arguments."""
         return self.__name__, dict(self.arguments)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as what a person types."""
         args, kwargs = call_arguments(self.function, self.arguments)
         return call_when_read(Named.of(self.function), *args, **kwargs)
@@ -86,7 +87,9 @@ def postprocessor(
 ) -> Callable[
     [Callable[Concatenate[Release, P], Next]], Callable[P, Postprocessor[Release, Next]]
 ]: ...
-def postprocessor(function: Any = None, /, *, does: str = "", proof: Proof = UNPROVED) -> Any:
+def postprocessor(
+    function: Callable[..., object] | None = None, /, *, does: str = "", proof: Proof = UNPROVED
+) -> object:
     """Makes post-processing with parameters that shows in a pipeline's repr and JSON.
 
     It costs nothing: the privacy map of the pipeline stays (Dwork and Roth 2014, proposition 2.1).
@@ -108,9 +111,9 @@ def postprocessor(function: Any = None, /, *, does: str = "", proof: Proof = UNP
         1.0
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
+    def decorate(function: Callable[..., object]) -> object:
         @functools.wraps(describe(Description(does, proof=proof))(function))
-        def recipe(*args: Any, **kwargs: Any) -> Postprocessor[Any, Any]:
+        def recipe(*args: object, **kwargs: object) -> Postprocessor[object, object]:
             return Postprocessor(function, named_arguments(function, args, kwargs))
 
         typed = without_first(inspect.signature(function))

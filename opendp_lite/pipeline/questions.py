@@ -98,7 +98,7 @@ class Pipeline:
     def _result_of(self, d_in: object) -> tuple[str, str, str]:
         """What a pipeline comes to: of what kind, how much, and why."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as the steps that ``>>`` joins, each by the name that a person types."""
         _, arguments = self.spell()
         return functools.reduce, (operator.rshift, tuple(arguments["steps"]))

@@ -22,12 +22,13 @@ from opendp_lite.engines.plan import Map
 from opendp_lite.explain.trace import TraceStep
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import nearest, quote
-from opendp_lite.pipeline.core import Transformation, heading, join_step
+from opendp_lite.pipeline.core import AnyTransformation, Transformation, heading, join_step
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.maps import StabilityMap
 from opendp_lite.spaces.space import Space, made_by
 from opendp_lite.spelling.signatures import (
+    Arguments,
     arguments_text,
     call_arguments,
     entries_of,
@@ -57,15 +58,21 @@ class Call:
     takes any. ``rehearsal`` is what it makes of the default space.
     """
 
-    constructor: Callable[..., Any]
-    arguments: tuple[tuple[str, Any], ...]
+    constructor: Callable[..., object]
+    arguments: Arguments
     input_kinds: tuple[type[Domain], ...] = attrs.field(eq=False)
     output_kinds: tuple[type[Domain], ...] = attrs.field(eq=False)
     rehearsal: Any = attrs.field(default=None, eq=False)
-    typed_key: tuple[Any, ...] | None = attrs.field(default=None, eq=False)
+    typed_key: tuple[object, ...] | None = attrs.field(default=None, eq=False)
 
     @classmethod
-    def of(cls, constructor: Callable[..., Any], args: Any, kwargs: Any, key: Any = None) -> Call:
+    def of(
+        cls,
+        constructor: Callable[..., object],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+        key: tuple[object, ...] | None = None,
+    ) -> Call:
         """The call, with what no space could mend refused at once."""
         name = constructor.__name__
         if not signature_of(constructor).parameters:
@@ -90,11 +97,11 @@ class Call:
         return self.constructor.__name__
 
     @property
-    def definition(self) -> Callable[..., Any]:
+    def definition(self) -> Callable[..., object]:
         """The function that defines it."""
         return self.constructor
 
-    def is_of(self, step: Callable[..., Any]) -> bool:
+    def is_of(self, step: Callable[..., object]) -> bool:
         """Whether this is a call of a public step, such as ``dp.clamp``."""
         return self.constructor is inspect.unwrap(step)
 
@@ -115,7 +122,7 @@ class Call:
         except Exception:
             return self
 
-    def join(self, before: Any) -> Any:
+    def join(self, before: object) -> Any:
         """A space or a transformation with this step after it."""
         if isinstance(before, Transformation):
             space = before.output_space
@@ -130,11 +137,13 @@ class Call:
                 f"{self!r} binds to a space such as dp.records(), got {type(before).__name__}"
             )
         before = self._nearer(before, space)
-        made = self.build(getattr(before, "output_space", before))
+        made = self.build(before if isinstance(before, Space) else before.output_space)
         step = copy_with(made, function=made.function.name_step(self.name))
         return join_step(before, step, self._link())
 
-    def _nearer(self, before: Any, space: Space[Any]) -> Any:
+    def _nearer(
+        self, before: Space[Domain] | AnyTransformation, space: Space[Domain]
+    ) -> Space[Domain] | AnyTransformation:
         """What comes before, as the kind of value that the step works on: numbers of a table."""
         domain, function = space.domain.towards(self.input_kinds, self.name)
         if domain is space.domain:
@@ -155,7 +164,7 @@ class Call:
         """The call as a link of a recipe, which keeps nothing that was built."""
         return self if self.rehearsal is None else attrs.evolve(self, rehearsal=None)
 
-    def build(self, space: Space[Any]) -> Any:
+    def build(self, space: Space[Domain]) -> Any:
         """The transformation or measurement that this makes of a space."""
         if self.rehearsal is not None and _same(self.rehearsal.input_space, space):
             return self.rehearsal
@@ -165,7 +174,7 @@ class Call:
         except OpenDPLiteError as problem:
             raise self._name_step(problem) from None
 
-    def _made_of(self, space: Space[Any]) -> Any:
+    def _made_of(self, space: Space[Domain]) -> Any:
         """What the constructor makes of a space; its refusal may not name the step."""
         args, kwargs = call_arguments(self.constructor, self.arguments)
         outer = _BUILDING.set(True)
@@ -217,7 +226,7 @@ class Call:
         """The public name and its arguments."""
         return self.name, dict(self.arguments)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as what a person types, which makes a stage or a mechanism of one call."""
         args, kwargs = call_arguments(self.constructor, self.arguments)
         return call_when_read(Named.of(self.constructor), *args, **kwargs)
@@ -230,7 +239,9 @@ class Call:
         return f"{path_of(self.constructor)}({inside})"
 
 
-def call_key(constructor: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, ...] | None:
+def call_key(
+    constructor: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> tuple[object, ...] | None:
     """Equal for the same call of a step of this library alone; None where nothing may be kept.
 
     A step of a person's own is none: what it makes may depend on more than its arguments.
@@ -247,8 +258,8 @@ def is_building() -> bool:
 
 @attrs.frozen(repr=False)
 class _Wanted:
-    key: tuple[Any, ...]
-    make: Callable[[], Any] = attrs.field(eq=False)
+    key: tuple[object, ...]
+    make: Callable[[], object] = attrs.field(eq=False)
 
 
 @lru_cache(maxsize=1024)
@@ -261,7 +272,7 @@ def forget_steps() -> None:
     _once.cache_clear()
 
 
-def keep(key: tuple[Any, ...] | None, make: Callable[[], T]) -> T:
+def keep(key: tuple[object, ...] | None, make: Callable[[], T]) -> T:
     """What a function makes, made once for equal keys while it is among the last that were wanted.
 
     Only what is frozen may be kept, and what no private data is part of.
@@ -270,9 +281,7 @@ def keep(key: tuple[Any, ...] | None, make: Callable[[], T]) -> T:
     return found
 
 
-def _budget_by_name(
-    constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]
-) -> tuple[tuple[str, Any], ...]:
+def _budget_by_name(constructor: Callable[..., object], arguments: Arguments) -> Arguments:
     """The arguments, in which numbers by name replace a budget that was given as a value.
 
     So both spellings are the same value, with one repr and one JSON text.
@@ -300,7 +309,7 @@ def _budget_by_name(
     return tuple((name, every[name]) for name in parameters if name in every)
 
 
-def _mark(made: Transformation[Any, Any]) -> Transformation[Any, Any]:
+def _mark(made: AnyTransformation) -> AnyTransformation:
     """A transformation that was put together by hand, with a mark in place of its recipe."""
     mark = ByHand()
     line = TraceStep(mark, map=made.stability_map, space=made.output_space)
@@ -318,25 +327,25 @@ def broken_at(links: Sequence[object], place: int) -> Iterator[None]:
         raise
 
 
-def links_of(before: object) -> tuple[Any, ...]:
+def links_of(before: object) -> tuple[object, ...]:
     """A space or a transformation as the first links of a chain; nothing of anything else."""
     if isinstance(before, Transformation):
         return before.input_space, *before.recipe
     return (before,) if isinstance(before, Space) else ()
 
 
-def calls_in(recipe: tuple[Any, ...]) -> list[Call]:
+def calls_in(recipe: tuple[object, ...]) -> list[Call]:
     """The calls of a recipe, without the space before them and what follows the release."""
     return [link for link in recipe if isinstance(link, Call)]
 
 
-def _same(first: Space[Any], second: Space[Any]) -> bool:
+def _same(first: Space[Domain], second: Space[Domain]) -> bool:
     if first is second:
         return True
     return bool(first.unit == second.unit and first.origin == second.origin and first == second)
 
 
-def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain], ...]:
+def _needs_of_parts(arguments: Arguments) -> tuple[type[Domain], ...]:
     """For a combinator over any space: what the recipes among its arguments need.
 
     Before all others the kind that one of them binds itself to and all take, a table before rows.
@@ -350,7 +359,7 @@ def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain
     return (first, *(kind for kind in common or parts[0] if kind is not first))
 
 
-def _needs_in(value: Any) -> Iterator[tuple[type[Domain], ...]]:
+def _needs_in(value: object) -> Iterator[tuple[type[Domain], ...]]:
     """What each recipe in an argument needs."""
     if isinstance(value, tuple):
         for each in value:
@@ -359,7 +368,7 @@ def _needs_in(value: Any) -> Iterator[tuple[type[Domain], ...]]:
         yield needs
 
 
-def _elide(value: Any) -> Any:
+def _elide(value: object) -> object:
     """An argument without the pipelines in it, and with a float in place of a long fraction."""
     if isinstance(value, tuple):
         return tuple(map(_elide, value))
@@ -369,7 +378,7 @@ def _elide(value: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _read_annotations(constructor: Callable[..., Any]) -> tuple[tuple[type[Domain], ...], ...]:
+def _read_annotations(constructor: Callable[..., object]) -> tuple[tuple[type[Domain], ...], ...]:
     """The kinds of domain before and after a step, by its annotations."""
     space_name, *_ = signature_of(constructor).parameters
     hints = hints_of(constructor)
@@ -377,7 +386,7 @@ def _read_annotations(constructor: Callable[..., Any]) -> tuple[tuple[type[Domai
     return _kinds(hints.get(space_name)), _kinds(returned[1]) if len(returned) == 2 else ()
 
 
-def _kinds(annotation: Any) -> tuple[type[Domain], ...]:
+def _kinds(annotation: object) -> tuple[type[Domain], ...]:
     """The domain classes in ``Space[A]`` or ``Space[A | B]``, or that a type variable may be."""
     if get_origin(annotation) is not Space:
         return ()
@@ -387,7 +396,7 @@ def _kinds(annotation: Any) -> tuple[type[Domain], ...]:
 
 
 @cache
-def default_space(kind: type[Domain]) -> Space[Any]:
+def default_space(kind: type[Domain]) -> Space[Domain]:
     """The space that a pipeline of this kind binds itself to when none was said."""
     domain, metric, origin = kind.front()
     return made_by(Space(domain, metric, unit=metric.distance(1)), origin)

@@ -60,8 +60,8 @@ from opendp_lite.spaces.space import Example, Space
 from opendp_lite.spelling.description import UNPROVED, Description, Proof, describe
 from opendp_lite.spelling.signatures import typed_key, without_first
 
-Before = TypeVar("Before", bound=Space[Any])
-Later = TypeVar("Later", bound=Space[Any])
+Before = TypeVar("Before", bound=Space[Domain])
+Later = TypeVar("Later", bound=Space[Domain])
 P = ParamSpec("P")
 
 
@@ -78,7 +78,7 @@ class Recipe(Pipeline):
         return self.calls[0].input_kinds
 
     @property
-    def links(self) -> tuple[Any, ...]:
+    def links(self) -> tuple[object, ...]:
         """The steps that ``>>`` joined."""
         return *self.calls, *self.after
 
@@ -101,12 +101,12 @@ class Recipe(Pipeline):
         return " >> ".join(map(link_text, self.links))
 
     @functools.cached_property
-    def typed_key(self) -> tuple[Any, ...] | None:
+    def typed_key(self) -> tuple[object, ...] | None:
         """Equal for steps that were typed alike; None where one of them has no key."""
         keys = tuple(getattr(link, "typed_key", None) for link in self.links)
         return None if None in keys else (type(self), keys)
 
-    def _bound_to(self, space: Any) -> Any:
+    def _bound_to(self, space: object) -> object:
         """As ``join``, once for spaces and steps that were typed alike."""
         mine, start = self.typed_key, typed_key(getattr(space, "origin", None) or ...)
         key = None if mine is None or start is None else (start, mine)
@@ -132,7 +132,7 @@ class Recipe(Pipeline):
         return self.bound.input_space
 
     @functools.cached_property
-    def _by_default(self) -> Any:
+    def _by_default(self) -> object:
         if not self.input_kinds:
             raise SpaceError(
                 f"{self!r} needs an input space. Write dp.records(columns=['age', 'visits']) >> "
@@ -144,7 +144,7 @@ class Recipe(Pipeline):
         except OpenDPLiteError as problem:
             raise shorten(problem) from problem.__cause__
 
-    def _joined_to(self, before: Any) -> Any:
+    def _joined_to(self, before: object) -> object:
         if isinstance(before, Space | Transformation):
             try:
                 return self._bound_to(before)
@@ -189,7 +189,7 @@ class Stage(Recipe, Stable[In, Out]):
     def __rshift__(self, other: Stage[Out, Later]) -> Stage[In, Later]: ...
     @overload
     def __rshift__(self, other: Mechanism[Out, M, R]) -> Mechanism[In, M, R]: ...
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: object) -> object:
         if not isinstance(other, Recipe):
             raise not_a_step(other, self.calls)
         links = (*self.calls, *other.links)
@@ -201,7 +201,7 @@ class Stage(Recipe, Stable[In, Out]):
     def __rrshift__(self, before: Transformation[Before, In]) -> Transformation[Before, Out]: ...
     @overload
     def __rrshift__(self, before: In) -> Transformation[In, Out]: ...
-    def __rrshift__(self, before: Any) -> Any:
+    def __rrshift__(self, before: object) -> object:
         return self._joined_to(before)
 
 
@@ -225,7 +225,7 @@ class Mechanism(Recipe, Private[In, M, R]):
 
     if not TYPE_CHECKING:
 
-        def __class_getitem__(cls, parameters: Any) -> Any:
+        def __class_getitem__(cls, parameters: object) -> object:
             return super().__class_getitem__(with_release(parameters))
 
     @property
@@ -258,7 +258,7 @@ class Mechanism(Recipe, Private[In, M, R]):
     def __rshift__(self, other: Function[R, Next]) -> Mechanism[In, M, Next]: ...
     @overload
     def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: object) -> object:
         check_follower(other, self.calls)
         return attrs.evolve(self, after=(*self.after, other))
 
@@ -266,7 +266,7 @@ class Mechanism(Recipe, Private[In, M, R]):
     def __rrshift__(self, before: Transformation[Before, In]) -> Measurement[Before, M, R]: ...
     @overload
     def __rrshift__(self, before: In) -> Measurement[In, M, R]: ...
-    def __rrshift__(self, before: Any) -> Any:
+    def __rrshift__(self, before: object) -> object:
         return self._joined_to(before)
 
 
@@ -285,14 +285,14 @@ def stage(
     [Callable[Concatenate[In, P], Transformation[In, Out]]], Callable[P, Stage[In, Out]]
 ]: ...
 def stage(
-    constructor: Any = None,
+    constructor: Callable[..., object] | None = None,
     /,
     *,
     does: str = "",
     changes: str = "",
     proof: Proof = UNPROVED,
     examples: Callable[[], Sequence[Example]] = tuple,
-) -> Any:
+) -> object:
     """Makes a stage of a constructor of transformations: ``@dp.stage``, or ``@dp.stage(does=...)``.
 
     Args:
@@ -338,14 +338,14 @@ def mechanism(
     [Callable[Concatenate[In, P], Measurement[In, M, R]]], Callable[P, Mechanism[In, M, R]]
 ]: ...
 def mechanism(
-    constructor: Any = None,
+    constructor: Callable[..., object] | None = None,
     /,
     *,
     does: str = "",
     changes: str = "",
     proof: Proof = UNPROVED,
     examples: Callable[[], Sequence[Example]] = tuple,
-) -> Any:
+) -> object:
     """Makes a mechanism of a constructor of measurements: as ``stage``.
 
     Args:
@@ -371,12 +371,14 @@ def mechanism(
     return _steps(Mechanism, constructor, Description(does, changes, proof, examples))
 
 
-def _steps(kind: Any, constructor: Any, description: Description) -> Any:
+def _steps(
+    kind: Any, constructor: Callable[..., object] | None, description: Description
+) -> object:
     """Makes steps of a kind of a constructor, or what does so for one that is yet to be given."""
 
-    def decorate(constructor: Callable[..., Any]) -> Any:
+    def decorate(constructor: Callable[..., object]) -> object:
         @functools.wraps(describe(description)(constructor))
-        def recipe(*args: Any, **kwargs: Any) -> Any:
+        def recipe(*args: object, **kwargs: object) -> object:
             return _type_in(kind, constructor, args, kwargs)
 
         typed = without_first(inspect.signature(constructor))
@@ -386,7 +388,12 @@ def _steps(kind: Any, constructor: Any, description: Description) -> Any:
     return decorate if constructor is None else decorate(constructor)
 
 
-def _type_in(kind: Any, constructor: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _type_in(
+    kind: Any,
+    constructor: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> object:
     """The step that was typed, made once for equal arguments; a refusal shows the person's line."""
     key = call_key(constructor, args, kwargs)
     wanted = None if key is None else (is_building(), key)
@@ -396,18 +403,18 @@ def _type_in(kind: Any, constructor: Callable[..., Any], args: Any, kwargs: Any)
         raise shorten(problem) from problem.__cause__
 
 
-def _pipeline(steps: Iterable[Any]) -> Any:
+def _pipeline(steps: Iterable[object]) -> object:
     return functools.reduce(operator.rshift, steps)
 
 
-def _step(name: str) -> Callable[..., Any] | None:
+def _step(name: str) -> Callable[..., object] | None:
     """The step of the package, imported now; None where none has this name."""
     of_modules = (vars(module).get(name) for module in (norms, space))
     found = filter(spells, chain(find_public(name), of_modules))
-    return cast("Callable[..., Any] | None", next(found, None))
+    return cast("Callable[..., object] | None", next(found, None))
 
 
-def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
+def from_json(text: str, extra: Iterable[Callable[..., object]] = ()) -> Any:
     """Reads the pipeline that ``to_json`` wrote.
 
     Args:

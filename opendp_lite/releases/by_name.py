@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -43,7 +43,7 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
             raise ParameterError(f"there is no group {key!r}; the keys are {listed}")
         return self.releases[key]
 
-    def get(self, key: Hashable, default: Any = None) -> Any:
+    def get(self, key: Hashable, default: object = None) -> Any:
         """The release of a group; the default where there is no such group."""
         return self.releases[key] if key in self else default
 
@@ -79,7 +79,7 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
         rest = f"<div>... and {more} more</div>" if more else ""
         return f"<div>{self._table(shown)}{rest}</div>"
 
-    def _table(self, shown: list[tuple[str, Any]]) -> str:
+    def _table(self, shown: Sequence[tuple[str, object]]) -> str:
         """A line for each group, with a picture where all releases are numbers."""
         spots = spots_of(release for _, release in shown)
         if spots is None:
@@ -121,7 +121,7 @@ class ByName(Result, Mapping[str, Any]):
             raise ParameterError(f"there is no release {name!r}; there are {', '.join(self)}")
         return self.releases[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """The release of a name; the default where there is no such name."""
         return self.releases.get(name, default)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
@@ -281,7 +281,7 @@ class Estimates(Result):
             raise KeyError(f"several estimates are called {name!r}; take them by number")
         return self.names.index(name)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype)
 
     @property

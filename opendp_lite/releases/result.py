@@ -107,7 +107,9 @@ class NotPrivateFloat(float):
     __str__ = __repr__
 
 
-def mark_as_exact(value: Any) -> Any:
+def mark_as_exact(
+    value: np.ndarray | float,
+) -> NotPrivateArray | NotPrivateInt | NotPrivateFloat:
     """The value, which says in its repr that it is not private."""
     if isinstance(value, np.ndarray):
         return value.view(NotPrivateArray)

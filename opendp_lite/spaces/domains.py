@@ -25,6 +25,7 @@ from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.metrics.distances import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 from opendp_lite.numbers.exact import quote
 from opendp_lite.numbers.grid import Grid
+from opendp_lite.spelling.signatures import Arguments
 
 _MOST_FLOAT = 2**53
 _MOST_STEP = 2**61
@@ -43,7 +44,7 @@ _NOTHING_TO_CHOOSE = (
     "dp.select('sex') >> dp.one_hot(['f', 'm']) >> dp.sum(). If it is a step of your own for one "
     "number, let its space be dp.Space[dp.Scalars]"
 )
-Origin = tuple[str, tuple[tuple[str, Any], ...]]
+Origin = tuple[str, Arguments]
 
 
 class Domain(Storable, ABC):
@@ -72,7 +73,7 @@ class Domain(Storable, ABC):
         return value
 
     @property
-    def receive(self) -> Callable[[Any], Any]:
+    def receive(self) -> Callable[..., Any]:
         """Brings what a step's function returned into the form that steps work on."""
         return identity
 
@@ -268,7 +269,7 @@ class Vectors(Domain):
         return value.floats
 
     @property
-    def receive(self) -> Callable[[Any], Grid]:
+    def receive(self) -> Callable[[object], Grid]:
         return partial(_receive, dimension=self.dimension, exponent=self.exponent)
 
     def __repr__(self) -> str:
@@ -340,7 +341,7 @@ class Scalars(Domain):
         return int(value.steps[0]) if self.exponent == 0 else float(value)
 
     @property
-    def receive(self) -> Callable[[Any], Grid]:
+    def receive(self) -> Callable[[object], Grid]:
         return partial(_receive, dimension=1, exponent=self.exponent)
 
     def __repr__(self) -> str:
@@ -369,7 +370,7 @@ def _numbers(count: int, exponent: int | None) -> str:
     return f"one {whole}number{steps}" if count == 1 else f"{count} {whole}numbers{steps}"
 
 
-def _receive(value: Any, dimension: int, exponent: int | None) -> Grid:
+def _receive(value: object, dimension: int, exponent: int | None) -> Grid:
     """A vector that a step made: exact as it came, or of floats where the space says no grid.
 
     Entries of a float array that are no real numbers count as missing, without a warning: whether

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import attrs
 
@@ -11,12 +10,12 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import without_parentheses
 from opendp_lite.measures.budgets import Loss, exact_loss
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure, Measure
 from opendp_lite.metrics.distances import Distance, Metric
 from opendp_lite.numbers.exact import quote
 from opendp_lite.spaces.space import Space
 
-MapFunction = Callable[[Any], object]
+MapFunction = Callable[..., object]
 """A map as a person writes it: from an exact distance to an exact distance or loss."""
 
 
@@ -92,7 +91,7 @@ class PrivacyMap:
     """
 
     before: StabilityMap
-    target: Measure[Any]
+    target: AnyMeasure
     law: MapFunction
     step: object = None
 
@@ -121,7 +120,7 @@ class PrivacyMap:
         """The same map, of a step, where it has no name yet."""
         return self if self.step else PrivacyMap(self.before, self.target, self.law, step)
 
-    def convert(self, target: Measure[Any], convert: MapFunction, step: object) -> PrivacyMap:
+    def convert(self, target: AnyMeasure, convert: MapFunction, step: object) -> PrivacyMap:
         """The same release, whose loss a function states in another measure."""
         start = StabilityMap(self.before.source)
         return PrivacyMap(start, target, lambda distance: convert(self(distance)), step)
@@ -143,7 +142,7 @@ def _metric_of(space: object) -> Metric:
     )
 
 
-def _require_measure(given: object) -> Measure[Any]:
+def _require_measure(given: object) -> AnyMeasure:
     if isinstance(given, Measure):
         return given
     found = quote(given)
@@ -152,7 +151,7 @@ def _require_measure(given: object) -> Measure[Any]:
     raise ParameterError(f"output_measure is a measure such as dp.MaxDivergence(), got {found}")
 
 
-def _require_law(law: object, field: str) -> Any:
+def _require_law(law: object, field: str) -> MapFunction:
     if not callable(law):
         raise ParameterError(
             f"{field} is a function of a distance, such as lambda distance: 2 * distance; got "

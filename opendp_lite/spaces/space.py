@@ -33,7 +33,7 @@ from opendp_lite.numbers.norms import Norms
 from opendp_lite.spaces.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.spaces.tables import PersonTables, Tables
 from opendp_lite.spelling.description import description_of
-from opendp_lite.spelling.signatures import holds_data
+from opendp_lite.spelling.signatures import Arguments, holds_data
 
 KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
 
@@ -120,7 +120,7 @@ class Space(Storable, Generic[KindCo]):
         name, arguments = self.origin
         return name, dict(arguments)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         if self.origin is None:
             return super().__reduce_ex__(protocol)
         name, arguments = self.origin
@@ -139,7 +139,7 @@ def made_by(space: Space[KindCo], origin: Origin | None) -> Space[KindCo]:
     return copy_with(space, origin=origin)
 
 
-def _say(**arguments: Any) -> tuple[tuple[str, Any], ...]:
+def _say(**arguments: object) -> Arguments:
     return tuple((key, value) for key, value in arguments.items() if value is not None)
 
 
@@ -281,7 +281,9 @@ def _of_people(
     people = SymmetricIdDistance(person)
     tables.find_names([person], f"{name}: person={person!r}")
     spelling = (*arguments, *_say(person=person))
-    found: Space[Any] = Space(PersonTables(tables, person), people, unit=people.distance(1))
+    found: Space[PersonTables] = Space(
+        PersonTables(tables, person), people, unit=people.distance(1)
+    )
     return made_by(found, (name, spelling))
 
 
@@ -358,12 +360,12 @@ def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
 class Example:
     """A call of a step, and a space that it can be bound to."""
 
-    space: Space[Any]
-    args: tuple[Any, ...]
+    space: Space[Domain]
+    args: tuple[object, ...]
     kwargs: dict[str, Any]
 
 
-def example(space: Space[Any], *args: Any, **kwargs: Any) -> Example:
+def example(space: Space[Domain], *args: object, **kwargs: object) -> Example:
     """An example of a step: a space before it, and its parameters.
 
     Give ``@dp.stage`` or ``@dp.mechanism`` a function that lists some. It runs when somebody asks
@@ -402,6 +404,6 @@ def rows_in(body: Body, size: int | None = None) -> Space[Rows]:
     return Space(Rows(body.columns, size, body), metric, unit=metric.distance(1))
 
 
-def examples_of(step: Callable[..., Any]) -> tuple[Example, ...]:
+def examples_of(step: Callable[..., object]) -> tuple[Example, ...]:
     """The examples of a public function; empty where it has none."""
     return tuple(cast(Sequence[Example], description_of(step).examples()))

@@ -43,7 +43,7 @@ class Tables(Rows):
     def to_internal(self, value: object) -> engines.LazyTable:
         return engines.LazyTable(engines.Dataset(value, self.names, self.size), self.names)
 
-    def to_public(self, value: Any) -> np.ndarray:
+    def to_public(self, value: engines.LazyTable) -> np.ndarray:
         return super().to_public(value.numbers())
 
     def towards(
@@ -113,10 +113,10 @@ class PersonTables(Domain):
     def to_internal(self, value: object) -> engines.LazyTable:
         return self.rows.to_internal(value)
 
-    def to_public(self, value: Any) -> np.ndarray:
+    def to_public(self, value: engines.LazyTable) -> np.ndarray:
         return self.rows.to_public(value)
 
-    def of_release(self, value: Any, words: Callable[[int], NDArray[np.uint64]]) -> Any:
+    def of_release(self, value: object, words: Callable[[int], NDArray[np.uint64]]) -> Any:
         return self.rows.of_release(value, words)
 
     def words(self) -> str:

@@ -11,7 +11,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import one_line
 from opendp_lite.numbers.exact import quote
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def _in_one_line(text: str) -> str:
@@ -88,7 +88,7 @@ def describe(description: Description) -> Callable[[F], F]:
     return add
 
 
-def description_of(function: Callable[..., Any]) -> Description:
+def description_of(function: Callable[..., object]) -> Description:
     """What a function that defines a step says of itself.
 
     Example:

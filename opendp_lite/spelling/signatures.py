@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +18,9 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import FrozenList, is_row
 from opendp_lite.numbers.exact import format_number, nearest, rational_of_float
 from opendp_lite.numbers.fraction_array import FractionArray
+
+Arguments = tuple[tuple[str, Any], ...]
+"""The arguments of a call, by name."""
 
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -68,7 +71,7 @@ def freeze_argument(value: Any) -> Any:
     return value
 
 
-def typed_key(value: Any) -> tuple[Any, ...] | None:
+def typed_key(value: Any) -> tuple[object, ...] | None:
     """A hashable value that is equal for the same argument alone; None where there is none.
 
     Equality of arguments will not do: 1 equals True and 1.0, which make other keys of ``by``. A
@@ -86,7 +89,7 @@ def typed_key(value: Any) -> tuple[Any, ...] | None:
         parts = tuple([pair if pair[0] in _ATOMS else typed_key(pair[1]) for pair in kinds])
         # A tuple among the keys of ``by`` is a group, a list is the keys of one column.
         return None if None in parts else (tuple if kind is tuple else list, parts)
-    key: tuple[Any, ...] | None = getattr(value, "typed_key", None)
+    key: tuple[object, ...] | None = getattr(value, "typed_key", None)
     return key
 
 
@@ -95,7 +98,7 @@ def _freeze(parameter: inspect.Parameter, value: Any) -> Any:
     return freeze_argument([*map(list, value.items())] if parameter.kind is _NAMED else value)
 
 
-def argument_text(value: Any) -> str:
+def argument_text(value: object) -> str:
     """An argument as it would be typed."""
     if value is ...:
         return "..."
@@ -119,13 +122,13 @@ def _entry_text(value: Any) -> str:
 
 
 @lru_cache(maxsize=1024)
-def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+def signature_of(function: Callable[..., object]) -> inspect.Signature:
     """The signature, read once."""
     return inspect.signature(function)
 
 
 @lru_cache(maxsize=1024)
-def hints_of(function: Callable[..., Any]) -> Mapping[str, Any]:
+def hints_of(function: Callable[..., object]) -> Mapping[str, Any]:
     """The annotations, read once."""
     return get_type_hints(function)
 
@@ -136,14 +139,14 @@ def without_first(signature: inspect.Signature) -> inspect.Signature:
 
 
 @lru_cache(maxsize=1024)
-def typed_signature(constructor: Callable[..., Any]) -> inspect.Signature:
+def typed_signature(constructor: Callable[..., object]) -> inspect.Signature:
     """The parameters that a person types."""
     return without_first(signature_of(constructor))
 
 
 def call_arguments(
-    constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    constructor: Callable[..., object], arguments: Arguments
+) -> tuple[tuple[object, ...], dict[str, Any]]:
     """Named arguments as those of a call, after the space."""
     signature = typed_signature(constructor)
     given = {
@@ -155,8 +158,8 @@ def call_arguments(
 
 
 def named_arguments(
-    constructor: Callable[..., Any], args: Any, kwargs: Any
-) -> tuple[tuple[str, Any], ...]:
+    constructor: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> Arguments:
     """Arguments by name, those left out that are equal to their default.
 
     So a pipeline is the same value whether a default was typed or not.
@@ -178,7 +181,7 @@ def holds_data(value: object) -> bool:
     return known or isinstance(value, list | dict | np.ndarray)
 
 
-def _refuse_table(step: str, key: str, value: Any) -> None:
+def _refuse_table(step: str, key: str, value: object) -> None:
     """Refuses a table in place of an argument; its values must not get into any message."""
     for kind in dict.fromkeys(map(type, value if isinstance(value, tuple | list) else (value,))):
         if kind.__name__ in (_TABLES if key not in _NAMES else _TABLES | _COLUMNS):
@@ -188,7 +191,7 @@ def _refuse_table(step: str, key: str, value: Any) -> None:
             )
 
 
-def _refuse_long(step: str, key: str, value: Any) -> None:
+def _refuse_long(step: str, key: str, value: object) -> None:
     """Refuses more entries than memory is likely to hold, before it makes a tuple of them."""
     entries = entries_of(value)
     if entries > _MOST_ENTRIES:
@@ -197,7 +200,7 @@ def _refuse_long(step: str, key: str, value: Any) -> None:
         )
 
 
-def entries_of(value: Any) -> int:
+def entries_of(value: object) -> int:
     """How many entries a list has; 0 for anything else. Python gives a long range no length."""
     if isinstance(value, range):
         return (value[-1] - value[0]) // value.step + 1 if value else 0
@@ -206,7 +209,7 @@ def entries_of(value: Any) -> int:
     return len(value) if isinstance(value, list | tuple | FractionArray) else 0
 
 
-def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
+def _is_default(parameter: inspect.Parameter, value: object) -> bool:
     default = parameter.default
     if type(default) not in _ONE_VALUE:
         default = freeze_argument(default)
@@ -214,7 +217,7 @@ def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
     return same_kind and (value is default or bool(value == default))
 
 
-def arguments_text(constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]) -> str:
+def arguments_text(constructor: Callable[..., object], arguments: Arguments) -> str:
     """Arguments as they would be typed, without the parentheses."""
     parameters = typed_signature(constructor).parameters
     texts: list[str] = []
