@@ -230,15 +230,15 @@ def make_adaptive(
         running = _Running(rows, space, account)
         return running, Ask(running, account, entropy)
 
-    return measure_program(space, program, start, measure, budget, explanation)
+    return measure_program(space, measure, budget, program, start, explanation)
 
 
 def measure_program(
     space: Space[Rows],
-    program: Callable[[A], R],
-    start: Callable[[object, Entropy], tuple[RunningProgram, A]],
     measure: M,
     loss: Loss,
+    program: Callable[[A], R],
+    start: Callable[[object, Entropy], tuple[RunningProgram, A]],
     explanation: str,
 ) -> Measurement[Space[Rows], M, R]:
     """A measurement that runs a program, with a loss for one unit.

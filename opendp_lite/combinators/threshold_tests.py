@@ -347,4 +347,4 @@ def above_threshold(
         f"noise of mean {nearest(noise.on_threshold):.6g} on the threshold and of "
         f"{nearest(noise.on_query):.6g} on each query, times how far a row moves the query"
     )
-    return measure_program(space, program, start, measure, spent, explanation)
+    return measure_program(space, measure, spent, program, start, explanation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import singledispatch
-from typing import Any, Final, Self, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -133,7 +133,7 @@ class SortedLine(ABC):
     @classmethod
     @abstractmethod
     def choose_each(
-        cls, lines: tuple[Self, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
+        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         """A cell for each column by the exponential mechanism on all rows.
 
@@ -179,7 +179,7 @@ class LatticeLine(SortedLine):
 
     @classmethod
     def choose_each(
-        cls, lines: tuple[Self, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
+        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         lattices = tuple(line.lattice for line in lines)
         return cells_of_columns(data, lattices, laws, columns, entropy)
@@ -217,7 +217,7 @@ class CandidateLine(SortedLine):
 
     @classmethod
     def choose_each(
-        cls, lines: tuple[Self, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
+        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         pairs = ((_nth(lines, place), _nth(laws, place)) for place in range(columns))
         return [line._choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]

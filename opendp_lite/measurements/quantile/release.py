@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, log, sqrt
 from statistics import NormalDist
-from typing import Final, Self
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -228,7 +228,7 @@ class Chooser(ABC):
     @classmethod
     @abstractmethod
     def cells_of_columns(
-        cls, choosers: tuple[Self, ...], places: Places, data: Data, columns: int, entropy: Entropy
+        cls, choosers: tuple[Any, ...], places: Places, data: Data, columns: int, entropy: Entropy
     ) -> list[list[int]]:
         """The cells of each column, in order.
 
@@ -263,7 +263,7 @@ class Alone(Chooser):
 
     @classmethod
     def cells_of_columns(
-        cls, choosers: tuple[Self, ...], places: Places, data: Data, columns: int, entropy: Entropy
+        cls, choosers: tuple[Any, ...], places: Places, data: Data, columns: int, entropy: Entropy
     ) -> list[list[int]]:
         lines = places.lines
         found = [
@@ -300,7 +300,7 @@ class ByParts(Chooser):
 
     @classmethod
     def cells_of_columns(
-        cls, choosers: tuple[Self, ...], places: Places, data: Data, columns: int, entropy: Entropy
+        cls, choosers: tuple[Any, ...], places: Places, data: Data, columns: int, entropy: Entropy
     ) -> list[list[int]]:
         return [
             choosers[column % len(choosers)]._cells(places.line(column), data[column], entropy)
