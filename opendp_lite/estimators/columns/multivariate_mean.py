@@ -13,6 +13,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.noisy_mean import (
+    OUTSIDE_BALL,
     RowCount,
     coordinate_bound,
     dyadic,
@@ -129,10 +130,7 @@ _STRETCH: Final = Fraction(1)
         "The mean of each column for rows in an l2 ball, with the best noise for pure privacy "
         "there."
     ),
-    changes=(
-        "Longer rows are shortened to the radius. A row with a missing value is left out; where "
-        "the number of rows is public, a missing value counts as 0."
-    ),
+    changes=OUTSIDE_BALL,
     proof=costs_budget(
         "`l2_mechanism`, or `sum_and_count` with n private.",
         sources=["Hardt and Talwar 2010"],

@@ -39,6 +39,12 @@ from opendp_lite.transformations.sums import sum
 SumAndRows = Floats | tuple[Floats, float]
 """The number of rows is there where it is private."""
 
+OUTSIDE_BALL: Final = (
+    "Longer rows are shortened to the radius. A row with a missing value is left out; where the "
+    "number of rows is public, a missing value counts as 0."
+)
+"""What an estimator for rows in an l2 ball changes."""
+
 
 def coordinate_bound(given: Number) -> float:
     """The bound on the size of every entry."""

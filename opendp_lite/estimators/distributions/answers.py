@@ -22,35 +22,30 @@ from opendp_lite.releases.result import Result
 Places = NDArray[np.intp]
 
 
-class Reading(ABC):
+@attrs.frozen(eq=False)
+class Reading:
     """The weights of the sums in the number of all rows and in totals over the cells.
 
     Args:
         edges: Of the cells, rising.
         middles: The numbers that the cells stand for.
         whole: The weights of the sums in the number of all rows.
+        places_of: The place of the edge below each number.
+        total: The weights in the total of values of shape (..., cells), of shape (..., terms).
+        rising: The shares up to each edge from sums per row, made to rise from 0 to 1.
     """
 
     edges: Floats
     middles: Floats
     whole: Floats
+    places_of: Callable[[Floats], Places]
+    total: Callable[[Floats], Floats]
+    rising: Callable[[Floats], Floats]
 
     @property
     def cells(self) -> int:
         """How many cells."""
         return len(self.middles)
-
-    @abstractmethod
-    def places_of(self, numbers: Floats) -> Places:
-        """The place of the edge below each number."""
-
-    @abstractmethod
-    def total(self, values: Floats) -> Floats:
-        """The weights in the total of values of shape (..., cells), of shape (..., terms)."""
-
-    @abstractmethod
-    def rising(self, sums: Floats) -> Floats:
-        """The shares up to each edge from sums per row, made to rise from 0 to 1."""
 
 
 @attrs.frozen(eq=False, repr=False)

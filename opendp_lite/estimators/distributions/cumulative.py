@@ -65,29 +65,6 @@ _RUNS: Final = 2000
 _AT_ONCE: Final = 250
 
 
-@attrs.frozen(eq=False)
-class _Cumulated(Reading):
-    """The cells of a strategy."""
-
-    strategy: Strategy
-    edges: Floats
-    middles: Floats
-
-    @property
-    def whole(self) -> Floats:  # type: ignore[override]
-        return self.strategy.everything
-
-    def places_of(self, numbers: Floats) -> Places:
-        return np.clip(np.searchsorted(self.edges, numbers) - 1, 0, len(self.edges) - 2)
-
-    def total(self, values: Floats) -> Floats:
-        return self.strategy.weights(values)
-
-    def rising(self, sums: Floats) -> Floats:
-        shares = np.cumsum(self.strategy.counts(sums))[:-1]
-        return np.append(isotonic(shares).clip(0, 1), 1.0)
-
-
 @attrs.frozen(eq=False, repr=False)
 class CumulativeDistribution(Answers):
     """How numbers are distributed: the share of rows up to each of many public edges.
@@ -144,7 +121,17 @@ class CumulativeDistribution(Answers):
 
     @property
     def _shares(self) -> Reading:
-        return _Cumulated(self.strategy, self.cells.edges, self.cells.middles)
+        strategy, edges = self.strategy, self.cells.edges
+
+        def places_of(numbers: Floats) -> Places:
+            return np.clip(np.searchsorted(edges, numbers) - 1, 0, len(edges) - 2)
+
+        def rising(sums: Floats) -> Floats:
+            shares = np.cumsum(strategy.counts(sums))[:-1]
+            return np.append(isotonic(shares).clip(0, 1), 1.0)
+
+        middles, whole = self.cells.middles, strategy.everything
+        return Reading(edges, middles, whole, places_of, strategy.weights, rising)
 
     def _errors(self, shares: Floats, products: Products) -> Floats:
         """The standard errors of shares, from the products of their weights."""

@@ -39,33 +39,28 @@ class _Shares(Reading):
     """The weights of a basis, as tables.
 
     Args:
-        basis: The functions.
         in_cells: Of shape (cells, terms).
         below_edges: Of shape (cells + 1, terms).
     """
 
-    basis: Basis
     in_cells: Floats
     below_edges: Floats
-    whole: Floats
-    edges: Floats
-    middles: Floats
-
-    def places_of(self, numbers: Floats) -> Places:
-        return self.basis.points().places_of(numbers)
-
-    def total(self, values: Floats) -> Floats:
-        return values @ self.in_cells
-
-    def rising(self, sums: Floats) -> Floats:
-        return np.maximum.accumulate(np.clip(self.below_edges @ sums, 0, 1))
 
 
 @lru_cache(maxsize=8)
 def _shares(basis: Basis) -> _Shares:
     inside = basis.points().at(np.arange(basis.cells)) / basis.cells / basis.weights() ** 2
     below = np.concatenate([np.zeros((1, basis.terms)), np.cumsum(inside, axis=0)])
-    return _Shares(basis, inside, below, below[-1], basis.edges(), basis.middles())
+    return _Shares(
+        basis.edges(),
+        basis.middles(),
+        below[-1],
+        basis.points().places_of,
+        lambda values: values @ inside,
+        lambda sums: np.maximum.accumulate(np.clip(below @ sums, 0, 1)),
+        inside,
+        below,
+    )
 
 
 def _sums(given: object) -> Floats:

@@ -13,6 +13,7 @@ from opendp_lite.bodies.body import Bounds, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.columns.noisy_mean import (
+    OUTSIDE_BALL,
     dyadic,
     for_columns,
     gaussian_share,
@@ -49,10 +50,7 @@ from opendp_lite.transformations.sums import sum
 
 @mechanism(
     does="The mean of each column for rows in an l2 ball, with Gaussian noise.",
-    changes=(
-        "Longer rows are shortened to the radius. A row with a missing value is left out; where "
-        "the number of rows is public, a missing value counts as 0."
-    ),
+    changes=OUTSIDE_BALL,
     proof=costs_budget(
         "`clip_to_norm`, `sum`, Gaussian noise; with n private a noisy count, composed.",
         sources=["Kulesza, Suresh, Wang 2024"],
@@ -94,10 +92,7 @@ def gaussian_mean(
 
 @mechanism(
     does="The mean of each column for rows in an l2 ball, with Laplace noise.",
-    changes=(
-        "Longer rows are shortened to the radius. A row with a missing value is left out; where "
-        "the number of rows is public, a missing value counts as 0."
-    ),
+    changes=OUTSIDE_BALL,
     proof=costs_budget(
         "The l1 distance in the l2 ball is at most sqrt(d) times the l2 distance (erratum 1.5.1).",
     ),

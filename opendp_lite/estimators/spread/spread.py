@@ -34,7 +34,7 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, rational_of_float
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.space import Example, example, records
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import square
@@ -202,6 +202,14 @@ def _as_deviation(variance: float, error: float) -> Shown:
     return root, min(error / (2 * root), sqrt(error)) if root else sqrt(error)
 
 
+def _examples() -> list[Example]:
+    return [
+        example(records(), 0, 100, rho=0.1),
+        example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9),
+        example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1, confidence=0.95),
+    ]
+
+
 def _fine(share: Fraction) -> Fraction:
     return Fraction(int(share * _FINE), _FINE)
 
@@ -244,11 +252,7 @@ def variance(
         "variance. Epsilon with delta is met by the zCDP loss of all.",
         sources=["Canonne, Kamath, Steinke 2020, proposition 12"],
     ),
-    examples=lambda: [
-        example(records(), 0, 100, rho=0.1),
-        example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1, confidence=0.95),
-    ],
+    examples=_examples,
 )
 def variance(
     space: RowSpace,
@@ -343,11 +347,7 @@ def standard_deviation(
     proof=costs_budget(
         "A function of the release of `variance`.",
     ),
-    examples=lambda: [
-        example(records(), 0, 100, rho=0.1),
-        example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1, confidence=0.95),
-    ],
+    examples=_examples,
 )
 def standard_deviation(
     space: RowSpace,
