@@ -1,4 +1,5 @@
 from opendp_lite.display.pictures import ARROW as ARROW
+from opendp_lite.display.pictures import BELL as BELL
 from opendp_lite.display.pictures import BODY as BODY
 from opendp_lite.display.pictures import DIAMOND as DIAMOND
 from opendp_lite.display.pictures import DISC as DISC

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from functools import cached_property, partial
 from itertools import islice
@@ -433,13 +432,17 @@ def ask_for(ask: FoldRequest[Summary]) -> Summary:
     return cast(Summary, found)
 
 
+# How long a release that has failed waits for its thread.
+_SECONDS: Final = 1.0
+
+
 def _in_turns(work: Callable[[], object]) -> Going:
     """Work that calls ``ask_for``, on its way: in a thread, which runs while this one waits.
 
     Samplers that choose among numbers on other machines ask deep within. As coroutines all of them
     would be slower where the numbers are here.
     """
-    turns: SimpleQueue[AnyRequest | Future[object]] = SimpleQueue()
+    turns: SimpleQueue[AnyRequest | tuple[object] | BaseException] = SimpleQueue()
     answers: SimpleQueue[Sequence[object]] = SimpleQueue()
 
     def asking(ask: AnyRequest) -> object:
@@ -449,13 +452,11 @@ def _in_turns(work: Callable[[], object]) -> Going:
 
     def run() -> None:
         _ASKING.set(asking)
-        ended: Future[object] = Future()
         try:
             with np.errstate(all="ignore"):
-                ended.set_result(work())
+                turns.put((work(),))
         except BaseException as problem:
-            ended.set_exception(problem)
-        turns.put(ended)
+            turns.put(problem)
 
     thread = Thread(target=copy_context().run, args=(run,), daemon=True)
     thread.start()
@@ -463,11 +464,13 @@ def _in_turns(work: Callable[[], object]) -> Going:
         while isinstance(turn := turns.get(), FoldRequest):
             answers.put((yield (turn,)))
     finally:
-        # Ends a thread that still waits: it cannot unpack this. An interruption does not wait for
-        # it, since it may need what another release holds that has not been closed yet.
+        # Ends a thread that still waits: it cannot unpack this. It is not waited for longer, since
+        # it may need what another release holds that has not been closed yet.
         answers.put(())
-    thread.join()
-    return turn.result()
+        thread.join(_SECONDS)
+    if isinstance(turn, BaseException):
+        raise turn
+    return turn[0]
 
 
 def evaluate(plan: Plan, data: object, folds: Sequence[AnyFold] | None = None) -> object:

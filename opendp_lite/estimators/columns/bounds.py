@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.parts.bounds_search import (
     FARTHEST,
     LEAST_POWER,
@@ -102,7 +103,8 @@ def private_bounds(
         return lower, upper
 
     spent = "a median of each column first, then noisy counts of magnitudes around it"
-    return whole.run(space, program, spent)
+    made = make_adaptive(space, program, whole.measure, whole.amount, spent)
+    return whole.with_claimed_loss(made)
 
 
 def _bounds(search: BoundsSearch, outside: float) -> tuple[float, float]:

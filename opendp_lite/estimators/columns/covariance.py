@@ -12,6 +12,7 @@ import numpy as np
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
+from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.display.formatting import for_json, html_table, significant
 from opendp_lite.estimators.parts.budget import (
@@ -346,7 +347,8 @@ def covariance(
         "  the rest is for the sum of the outer products of the rows, clipped to that length\n"
         "  no interval shows what this clipping moves"
     )
-    return whole.run(space, plan.run, why)
+    made = make_adaptive(space, plan.run, whole.measure, whole.amount, why)
+    return whole.with_claimed_loss(made)
 
 
 @attrs.frozen

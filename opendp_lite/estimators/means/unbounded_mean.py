@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 import attrs
 
 from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.means.joint_mean import joint_mean, known_size_mean
 from opendp_lite.estimators.means.recentred_mean import recentred_mean
 from opendp_lite.estimators.means.tail import Tail, cheapest
@@ -133,7 +134,8 @@ def learned_mean(space: RowSpace, request: Request) -> Measured[float | Estimate
         return _Run(BoundsSearch(ask, plan), request).mean()
 
     spent = _SpentOnSearch(plan, size, request)
-    return budget.run(space, program, "").with_explanation(spent, simulate=_unforeseen)
+    made = make_adaptive(space, program, budget.measure, budget.amount, "")
+    return budget.with_claimed_loss(made).with_explanation(spent, simulate=_unforeseen)
 
 
 def _unforeseen(*_: object) -> NoReturn:

@@ -7,13 +7,13 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from math import log, sqrt
 from statistics import NormalDist
-from typing import Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 import attrs
 import numpy as np
 
+from opendp_lite import measurements
 from opendp_lite.base.errors import Argument, ParameterError
-from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.parts.noisy_totals import (
     Drawn,
     Floats,
@@ -23,7 +23,6 @@ from opendp_lite.estimators.parts.noisy_totals import (
     normal_below,
 )
 from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian, laplace
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.budgets import Loss, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair, gaussian_pair, gaussian_rho
 from opendp_lite.measures.divergences import (
@@ -40,6 +39,9 @@ from opendp_lite.pipeline.steps import Mechanism, Stage
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import Proof
+
+if TYPE_CHECKING:
+    from opendp_lite.combinators.adaptive_programs import Ask
 
 _ONE_NODES: Final = 100
 _OTHER_NODES: Final = 40
@@ -112,7 +114,7 @@ Measured = Measurement[RowSpace, Any, R]
 """Under a measure that the budget decides, which is known when it is asked for."""
 Noisy = Mechanism[RowSpace, Any, R]
 """The same, waiting for the space."""
-AnyAsk = Ask[Any]
+AnyAsk: TypeAlias = "Ask[Any]"
 """What a program with such a budget asks."""
 costs_budget: Final = partial(Proof, adding="the budget", replacing="the budget")
 """The proof of an estimator whose loss is the budget, also where a row is replaced."""
@@ -145,7 +147,7 @@ class Budget:
 
     def median(self, **asked: object) -> Noisy[float]:
         """A private median that costs all of it, with these arguments."""
-        quantile: Callable[..., Noisy[float]] = private_quantile
+        quantile: Callable[..., Noisy[float]] = measurements.private_quantile
         return quantile(0.5, **asked, **{self.keyword: self.amount})
 
     def scale(self, sensitivity: float) -> float:
@@ -209,11 +211,6 @@ class Budget:
     def with_choices(self) -> Budget:
         """The same budget for a program that also makes choices, which have no Gaussian curve."""
         return self
-
-    def run(self, space: RowSpace, program: Callable[[AnyAsk], R], explanation: str) -> Measured[R]:
-        """A program that spends it, with its loss in the measure that was asked for."""
-        made = make_adaptive(space, program, self.measure, self.amount, explanation)
-        return self.with_claimed_loss(made)
 
 
 @attrs.frozen

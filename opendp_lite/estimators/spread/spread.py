@@ -11,6 +11,7 @@ import attrs
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.points import Points
+from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.parts.budget import (
     AnyAsk,
@@ -126,7 +127,8 @@ class SpreadPlan:
         )
         if self.request.sampling:
             why += "\n  a twentieth of the budget tells how far a sample's variance may be off"
-        return whole.run(space, program, why)
+        made = make_adaptive(space, program, whole.measure, whole.amount, why)
+        return whole.with_claimed_loss(made)
 
     def _moments(self, ask: AnyAsk) -> NoisyMoments:
         """One run: where the values lie, then sums of what is clipped there."""
