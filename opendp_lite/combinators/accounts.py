@@ -17,7 +17,7 @@ from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote, short_above, whole
-from opendp_lite.pipeline.core import M, Measurement
+from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import Mechanism, Stage
 from opendp_lite.spaces.space import Space
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _MOST_PARTS: Final = 10_000
 
 
-AnyMeasurement: TypeAlias = Measurement[Any, Any]
-"""A release of whatever data, with a loss in whatever measure."""
 AnyStage: TypeAlias = Stage[Any, Any]
 """A pipeline without noise, between whatever spaces."""
 AnySpace: TypeAlias = Space[Any]

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.combinators.accounts import AnyMeasurement, AnySpace, AnyStage, require_mechanism
+from opendp_lite.combinators.accounts import AnySpace, AnyStage, require_mechanism
 from opendp_lite.combinators.composing import SideBySide
 from opendp_lite.combinators.group_keys import Keys
 from opendp_lite.combinators.losses_of_groups import LossOfGroups
@@ -24,7 +24,15 @@ from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
 from opendp_lite.numbers.exact import quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
-from opendp_lite.pipeline.core import Facts, M, Measurement, R, Transformation, follow
+from opendp_lite.pipeline.core import (
+    AnyMeasurement,
+    Facts,
+    M,
+    Measurement,
+    R,
+    Transformation,
+    follow,
+)
 from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
 from opendp_lite.releases.by_name import ByGroup

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Values, broadcast
 from opendp_lite.bodies.box import Box, Everything
-from opendp_lite.combinators.accounts import AnyMeasurement, AnySpace, require_mechanism
+from opendp_lite.combinators.accounts import AnySpace, require_mechanism
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.missing import LEAVE_OUT
@@ -36,7 +36,7 @@ from opendp_lite.metrics.distances import (
     SymmetricIdDistance,
 )
 from opendp_lite.numbers.exact import Number, exact, exp_up, format_number, log_up, nearest, whole
-from opendp_lite.pipeline.core import Facts, M, Measurement, R
+from opendp_lite.pipeline.core import AnyMeasurement, Facts, M, Measurement, R
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.choice import coins
 from opendp_lite.samplers.entropy import Entropy

@@ -12,9 +12,9 @@ from opendp_lite.base.spelling import by_hand, one_line
 from opendp_lite.explain.statement import Statement
 from opendp_lite.explain.statement_parts import (
     Defined,
-    Noise,
     PartRecipe,
     Stated,
+    StatedNoise,
     functions_in,
     inner_followers,
     joins,
@@ -113,7 +113,7 @@ def _changes(links: Sequence[Defined]) -> Iterator[str]:
             yield f"{path_of(link.definition)}: {said}"
 
 
-def _noise(facts: Noise, recipes: int) -> Iterator[str]:
+def _noise(facts: StatedNoise, recipes: int) -> Iterator[str]:
     """The laws of the noise, and how far off entries may be.
 
     Args:

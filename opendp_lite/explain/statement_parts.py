@@ -45,7 +45,7 @@ def short(text: str) -> str:
     return text if len(text) <= _LONG else f"{text[:_LONG]}... (in full under Pipeline)"
 
 
-class Noise(Protocol):
+class StatedNoise(Protocol):
     """What a measurement says of its noise."""
 
     @property
@@ -66,7 +66,7 @@ class Stated(Protocol):
     @property
     def privacy_map(self) -> PrivacyMap: ...
     @property
-    def facts(self) -> Noise: ...
+    def facts(self) -> StatedNoise: ...
     @property
     def recipe(self) -> tuple[object, ...]: ...
     @property

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Numbers = NDArray[np.float64] | NDArray[np.int64]
+LatticeValues = NDArray[np.float64] | NDArray[np.int64]
 
 
 Cells = NDArray[np.int64]
@@ -41,7 +41,7 @@ class Lattice(ABC):
         """How many cells there are."""
 
     @abstractmethod
-    def cell(self, x: Numbers) -> Cells:
+    def cell(self, x: LatticeValues) -> Cells:
         """The cell of each number."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class LinearLattice(Lattice):
         """How many."""
         return 1 << self.bits
 
-    def cell(self, x: Numbers) -> Cells:
+    def cell(self, x: LatticeValues) -> Cells:
         # clip passes NaN on, and what a cast makes of it differs between machines.
         share = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
         share -= self.lower
@@ -115,7 +115,7 @@ class AsinhLattice(Lattice):
         """How many."""
         return self._cells
 
-    def cell(self, x: Numbers) -> Cells:
+    def cell(self, x: LatticeValues) -> Cells:
         inside = np.asarray(x, dtype=np.float64).clip(self.lower, self.upper)
         signs = -(inside < 0).astype(np.int64) if self.lower < 0 else None
         np.abs(inside, out=inside)
@@ -166,7 +166,7 @@ class Stretch(Lattice):
         """How many."""
         return self.last - self.first
 
-    def cell(self, x: Numbers) -> Cells:
+    def cell(self, x: LatticeValues) -> Cells:
         return np.asarray(x, dtype=np.int64) - self.first
 
     def points(self, cells: Cells) -> Floats:

@@ -18,7 +18,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.numbers.exact import exp_up, floor_log2, log_up, nearest, normal_quantile_up
 from opendp_lite.numbers.grid import Grid, Steps
 from opendp_lite.samplers.entropy import Entropy, Words
-from opendp_lite.samplers.lattice import Flags, Floats, Numbers
+from opendp_lite.samplers.lattice import Flags, Floats, LatticeValues
 from opendp_lite.samplers.quantile_table import QuantileTable, Work
 
 
@@ -139,7 +139,7 @@ def fill(
     edge: float,
     exactly: Callable[[int, int], int],
     entropy: Entropy,
-    out: Numbers,
+    out: LatticeValues,
     finish: Callable[[Words, Floats, Floats], object] | None = None,
 ) -> None:
     """Fills an array with variates that are rounded to nearest, from a word for each.
@@ -245,7 +245,7 @@ class Noise(ABC):
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         """Noise for so many values that lie at ``offsets`` in their cells."""
 
-    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+    def fill(self, out: LatticeValues, offsets: Offsets, entropy: Entropy) -> None:
         """As ``draw``, into an array."""
         out[:] = self.draw(len(out), offsets, entropy)
 

@@ -16,7 +16,7 @@ from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import Counts, Floats, Lattice, Numbers
+from opendp_lite.samplers.lattice import Counts, Floats, Lattice, LatticeValues
 
 STEEPEST: Final = Fraction(2**10)
 """A steeper slope changes nothing: one rank further off already weighs e^-1024."""
@@ -148,7 +148,7 @@ class NumbersInCells(InCells):
     """Numbers in one array, which are put into another order."""
 
     lattice: Lattice
-    column: Numbers
+    column: LatticeValues
 
     @property
     def size(self) -> int:
@@ -196,11 +196,11 @@ class CellChoice:
     lattice: Lattice
     law: RankLaw
 
-    def release(self, column: Numbers, entropy: Entropy) -> float:
+    def release(self, column: LatticeValues, entropy: Entropy) -> float:
         """A number inside the chosen cell. ``column`` is put into another order."""
         return self.lattice.point(self.cell(column, entropy))
 
-    def cell(self, column: Numbers, entropy: Entropy) -> int:
+    def cell(self, column: LatticeValues, entropy: Entropy) -> int:
         """The chosen cell. ``column`` is put into another order."""
         return self.cell_among(NumbersInCells(self.lattice, column), entropy)
 

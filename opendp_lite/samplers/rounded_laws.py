@@ -26,7 +26,7 @@ from opendp_lite.samplers.exact_reals import (
     exact_floor,
     minus_log,
 )
-from opendp_lite.samplers.lattice import Floats, Numbers
+from opendp_lite.samplers.lattice import Floats, LatticeValues
 from opendp_lite.samplers.law import FEW, Law, Offsets, fill, usable_scale, with_signs
 from opendp_lite.samplers.quantile_table import (
     BITS,
@@ -74,7 +74,7 @@ def fill_signed(
     offsets: Floats | None,
     exactly: Callable[[int, int], int],
     entropy: Entropy,
-    out: Numbers,
+    out: LatticeValues,
 ) -> None:
     """Fills ``out`` with +-factor Q + offset, to nearest; the rest is as for ``fill``."""
 
@@ -127,7 +127,7 @@ class SignedLaw(QuantileLaw):
         variance = self.variance * float(self.scale) ** 2 + 1 / 12
         return float(Fraction(2) ** self.exponent) * sqrt(variance)
 
-    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+    def fill(self, out: LatticeValues, offsets: Offsets, entropy: Entropy) -> None:
         def exactly(position: int, word: int) -> int:
             return self._exactly(word, offsets.exactly(position), entropy)
 
@@ -246,7 +246,7 @@ class DiscreteLaplace(QuantileLaw):
         low, high = _start(self.scale, BITS + STEP)
         return float(self.scale * (low + high) / 2 - _HALF)
 
-    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+    def fill(self, out: LatticeValues, offsets: Offsets, entropy: Entropy) -> None:
         def shape(words: Words, y: Floats, work: Floats, start: int) -> None:
             np.multiply(y, self._factor, out=y)
             # t c - 1/2: to round is then to take the floor of t (E + c).

@@ -36,8 +36,8 @@ from opendp_lite.engines.files.csv_rows import (
     BY_NUMBER,
     ColumnCells,
     CsvRows,
+    CsvTable,
     Name,
-    Table,
     Text,
     Wish,
 )
@@ -244,7 +244,7 @@ class _Once:
         return blocks
 
 
-def _close_after(stream: BinaryIO, table: Table) -> Iterator[object]:
+def _close_after(stream: BinaryIO, table: CsvTable) -> Iterator[object]:
     with stream:
         yield from map(table.wish.block, table.blocks())
 
@@ -267,7 +267,7 @@ def _reopen(path: Path) -> BinaryIO:
     raise refusal
 
 
-def _quick_blocks(table: Table, stream: BinaryIO) -> Iterator[tuple[ColumnCells, ...]]:
+def _quick_blocks(table: CsvTable, stream: BinaryIO) -> Iterator[tuple[ColumnCells, ...]]:
     """The blocks of a table, of the same bytes from their start: quickly where rows are plain."""
     wish, done = table.wish, 0
     plain = _plain_rows()(
@@ -297,7 +297,7 @@ def _plain_rows() -> type[PlainRows]:
     return found
 
 
-def _find_columns(wish: Wish, stream: BinaryIO) -> Table:
+def _find_columns(wish: Wish, stream: BinaryIO) -> CsvTable:
     """The rows of a stream with the places of the columns in them."""
     source = CsvRows.of(stream, wish.delimiter)
     rows = iter(source)
@@ -305,19 +305,19 @@ def _find_columns(wish: Wish, stream: BinaryIO) -> Table:
     width = len(first or ())
     if source.faults:
         nowhere = (0,) * len(wish.columns)
-        for _ in Table(wish, source, rows, nowhere, max(1, width), "").blocks():
+        for _ in CsvTable(wish, source, rows, nowhere, max(1, width), "").blocks():
             pass
     if wish.header is False:
         every = rows if first is None else chain([first], rows)
         places = _places_by_number(wish, first)
-        return Table(wish, source, every, places, width, wish.names[0], headed=False)
+        return CsvTable(wish, source, every, places, width, wish.names[0], headed=False)
     if first is None:
         raise FileError("the file is empty; its first line must hold the names of the columns")
     names = tuple(cell.strip() for cell in first)
     if wish.header:
         places = _places_by_name(wish, names)
-        return Table(wish, source, rows, places, width, names[places[0]])
-    return Table(wish, source, rows, _places_by_guess(wish, names), width, wish.names[0])
+        return CsvTable(wish, source, rows, places, width, names[places[0]])
+    return CsvTable(wish, source, rows, _places_by_guess(wish, names), width, wish.names[0])
 
 
 def _places_by_number(wish: Wish, first: Sequence[str] | None) -> tuple[int, ...]:

@@ -340,7 +340,7 @@ _HELD_ROWS = 256
 
 
 @attrs.frozen(eq=False, repr=False)
-class Table:
+class CsvTable:
     """Rows that are still to come, and the places in them of the columns of a wish.
 
     ``name`` is that of the first column, where it is public. ``headed`` says that a header stood

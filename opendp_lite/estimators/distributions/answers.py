@@ -19,7 +19,7 @@ from opendp_lite.estimators.parts.noisy_totals import Floats, Numbers
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, whole
 from opendp_lite.releases.result import Result
 
-Places = NDArray[np.intp]
+CellNumbers = NDArray[np.intp]
 
 
 @attrs.frozen(eq=False)
@@ -38,7 +38,7 @@ class Reading:
     edges: Floats
     middles: Floats
     whole: Floats
-    places_of: Callable[[Floats], Places]
+    places_of: Callable[[Floats], CellNumbers]
     total: Callable[[Floats], Floats]
     rising: Callable[[Floats], Floats]
 
@@ -199,7 +199,7 @@ class Answers(Result, ABC):
         return Uncertain(float(self._shares.whole @ self.sums), error)
 
     @abstractmethod
-    def _in_cells(self, places: Places) -> Uncertain:
+    def _in_cells(self, places: CellNumbers) -> Uncertain:
         """The shares of rows in these cells."""
 
     @abstractmethod

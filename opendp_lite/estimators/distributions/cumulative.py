@@ -16,7 +16,7 @@ from opendp_lite.base.spelling import Named, call_when_read
 from opendp_lite.bases.strategies import Cells, Products, Strategy, Tree, square_root, tree
 from opendp_lite.estimators.distributions.answers import (
     Answers,
-    Places,
+    CellNumbers,
     Reading,
     Uncertain,
     numbers_of,
@@ -123,7 +123,7 @@ class CumulativeDistribution(Answers):
     def _shares(self) -> Reading:
         strategy, edges = self.strategy, self.cells.edges
 
-        def places_of(numbers: Floats) -> Places:
+        def places_of(numbers: Floats) -> CellNumbers:
             return np.clip(np.searchsorted(edges, numbers) - 1, 0, len(edges) - 2)
 
         def rising(sums: Floats) -> Floats:
@@ -149,7 +149,7 @@ class CumulativeDistribution(Answers):
         errors = self._errors(self._rising, self.strategy.of_edges)
         return np.append(errors[:-1], 0.0)
 
-    def _in_cells(self, places: Places) -> Uncertain:
+    def _in_cells(self, places: CellNumbers) -> Uncertain:
         shares = np.diff(self._rising)
         of_cells = self.strategy.of_cells
         products = Products(of_cells.squares[1:], of_cells.along[1:])

@@ -15,7 +15,7 @@ from opendp_lite.bases.basis import Basis
 from opendp_lite.bases.series import Cosine, Hermite
 from opendp_lite.estimators.distributions.answers import (
     Answers,
-    Places,
+    CellNumbers,
     Reading,
     Uncertain,
     numbers_of,
@@ -108,7 +108,7 @@ class Distribution(Answers):
     def _shares(self) -> _Shares:
         return _shares(self.basis)
 
-    def _in_cells(self, places: Places) -> Uncertain:
+    def _in_cells(self, places: CellNumbers) -> Uncertain:
         return self._linear(self._shares.in_cells[places])
 
     def _up_to(self, numbers: Floats) -> Uncertain:

@@ -20,10 +20,10 @@ _SHOWN: Final = 20
 _SHOWN_ACROSS: Final = 12
 _BIN: Final = 2
 
-Counts = NDArray[np.int64 | np.float64]
+Tallies = NDArray[np.int64 | np.float64]
 
 
-def _fix(counts: Counts) -> Counts:
+def _fix(counts: Tallies) -> Tallies:
     found = np.array(counts)
     found.flags.writeable = False
     return found
@@ -169,7 +169,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     def _places(self) -> dict[Hashable, int]:
         return {key: place for place, key in enumerate(self.categories)}
 
-    def _within(self, margin: float) -> Counts:
+    def _within(self, margin: float) -> Tallies:
         whole = self.counts.dtype.kind == "i"
         reach = int(margin) if whole else margin
         return np.stack([self.counts - reach, self.counts + reach], axis=1)

@@ -19,7 +19,7 @@ from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.grouped import Numbers
 from opendp_lite.engines.plan import Map
-from opendp_lite.estimators.distributions.histogram_release import Counts, Histogram
+from opendp_lite.estimators.distributions.histogram_release import Histogram, Tallies
 from opendp_lite.estimators.parts.budget import (
     ApproximateBudget,
     Measured,
@@ -278,7 +278,7 @@ class _Shown:
         (width,) = half_widths([Errors(self.law, entries)], self.level, jointly=True)
         return round_up(width)
 
-    def _make(self, keys: tuple[Hashable, ...], counts: Counts, joint: float | None) -> Histogram:
+    def _make(self, keys: tuple[Hashable, ...], counts: Tallies, joint: float | None) -> Histogram:
         return Histogram(
             columns=self.titles,
             categories=keys,

@@ -308,7 +308,7 @@ class ConvertedBudget(ApproximateBudget):
         Canonne, Kamath, Steinke 2020, proposition 12.
     """
 
-    def _pair(self, _: Measure[Loss], loss: Loss) -> Pair:
+    def _pair(self, measure: Measure[Loss], loss: Loss) -> Pair:
         (rho,) = numbers_of(loss)
         curve = ConcentratedProfile(rho)
         if rho == 0:

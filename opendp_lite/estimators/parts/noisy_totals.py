@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import erf, sqrt
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -110,15 +110,9 @@ class JointNoise(ABC):
     known, is all that an interval needs, whatever the number of rows.
     """
 
-    @property
-    @abstractmethod
-    def total_deviation(self) -> Numbers:
-        """Of s."""
-
-    @property
-    @abstractmethod
-    def rows_deviation(self) -> Numbers:
-        """Of k."""
+    # Numbers: a field of one law and a property of others, which no type but this allows.
+    total_deviation: Any
+    rows_deviation: Any
 
     @abstractmethod
     def below(self, theta: Floats, gap: Floats) -> Floats:
@@ -375,7 +369,8 @@ class RatioOfNoisySums:
         """The best guess at the rows for a known mean: it says nothing about the gap."""
         of_total = self.errors.total_deviation / deviation
         of_rows = self.errors.rows_deviation / deviation
-        return offset * of_rows * (total * of_rows) + rows * (of_total * of_total)
+        spread: Numbers = offset * of_rows * (total * of_rows) + rows * (of_total * of_total)
+        return spread
 
     def _in_bounds(self, theta: Numbers) -> Floats:
         found: Floats = np.minimum(np.maximum(theta, self.lower), self.upper)
