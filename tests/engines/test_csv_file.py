@@ -341,9 +341,9 @@ def test_a_refusal_comes_after_the_whole_file(fault, header):
 
 def test_an_open_quote_is_refused_after_the_whole_file(monkeypatch):
     """As many cells are read, though the quote swallows those after it."""
-    cells, numbers = [], csv_rows.Table.cells
+    cells, numbers = [], csv_rows.CsvTable.cells
     monkeypatch.setattr(
-        csv_rows.Table,
+        csv_rows.CsvTable,
         "cells",
         lambda table, place, found: cells.extend(found) or numbers(table, place, found),
     )

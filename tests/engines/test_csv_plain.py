@@ -143,7 +143,7 @@ def test_plain_files_are_read_to_their_end(
     def unused(*given: object) -> None:
         raise AssertionError("our own reader read rows")
 
-    monkeypatch.setattr(csv_rows.Table, "blocks", unused)
+    monkeypatch.setattr(csv_rows.CsvTable, "blocks", unused)
     path = tmp_path / "x.csv"
     path.write_bytes(b'x,w\r\n1,"a, ""b"""\r\n\r\n,NA\r\n"2","c\nd"')
     found = by(reader, path)
