@@ -375,6 +375,7 @@ def with_release(parameters: object) -> object:
 
 AnyTransformation = Transformation[Any, Any]
 AnyMeasurement = Measurement[Any, Any, Any]
+AnyPrivate = Private[Any, Any, Any]
 
 
 def join_step(
