@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial, singledispatch
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from operator import attrgetter
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, TypeAlias, cast
 
 import attrs
@@ -17,6 +18,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import Answer, Witness, watch, witness_program
 from opendp_lite.combinators.adaptive_programs import Ask, adaptive
 from opendp_lite.combinators.threshold_tests import ThresholdTest
+from opendp_lite.engines.data.fold import identity
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
@@ -114,7 +116,7 @@ def _of_partial(found: partial) -> Iterator[Part]:  # type: ignore[type-arg]
 @_parts.register
 def _of_recipe(found: Recipe) -> Iterator[Part]:
     yield from ((name, value) for call in found.calls for name, value in call.arguments)
-    yield from (("what follows", each) for each in getattr(found, "after", ()))
+    yield from (("what follows", each) for each in found.after)
 
 
 @_parts.register
@@ -147,83 +149,57 @@ def alike(first: object, second: object, depth: int = _DEPTH) -> bool:
 @singledispatch
 def _same(first: object, second: object, depth: int) -> bool:
     """As ``alike``, of two values of one type."""
-    kind = type(first)
-    if not any("__eq__" in vars(each) for each in kind.__mro__[:-1]):
-        return True
-    if attrs.has(kind):
-        fields = (field.name for field in attrs.fields(kind) if field.eq)
-        return all(alike(getattr(first, n), getattr(second, n), depth) for n in fields)
-    return bool(np.all(first == second))
+    own, other = _compared_by(first), _compared_by(second)
+    if own is None or other is None:
+        return bool(np.all(first == second))
+    same_size = len(own) == len(other)
+    return same_size and all(map(alike, own, other, [depth] * len(own)))
 
 
 @_same.register
-def _alike_of_function(first: FunctionType, second: FunctionType, depth: int) -> bool:
-    parts = ((each.__code__, each.__defaults__, each.__kwdefaults__) for each in (first, second))
-    own, other = parts
-    return alike(own, other, depth) and alike(closure(first), closure(second), depth)
-
-
-@_same.register
-def _alike_of_method(first: MethodType, second: MethodType, depth: int) -> bool:
-    own, other = ((each.__func__, each.__self__) for each in (first, second))
-    return alike(own, other, depth)
-
-
-@_same.register
-def _of_builtin(first: BuiltinFunctionType, second: BuiltinFunctionType, depth: int) -> bool:
-    return first == second
-
-
-@_same.register
-def _alike_of_partial(first: partial, second: partial, depth: int) -> bool:  # type: ignore[type-arg]
-    own, other = ((each.func, each.args, each.keywords) for each in (first, second))
-    return alike(own, other, depth)
-
-
-@_same.register(tuple)
-@_same.register(list)
-def _of_sequence(first: Sequence[object], second: Sequence[object], depth: int) -> bool:
-    if len(first) != len(second):
-        return False
-    return all(alike(own, other, depth) for own, other in zip(first, second, strict=True))
-
-
-@_same.register
-def _alike_of_mapping(first: Mapping, second: Mapping, depth: int) -> bool:  # type: ignore[type-arg]
+def _same_mapping(first: Mapping, second: Mapping, depth: int) -> bool:  # type: ignore[type-arg]
     if first.keys() != second.keys():
         return False
     return all(alike(first[key], second[key], depth) for key in first)
 
 
 @_same.register
-def _of_array(first: np.ndarray, second: np.ndarray, depth: int) -> bool:
+def _same_array(first: np.ndarray, second: np.ndarray, depth: int) -> bool:
     same = first.shape == second.shape and first.dtype == second.dtype
     return same and bool(np.array_equal(first, second, equal_nan=first.dtype.kind == "f"))
 
 
-@_same.register
-def _alike_of_recipe(first: Recipe, second: Recipe, depth: int) -> bool:
-    """Step by step: equality alone would tell functions apart that are made anew."""
-    own, other = ((each.calls, getattr(each, "after", ())) for each in (first, second))
-    return alike(own, other, depth)
+@singledispatch
+def _compared_by(value: object) -> Sequence[object] | None:
+    """What values of one type are compared by; None where they are by an equality of their own."""
+    kind = type(value)
+    if not any("__eq__" in vars(each) for each in kind.__mro__[:-1]):
+        return ()
+    if attrs.has(kind):
+        return [getattr(value, each.name) for each in attrs.fields(kind) if each.eq]
+    return None
 
 
-@_same.register(Transformation)
-@_same.register(Measurement)
-def _of_bound(first: Bound, second: Bound, depth: int) -> bool:
-    own, other = ((each.input_space, each.recipe) for each in (first, second))
-    return alike(own, other, depth)
+@_compared_by.register
+def _of_code(value: FunctionType) -> Sequence[object]:
+    return value.__code__, value.__defaults__, value.__kwdefaults__, closure(value)
 
 
-@_same.register
-def _of_ask(first: Ask, second: Ask, depth: int) -> bool:  # type: ignore[type-arg]
-    """Each run has its own."""
-    return True
+_compared_by.register(MethodType, attrgetter("__func__", "__self__"))
+_compared_by.register(partial, attrgetter("func", "args", "keywords"))
+_compared_by.register(tuple, identity)
+_compared_by.register(list, identity)
+# Step by step: equality alone would tell functions apart that are made anew.
+_compared_by.register(Recipe, attrgetter("calls", "after"))
+_compared_by.register(Transformation, attrgetter("input_space", "recipe"))
+_compared_by.register(Measurement, attrgetter("input_space", "recipe"))
 
 
-@_same.register
-def _of_test(first: ThresholdTest, second: ThresholdTest, depth: int) -> bool:
-    return True
+@_compared_by.register(Ask)
+@_compared_by.register(ThresholdTest)
+def _of_run(value: object) -> Sequence[object]:
+    """Nothing: each run has its own."""
+    return ()
 
 
 Events: TypeAlias = "tuple[Question | RanProgram, ...]"
