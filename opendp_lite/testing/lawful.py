@@ -9,7 +9,7 @@ from functools import reduce, singledispatch
 from itertools import combinations_with_replacement, pairwise, permutations, product
 from math import comb
 from operator import mul
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -44,7 +44,7 @@ class Pair(ABC):
         """The epsilons at which a curve that is too low would show."""
 
     @abstractmethod
-    def __mul__(self, other: Self) -> Self:
+    def __mul__(self, other: Any) -> Pair:
         """Both releases, independently."""
 
 
@@ -64,9 +64,9 @@ class Coins(Pair):
     def levels(self) -> Sequence[Fraction]:
         return [part * self.reach for part in _PARTS]
 
-    def __mul__(self, other: Self) -> Self:
+    def __mul__(self, other: Coins) -> Coins:
         both = tuple((p * r, q * s) for p, q in self.masses for r, s in other.masses)
-        return attrs.evolve(self, masses=both, reach=self.reach + other.reach)
+        return Coins(both, self.reach + other.reach)
 
 
 @attrs.frozen
@@ -86,8 +86,8 @@ class Gaussians(Pair):
     def levels(self) -> Sequence[Fraction]:
         return [max(self.rho + t * sqrt_up(2 * self.rho), Fraction(0)) for t in _DEVIATIONS]
 
-    def __mul__(self, other: Self) -> Self:
-        return attrs.evolve(self, rho=self.rho + other.rho)
+    def __mul__(self, other: Gaussians) -> Gaussians:
+        return Gaussians(self.rho + other.rho)
 
 
 def randomised_response(epsilon: Fraction, spill: Fraction = Fraction(0)) -> Coins:

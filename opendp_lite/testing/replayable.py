@@ -18,7 +18,6 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import Answer, Witness, watch, witness_program
 from opendp_lite.combinators.adaptive_programs import Ask, adaptive
 from opendp_lite.combinators.threshold_tests import ThresholdTest
-from opendp_lite.engines.data.fold import identity
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
@@ -185,10 +184,14 @@ def _of_code(value: FunctionType) -> Sequence[object]:
     return value.__code__, value.__defaults__, value.__kwdefaults__, closure(value)
 
 
+@_compared_by.register(tuple)
+@_compared_by.register(list)
+def _of_entries(value: Sequence[object]) -> Sequence[object]:
+    return value
+
+
 _compared_by.register(MethodType, attrgetter("__func__", "__self__"))
 _compared_by.register(partial, attrgetter("func", "args", "keywords"))
-_compared_by.register(tuple, identity)
-_compared_by.register(list, identity)
 # Step by step: equality alone would tell functions apart that are made anew.
 _compared_by.register(Recipe, attrgetter("calls", "after"))
 _compared_by.register(Transformation, attrgetter("input_space", "recipe"))
