@@ -376,6 +376,7 @@ def with_release(parameters: object) -> object:
 AnyTransformation = Transformation[Any, Any]
 AnyMeasurement = Measurement[Any, Any, Any]
 """A release of whatever data, with a loss in whatever measure."""
+AnyPrivate = Private[Any, Any, Any]
 
 
 def join_step(

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.pipeline.core import Private
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.pipeline.core import AnyPrivate
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.container import Container
 
+Style: TypeAlias = dict[str, Any]
+"""Words of matplotlib's own, such as colours and widths, by its names for them."""
 
 ORANGE: Final = "#E69F00"
 SKY: Final = "#56B4E9"
@@ -32,7 +38,7 @@ _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 _HATCHES: Final = ("", "///", "...", "\\\\\\", "xx", "--", "++")
 
 
-def line_style(place: int) -> Mapping[str, Any]:
+def line_style(place: int) -> Style:
     """The colour and the dashes of the line at this place: 35 differ."""
     return {
         "color": _COLOURS[place % len(_COLOURS)],
@@ -41,12 +47,12 @@ def line_style(place: int) -> Mapping[str, Any]:
     }
 
 
-def marked_style(place: int) -> Mapping[str, Any]:
+def marked_style(place: int) -> Style:
     """As ``line_style``, with a mark on each point."""
     return {**line_style(place), "marker": _MARKERS[place % len(_MARKERS)], "markersize": 5}
 
 
-def bar_style(place: int) -> Mapping[str, Any]:
+def bar_style(place: int) -> Style:
     """The colour and the hatch of the bars at this place."""
     return {
         "facecolor": _COLOURS[place % len(_COLOURS)],
@@ -101,21 +107,20 @@ def dress(
     *,
     legend: bool = True,
     beside: bool = False,
-    handles: Sequence[Any] = (),
+    handles: Sequence[Artist | Container] = (),
 ) -> Axes:
     """The axes with a title, labels, a light grid, and a legend: on the picture or beside it.
 
     The legend has all that is labelled, or these handles alone.
     """
     ax.set_title(title, fontsize="medium")
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
     ax.grid(visible=True, color=ink(ax), alpha=0.12, linewidth=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     if legend:
-        style: dict[str, Any] = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
+        style: Style = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
         if beside:
             style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
         ax.legend(handles=handles or ax.get_legend_handles_labels()[0], **style)
@@ -127,10 +132,10 @@ def ink(ax: Axes) -> str:
     return str(ax.xaxis.label.get_color())
 
 
-def shade(ax: Axes) -> float:
+def opacity(ax: Axes) -> float:
     """How opaque a filled area is: more so on a dark ground, where a light tint does not show."""
-    ground: Any = ax.get_facecolor()
-    return 0.2 if sum(ground[:3]) > _DARK else 0.4
+    ground = np.asarray(ax.get_facecolor(), dtype=np.float64)
+    return 0.2 if ground[:3].sum() > _DARK else 0.4
 
 
 def with_unit(words: str, unit: str) -> str:
@@ -153,7 +158,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.12g} %"
 
 
-def same_neighbours(pipelines: Mapping[str, Private[Any, Any, Any]], d_in: object, who: str) -> str:
+def same_neighbours(pipelines: Mapping[str, AnyPrivate], d_in: object, who: str) -> str:
     """What the pipelines protect, in words.
 
     Raises:
@@ -198,22 +203,22 @@ def alt_text(ax: Axes) -> str:
     words.append(_axis("Vertical", ax.yaxis))
     upright = bool(_names(ax.yaxis))
     words += [
-        _drawn(str(line.get_label()), np.asarray(line.get_xydata(), dtype=np.float64), upright)
+        _say_points(str(line.get_label()), np.asarray(line.get_xydata(), dtype=np.float64), upright)
         for line in ax.lines
         if _is_named(line)
     ]
-    words += [_hold(each) for each in ax.containers if _is_named(each)]
+    words += [_say_container(each) for each in ax.containers if _is_named(each)]
     words += [f"Also: {area.get_label()}" for area in ax.collections if _is_named(area)]
     words += [text.get_text().replace("\n", ", ") for text in ax.texts]
     return ". ".join(each for each in words if each) + "."
 
 
-def _is_named(artist: Any) -> bool:
+def _is_named(artist: Artist | Container) -> bool:
     label = str(artist.get_label() or "")
     return bool(label) and not label.startswith("_")
 
 
-def _axis(which: str, axis: Any) -> str:
+def _axis(which: str, axis: Axis) -> str:
     said, names = f"{which} axis: {axis.get_label_text()}", _names(axis)
     if names:
         more = " and more" if len(names) > _FEW else ""
@@ -223,7 +228,7 @@ def _axis(which: str, axis: Any) -> str:
     return f"{said}, from {low:.4g} to {high:.4g}{scale}"
 
 
-def _names(axis: Any) -> list[str]:
+def _names(axis: Axis) -> list[str]:
     """The words at the ticks of an axis; none where they are numbers."""
     ticks = [each.get_text() for each in axis.get_ticklabels()]
     is_words = axis.get_scale() == "linear" and any(
@@ -232,7 +237,7 @@ def _names(axis: Any) -> list[str]:
     return ticks if is_words else []
 
 
-def _drawn(label: str, points: Any, upright: bool) -> str:
+def _say_points(label: str, points: Floats, upright: bool) -> str:
     shown = points[np.isfinite(points).all(axis=1)]
     shown = np.where(np.abs(shown) < _NEAR_ZERO * np.abs(shown).max(axis=0), 0.0, shown)
     if len(shown) <= _FEW and upright:
@@ -248,7 +253,7 @@ def _drawn(label: str, points: Any, upright: bool) -> str:
     )
 
 
-def _hold(container: Any) -> str:
+def _say_container(container: Any) -> str:
     """The heights of bars, or the ends of intervals."""
     label = container.get_label()
     if hasattr(container, "datavalues"):

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import hypot, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import numbers_of
 from opendp_lite.estimators.means.planning import expected_error
 from opendp_lite.numbers.exact import Number, exact, nearest
-from opendp_lite.pipeline.core import Private
-from opendp_lite.plotting.canvas import axes_of, dress, ink, marked_style, with_unit
+from opendp_lite.pipeline.core import AnyPrivate
+from opendp_lite.plotting.canvas import Style, axes_of, dress, ink, marked_style, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Estimator = TypeVar("Estimator")
+
 
 def draw_errors(
-    axes: Axes,
-    estimators: Mapping[str, Any],
+    estimators: Mapping[str, Estimator],
     places: Sequence[float],
-    error_at: Callable[[Any, float], float],
-) -> None:
-    """A line for each estimator: its error at each place."""
+    error_at: Callable[[Estimator, float], float],
+    ax: Axes | None,
+) -> Axes:
+    """The axes with a line for each estimator: its error at each place."""
+    axes = axes_of(ax)
     for turn, (name, estimator) in enumerate(estimators.items()):
         errors = [error_at(estimator, each) for each in places]
         axes.plot(places, errors, label=name, **marked_style(turn))
+    return axes
 
 
 def rising(given: Iterable[Number], name: str) -> list[float]:
@@ -50,7 +55,7 @@ def noise_error(estimator: Any, n: float, guess: Number, spread: Number) -> floa
 
 
 def error_by_loss(
-    estimators: Mapping[str, Callable[[float], Private[Any, Any, Any]]],
+    estimators: Mapping[str, Callable[[float], AnyPrivate]],
     losses: Iterable[Number],
     *,
     n: int,
@@ -88,16 +93,16 @@ def error_by_loss(
         'privacy loss (epsilon)'
     """
     places = rising(losses, "error_by_loss: losses")
-    axes = axes_of(ax)
-    draw_errors(axes, estimators, places, lambda make, at: noise_error(make(at), n, guess, spread))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes = draw_errors(
+        estimators, places, lambda make, at: noise_error(make(at), n, guess, spread), ax
+    )
+    axes.set(xscale="log", yscale="log")
     title = f"Error from the noise, for {n} rows and a mean of {guess}"
     return dress(axes, title, f"privacy loss ({loss})", with_unit("root mean square error", unit))
 
 
 def error_by_mean(
-    estimators: Mapping[str, Private[Any, Any, Any]],
+    estimators: Mapping[str, AnyPrivate],
     means: Iterable[Number],
     *,
     n: int,
@@ -133,8 +138,7 @@ def error_by_mean(
         'true mean'
     """
     places = rising(means, "error_by_mean: means")
-    axes = axes_of(ax)
-    draw_errors(axes, estimators, places, lambda each, at: noise_error(each, n, at, spread))
+    axes = draw_errors(estimators, places, lambda each, at: noise_error(each, n, at, spread), ax)
     axes.set_ylim(bottom=0)
     title = f"Error from the noise, for {n} rows"
     return dress(
@@ -143,7 +147,7 @@ def error_by_mean(
 
 
 def error_by_rows(
-    estimators: Mapping[str, Private[Any, Any, Any]],
+    estimators: Mapping[str, AnyPrivate],
     rows: Iterable[int],
     *,
     guess: Number,
@@ -179,17 +183,15 @@ def error_by_rows(
         'root mean square error (years)'
     """
     places = rising(rows, "error_by_rows: rows")
-    axes = axes_of(ax)
-    draw_errors(axes, estimators, places, lambda each, n: noise_error(each, n, guess, spread))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes = draw_errors(estimators, places, lambda each, n: noise_error(each, n, guess, spread), ax)
+    axes.set(xscale="log", yscale="log")
     title = f"Error from the noise, for a mean of {guess}"
     return dress(axes, title, "number of rows", with_unit("root mean square error", unit))
 
 
 def error_parts(
     public_data: ArrayLike,
-    estimator: Callable[[float, float], Private[Any, Any, Any]],
+    estimator: Callable[[float, float], AnyPrivate],
     *,
     lower: Number,
     uppers: Iterable[Number],
@@ -244,10 +246,9 @@ def error_parts(
     ):
         axes.plot(places, errors, label=name, **marked_style(place))
     whole = [hypot(*each) for each in parts]
-    style: dict[str, Any] = {"color": ink(axes), "linewidth": 4, "alpha": 0.35, "zorder": 1.5}
+    style: Style = {"color": ink(axes), "linewidth": 4, "alpha": 0.35, "zorder": 1.5}
     axes.plot(places, whole, label="the whole", **style)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     top = max(whole)
     axes.set_ylim(top / 1e3, top * 1.5)
     title = f"Error of a mean on public data, {len(values)} rows"
@@ -255,7 +256,7 @@ def error_parts(
 
 
 def _parts(
-    values: Any, estimator: Callable[[float, float], Any], lower: float, upper: float
+    values: Floats, estimator: Callable[[float, float], AnyPrivate], lower: float, upper: float
 ) -> tuple[float, float, float]:
     """The errors from clipping, sampling and noise."""
     clipped = np.clip(values, lower, upper)

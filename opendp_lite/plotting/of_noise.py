@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import inf, isinf, sqrt
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.box import Box
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import numbers_of
 from opendp_lite.measurements.noise import gaussian
 from opendp_lite.metrics.distances import ChangeOneDistance
@@ -24,7 +25,7 @@ from opendp_lite.numbers.exact import (
     round_up,
     whole,
 )
-from opendp_lite.pipeline.core import Private
+from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.plotting.canvas import (
     BLUE,
     EQUAL_SIDES,
@@ -32,15 +33,16 @@ from opendp_lite.plotting.canvas import (
     ORANGE,
     VERMILION,
     WIDE,
+    Style,
     axes_of,
     dress,
     ink,
     line_style,
     marked_style,
     new_axes,
+    opacity,
     per,
     percent,
-    shade,
     with_unit,
 )
 from opendp_lite.plotting.errors import rising
@@ -61,7 +63,7 @@ _REACH: Final = 1.6
 
 
 def noise_probabilities(
-    pipeline: Private[Any, Any, Any],
+    pipeline: AnyPrivate,
     *,
     confidence: Number = 0.95,
     unit: str = "",
@@ -108,7 +110,7 @@ def noise_probabilities(
         _draw(axes, place, law, each, whole)
         style, bound = line_style(place), round_up(width)
         words = f"at least {percent(nearest(share))} within ±{bound:.4g}"
-        filled: dict[str, Any] = {"color": style["color"], "alpha": shade(axes), "linewidth": 0}
+        filled: Style = {"color": style["color"], "alpha": opacity(axes), "linewidth": 0}
         axes.axvspan(-bound, bound, label=words, **filled)
         for end in (-bound, bound):
             axes.axvline(end, color=style["color"], linestyle=":", linewidth=1)
@@ -118,17 +120,17 @@ def noise_probabilities(
     return dress(axes, title, with_unit("noise", unit), seen, beside=True)
 
 
-def _steps(law: Law, reach: float) -> Any:
+def _steps(law: Law, reach: float) -> Floats:
     """Grid points from one end of the picture to the other: all of them where they are few."""
     last = max(int(reach / 2.0**law.exponent), 1)
     if 2 * last < _FEW_STEPS:
-        return np.arange(-last, last + 1)
+        return np.arange(-last, last + 1, dtype=np.float64)
     return np.unique(np.linspace(-last, last, _POINTS).round())
 
 
-def _draw(axes: Axes, place: int, law: Law, steps: Any, whole: bool) -> None:
+def _draw(axes: Axes, place: int, law: Law, steps: Floats, whole: bool) -> None:
     step = 2.0**law.exponent
-    chances = np.exp(law.log_probability(steps.astype(np.float64), Fraction(0)))
+    chances = np.exp(law.log_probability(steps, Fraction(0)))
     heights = chances if whole else chances / step
     deviation = f"standard deviation {law.standard_deviation:.4g}"
     if not whole:
@@ -195,11 +197,11 @@ def noise_shapes(
     return dress(axes, title, across, up, beside=True)
 
 
-def noise_deviations(spreads: Any, power: float) -> Any:
+def noise_deviations(spreads: Floats, power: float) -> Floats:
     """The scales s of columns at rho = 1/2, for the least moment of this power."""
     if isinf(power):
         return np.full(len(spreads), np.linalg.norm(spreads))
-    shaped = spreads ** (2 / (power + 2))
+    shaped: Floats = spreads ** (2 / (power + 2))
     return shaped * np.linalg.norm(spreads / shaped)
 
 
@@ -250,12 +252,12 @@ def simplex_picture(
     axes = axes_of(ax, EQUAL_SIDES)
     corner = np.array([width, 0.0, -width, 0.0, width])
     turned = np.array([0.0, width, 0.0, -width, 0.0])
-    filled: dict[str, Any] = {"facecolor": ORANGE, "alpha": shade(axes)}
+    filled: Style = {"facecolor": ORANGE, "alpha": opacity(axes)}
     axes.fill(corner, turned, label="what the noise hides: l1 ball", **filled)
     axes.plot(corner, turned, color=ORANGE, linewidth=1)
     axes.plot([0, width], [0, 0], color=VERMILION, linewidth=3, label="rows of the sum alone")
     axes.plot([0, width], [width, 0], color=BLUE, linewidth=3, label="rows on the simplex")
-    style: dict[str, Any] = {"color": GREEN, "markeredgecolor": ink(axes), "zorder": 4}
+    style: Style = {"color": GREEN, "markeredgecolor": ink(axes), "zorder": 4}
     axes.plot(*points.T, "o", label="example rows", **style)
     for value, point in zip(values, points, strict=True):
         words, place = f"x = {value:g}", (point[0], point[1])
@@ -354,11 +356,11 @@ def plan_steps(
     return panels
 
 
-def _dots(axes: Axes, points: Any, color: str, name: str) -> None:
+def _dots(axes: Axes, points: Floats, color: str, name: str) -> None:
     marker = "o" if color == BLUE else "x"
     axes.plot(*points.T, marker, color=color, markersize=3, alpha=0.5, label=name)
 
 
-def _spot(axes: Axes, point: Any, marker: str, color: str, name: str) -> None:
-    style: dict[str, Any] = {"color": color, "markersize": 13, "markeredgecolor": ink(axes)}
+def _spot(axes: Axes, point: Floats, marker: str, color: str, name: str) -> None:
+    style: Style = {"color": color, "markersize": 13, "markeredgecolor": ink(axes)}
     axes.plot(*point, marker, label=name, zorder=5, **style)

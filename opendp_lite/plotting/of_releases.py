@@ -6,11 +6,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import singledispatch
 from math import isfinite
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.estimators.distributions.cumulative import CumulativeDistribution
 from opendp_lite.estimators.distributions.histogram_release import Histogram, label
@@ -18,14 +19,15 @@ from opendp_lite.numbers.exact import whole
 from opendp_lite.plotting.canvas import (
     BLUE,
     WIDE,
+    Style,
     axes_of,
     bar_style,
     dress,
     ink,
     line_style,
+    opacity,
     per,
     percent,
-    shade,
     with_unit,
 )
 from opendp_lite.releases.by_name import ByGroup, ByName
@@ -90,7 +92,7 @@ def histogram_bars(
     return dress(axes, title, across_label, "rows", legend=shown, beside=True, handles=handles)
 
 
-def _in_a_row(axes: Axes, histogram: Histogram, ends: Any) -> Axes:
+def _in_a_row(axes: Axes, histogram: Histogram, ends: np.ndarray) -> Axes:
     """A bar for each key: at its place where all keys are bins of one column."""
     keys, columns = histogram.categories, len(histogram.columns)
     spans = [span for span in map(_span, keys) if span is not None]
@@ -109,7 +111,7 @@ def _in_a_row(axes: Axes, histogram: Histogram, ends: Any) -> Axes:
 def _side_by_side(
     axes: Axes,
     histogram: Histogram,
-    intervals: Any,
+    intervals: np.ndarray,
     down: Sequence[Hashable],
     across: Sequence[Hashable],
 ) -> Axes:
@@ -127,19 +129,25 @@ def _side_by_side(
 
 
 def _bars(
-    axes: Axes, places: Any, widths: Any, counts: Any, ends: Any, place: int, name: str
+    axes: Axes,
+    places: np.ndarray,
+    widths: np.ndarray,
+    counts: np.ndarray,
+    ends: np.ndarray,
+    place: int,
+    name: str,
 ) -> None:
     style = {**bar_style(place), "linewidth": 0.8}
     axes.bar(places, counts, widths, label=name, **style)
     off = np.abs(ends.T - counts)
-    lines: dict[str, Any] = {"ecolor": ink(axes), "elinewidth": 1.4, "capsize": 3}
+    lines: Style = {"ecolor": ink(axes), "elinewidth": 1.4, "capsize": 3}
     axes.errorbar(places, counts, yerr=off, fmt="none", label=f"{name}, interval", **lines)
 
 
 def _name(axes: Axes, names: Sequence[str]) -> None:
     shown = range(0, len(names), 1 + (len(names) - 1) // _MOST_TICKS)
     long = sum(len(names[each]) + 2 for each in shown) > _LONG
-    turned: dict[str, Any] = {"rotation": 40, "ha": "right"} if long else {}
+    turned: Style = {"rotation": 40, "ha": "right"} if long else {}
     axes.set_xticks(list(shown), [names[each] for each in shown], **turned)
 
 
@@ -157,7 +165,7 @@ def _text(key: Hashable, columns: int) -> str:
     return ", ".join(map(label, key)) if columns > 1 and isinstance(key, tuple) else label(key)
 
 
-Band = tuple[Any, Any, str]
+Band: TypeAlias = tuple[Floats, Floats, str]
 
 
 def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Axes:
@@ -190,7 +198,7 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
     axes, edges = axes_of(ax), release.edges
     low, high, words = _band(release, edges)
     color = line_style(0)["color"]
-    style: dict[str, Any] = {"color": color, "alpha": shade(axes), "linewidth": 0}
+    style: Style = {"color": color, "alpha": opacity(axes), "linewidth": 0}
     axes.fill_between(_around(edges), low, high, label=words, **style)
     axes.plot(edges, release.cdf(edges).value, label="released share", **line_style(0))
     axes.set_ylim(-0.02, 1.02)
@@ -198,14 +206,14 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
     return dress(axes, title, with_unit("number", unit), "share of rows")
 
 
-def _around(edges: Any) -> Any:
+def _around(edges: Floats) -> Floats:
     """Just before and just after each edge: a bound may jump there."""
     found = [edges, np.nextafter(edges[:-1], np.inf), np.nextafter(edges[1:], -np.inf)]
     return np.sort(np.concatenate(found))
 
 
 @singledispatch
-def _band(release: Answers, edges: Any) -> Band:
+def _band(release: Answers, edges: Floats) -> Band:
     """One standard error to either side."""
     found = release.cdf(_around(edges))
     low, high = found.value - found.standard_error, found.value + found.standard_error
@@ -213,7 +221,7 @@ def _band(release: Answers, edges: Any) -> Band:
 
 
 @_band.register
-def _sure(release: CumulativeDistribution, edges: Any) -> Band:
+def _sure(release: CumulativeDistribution, edges: Floats) -> Band:
     if release.confidence is None:
         return _band.dispatch(Answers)(release, edges)
     low, high = release.band(_around(edges))
@@ -256,8 +264,10 @@ def density_curve(
     ends = np.unique(np.linspace(0, len(edges) - 1, most + 1).round().astype(np.int64))
     wide = edges[ends]
 
-    def inside(middles: Any) -> Any:
-        return (np.searchsorted(wide, middles) - 1 == np.arange(len(wide) - 1)[:, None]) * 1.0
+    def inside(middles: Floats) -> Floats:
+        cells = np.searchsorted(wide, middles) - 1
+        found: Floats = (cells == np.arange(len(wide) - 1)[:, None]).astype(np.float64)
+        return found
 
     widths = np.diff(wide)
     heights = np.diff(release.cdf(wide).value).clip(0) / widths
@@ -269,7 +279,7 @@ def density_curve(
         np.repeat(low.clip(0), 2),
         np.repeat(high, 2),
         color=style["color"],
-        alpha=shade(axes),
+        alpha=opacity(axes),
         linewidth=0,
         label="± one standard error of the noise",
     )
@@ -322,7 +332,7 @@ def estimate_intervals(
     ends = np.array([each.interval for _, each in found]).reshape(-1, 2)
     axes = axes_of(ax, (_WIDTH, _FRAME + _LINE * max(len(found), _LEAST)))
     places, off = np.arange(len(found)), np.abs(ends.T - values)
-    lines: dict[str, Any] = {"ecolor": BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
+    lines: Style = {"ecolor": BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
     axes.errorbar(values, places, xerr=off, fmt="none", label="interval", **lines)
     axes.plot(values, places, "o", color=BLUE, markeredgecolor=ink(axes), label="released value")
     axes.set_yticks(places, [name for name, _ in found])
@@ -334,7 +344,7 @@ def estimate_intervals(
 
 
 @singledispatch
-def _name_step(release: Any, name: str) -> Iterator[Named]:
+def _name_step(release: object, name: str) -> Iterator[Named]:
     """The estimates in a release, each with its name."""
     what = f"the release {name!r}" if name else "the release"
     raise ParameterError(

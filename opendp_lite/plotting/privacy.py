@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import exp
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.stats import beta
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.measures.profile import Profile
 from opendp_lite.numbers.exact import nearest
-from opendp_lite.pipeline.core import Private
+from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.plotting.canvas import (
     EQUAL_SIDES,
     GREY,
@@ -40,7 +41,7 @@ _ROOM: Final = 1.1
 
 
 def privacy_curves(
-    pipelines: Mapping[str, Private[Any, Any, Any]],
+    pipelines: Mapping[str, AnyPrivate],
     *,
     d_in: object = 1,
     most: float | None = None,
@@ -84,13 +85,11 @@ def privacy_curves(
         epsilons = sorted(points)
         deltas = [max(nearest(profile.delta(each)), _BELOW) for each in epsilons]
         axes.plot(list(map(float, epsilons)), deltas, label=name, **line_style(place))
-    axes.set_yscale("log")
-    axes.set_ylim(_LEAST, 1.2)
-    axes.set_xlim(0, last)
+    axes.set(yscale="log", ylim=(_LEAST, 1.2), xlim=(0, last))
     return dress(axes, f"Privacy curves: protects {neighbours}", "epsilon", "delta")
 
 
-def _end(profile: Any) -> float:
+def _end(profile: Profile) -> float:
     return nearest(profile.epsilon(max(Fraction(1, 10**6), profile.least_delta)))
 
 
@@ -102,7 +101,7 @@ _NONE: Final[Mapping[str, Audit]] = MappingProxyType({})
 
 
 def tradeoff_curve(
-    pipelines: Mapping[str, Private[Any, Any, Any]],
+    pipelines: Mapping[str, AnyPrivate],
     *,
     audits: Mapping[str, Audit] = _NONE,
     d_in: object = 1,
@@ -153,20 +152,13 @@ def tradeoff_curve(
         axes.plot(alphas, missed, label=f"{name}: claim", **style)
         if name in audits:
             _draw_points(axes, audits[name].tests, f"{name}: audit", place)
-    axes.set_xlim(-0.01, 1.01)
-    axes.set_ylim(-0.01, 1.01)
-    axes.set_aspect("equal")
+    axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
     title = f"Telling apart: {neighbours}"
-    return dress(
-        axes,
-        title,
-        "type I error: false alarms",
-        "type II error: misses of the row",
-        beside=True,
-    )
+    alarms, misses = "type I error: false alarms", "type II error: misses of the row"
+    return dress(axes, title, alarms, misses, beside=True)
 
 
-def _miss(profile: Profile, alphas: Any) -> Any:
+def _miss(profile: Profile, alphas: Floats) -> Floats:
     """As ``least_missed``, for many shares of false alarms and a grid of epsilons.
 
     Any epsilon gives a bound, so the line is nowhere above that of ``tradeoff``.

@@ -12,14 +12,14 @@ import numpy as np
 from scipy.stats import beta
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
-from opendp_lite.measures.measure import Measure
-from opendp_lite.pipeline.core import Measurement
+from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.pipeline.core import AnyMeasurement
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.testing.events import Counts, Event, Readings, best_events, readings, scores
 
@@ -32,7 +32,7 @@ class Refuted(AssertionError):  # noqa: N818
         audit: The ``Audit`` with the numbers, to print or to draw.
     """
 
-    def __init__(self, message: str, audit: Any) -> None:
+    def __init__(self, message: str, audit: Audit) -> None:
         super().__init__(message)
         self.audit = audit
 
@@ -77,7 +77,7 @@ class Promise:
         return found
 
 
-def promises(measurement: Measurement[Any, Any], d_in: object) -> list[Promise]:
+def promises(measurement: AnyMeasurement, d_in: object) -> list[Promise]:
     """What a pipeline promises: its loss, where the measure is known here, and its curve."""
     own = own_promises(measurement.output_measure, measurement, d_in)
     return own + [
@@ -91,23 +91,19 @@ def promises(measurement: Measurement[Any, Any], d_in: object) -> list[Promise]:
 
 
 @singledispatch
-def own_promises(
-    measure: Measure[Any], measurement: Measurement[Any, Any], d_in: object
-) -> list[Promise]:
+def own_promises(measure: AnyMeasure, measurement: AnyMeasurement, d_in: object) -> list[Promise]:
     """What a loss promises beside its curve: nothing that is known of a measure of one's own."""
     return []
 
 
 @own_promises.register
-def _pure(
-    measure: MaxDivergence, measurement: Measurement[Any, Any], d_in: object
-) -> list[Promise]:
+def _pure(measure: MaxDivergence, measurement: AnyMeasurement, d_in: object) -> list[Promise]:
     return [Promise("a loss", float(measurement.map(d_in)), partial(_log_ratio, 0.0))]
 
 
 @own_promises.register
 def _approximate(
-    measure: ApproximateDivergence, measurement: Measurement[Any, Any], d_in: object
+    measure: ApproximateDivergence, measurement: AnyMeasurement, d_in: object
 ) -> list[Promise]:
     epsilon, delta = measurement.map(d_in)
     return [Promise("a loss", float(epsilon), partial(_log_ratio, float(delta)))]
@@ -115,7 +111,7 @@ def _approximate(
 
 @own_promises.register
 def _concentrate(
-    measure: ZeroConcentratedDivergence, measurement: Measurement[Any, Any], d_in: object
+    measure: ZeroConcentratedDivergence, measurement: AnyMeasurement, d_in: object
 ) -> list[Promise]:
     return [Promise("a loss", float(measurement.map(d_in)), _renyi)]
 
@@ -180,13 +176,13 @@ class Audit:
 
 
 def audit(
-    measurement: Measurement[Any, Any] | Mechanism[Any, Any],
-    data: Any,
-    neighbour: Any,
+    measurement: AnyMeasurement | Mechanism[Any, Any],
+    data: object,
+    neighbour: object,
     d_in: object = 1,
     releases: int = 20_000,
     failure: float = 1e-7,
-    score: Callable[[Any], Any] | None = None,
+    score: Callable[[Any], object] | None = None,
 ) -> Audit:
     """Tries to show that a pipeline loses more privacy than its map claims.
 
@@ -244,7 +240,7 @@ def audit(
     if releases < _FEWEST:
         raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
     claims = promises(bound, d_in)
-    look = _itself if score is None else score
+    look: Callable[[Any], object] = identity if score is None else score
     first = readings([look(bound(data)) for _ in range(releases)])
     second = readings([look(bound(neighbour)) for _ in range(releases)], first.usual)
     train = releases // _LEARNT
@@ -263,11 +259,7 @@ def audit(
     return found[0]
 
 
-def _itself(release: Any) -> Any:
-    return release
-
-
-def _declared_grid(measurement: Measurement[Any, Any]) -> int | None:
+def _declared_grid(measurement: AnyMeasurement) -> int | None:
     """The exponent of the coarsest grid that the noise declares, if it declares any."""
     exponents = [law.exponent for law in measurement.facts.laws]
     return max(exponents, default=None)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
+from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_source
-from opendp_lite.engines.data.source import Source
-from opendp_lite.spaces.space import Space, row_metric
+from opendp_lite.engines.data.source import RowBlocks, Source
+from opendp_lite.spaces.space import row_metric
 from opendp_lite.spaces.tables import PersonTables, Tables
 
 SMALL_SIZES: Final = (0, 1, 2, 3, 7)
@@ -73,7 +74,7 @@ class Neighbours:
 
 
 def neighbours(
-    space: Space[Any],
+    space: AnySpace,
     seed: int,
     trials: int,
     rare: Sequence[float] = (),
@@ -249,10 +250,10 @@ def _with_value(
 def _cut(data: Floats, lengths: Sequence[int]) -> Blocks:
     ends = np.cumsum([0, *lengths])
 
-    def opened() -> list[Floats]:
+    def open_blocks() -> list[Floats]:
         return [data[a:b] for a, b in zip(ends, [*ends[1:], len(data)], strict=True)]
 
-    return Blocks(opened, columns=data.shape[1])
+    return Blocks(open_blocks, columns=data.shape[1])
 
 
 def _reversed_view(data: Floats) -> Floats:
@@ -266,7 +267,7 @@ def in_pieces(data: Floats) -> Iterator[tuple[str, Blocks]]:
         yield "Blocks of a third", _cut(data, [len(data) // 3] * 2)
 
 
-def containers(data: Floats, names: Sequence[str] | None = None) -> Iterator[tuple[str, Any]]:
+def containers(data: Floats, names: Sequence[str] | None = None) -> Iterator[tuple[str, object]]:
     """The same rows in every kind of container that is installed here.
 
     Args:
@@ -295,7 +296,7 @@ class _Shards(Source):
     def columns(self) -> int | None:
         return self.each[0].columns
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> RowBlocks:
         for share in self.each:
             yield from share.blocks()
 
@@ -308,7 +309,7 @@ def in_threads(data: Floats) -> Source:
     return _Shards([open_source(part) for part in np.array_split(data, 3)])
 
 
-_FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], Any]]] = {
+_FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], object]]] = {
     "pandas": lambda library, data, names: library.DataFrame(data, columns=names),
     "polars": lambda library, data, names: library.DataFrame(data, schema=names),
     "pyarrow": lambda library, data, names: library.table(dict(zip(names, data.T, strict=True))),

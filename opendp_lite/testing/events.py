@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from functools import singledispatch
 from math import inf
 from numbers import Real
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -21,18 +21,19 @@ Leaf = tuple[str, Sequence[float]]
 
 
 @singledispatch
-def leaves(release: Any) -> Iterator[Leaf]:
+def leaves(release: object) -> Iterator[Leaf]:
     """The parts of a release: a name for the form of each, and the numbers in it.
 
     A part without numbers, such as None or a text, is named by all that it is. Register a type
     of your own to have its numbers looked at.
     """
-    if attrs.has(type(release)):
-        yield type(release).__name__, ()
-        for field in attrs.fields(type(release)):
+    kind = type(release)
+    if attrs.has(kind):
+        yield kind.__name__, ()
+        for field in attrs.fields(kind):
             yield from leaves(getattr(release, field.name))
-    elif not any("__repr__" in vars(kind) for kind in type(release).__mro__[:-1]):
-        yield type(release).__name__, ()
+    elif not any("__repr__" in vars(each) for each in kind.__mro__[:-1]):
+        yield kind.__name__, ()
     else:
         yield repr(release), ()
 
@@ -49,11 +50,11 @@ def _of_number(release: Real) -> Iterator[Leaf]:
     yield type(release).__name__, (_near(release),)
 
 
-def _near(number: Any) -> float:
+def _near(number: Real) -> float:
     try:
         return float(number)
     except OverflowError:
-        return inf if number > 0 else -inf
+        return -inf if number < 0 else inf
 
 
 @leaves.register
@@ -73,7 +74,7 @@ def _of_mapping(release: Mapping) -> Iterator[Leaf]:  # type: ignore[type-arg]
 
 @leaves.register(tuple)
 @leaves.register(list)
-def _of_sequence(release: Sequence[Any]) -> Iterator[Leaf]:
+def _of_sequence(release: Sequence[object]) -> Iterator[Leaf]:
     yield f"{type(release).__name__}{len(release)}", ()
     yield from _of_each(release)
 
@@ -83,7 +84,7 @@ def _of_set(release: AbstractSet) -> Iterator[Leaf]:  # type: ignore[type-arg]
     yield f"{type(release).__name__}{sorted(map(repr, release))}", ()
 
 
-def _of_each(parts: Sequence[Any]) -> Iterator[Leaf]:
+def _of_each(parts: Sequence[object]) -> Iterator[Leaf]:
     for part in parts:
         yield from leaves(part)
 
@@ -106,7 +107,7 @@ class Readings:
         return int(self.numbers.shape[1])
 
 
-def readings(releases: Sequence[Any], usual: str | None = None) -> Readings:
+def readings(releases: Sequence[object], usual: str | None = None) -> Readings:
     """The releases as numbers; ``usual`` is the form to look into, by default the commonest."""
     pairs = [_form_and_numbers(release) for release in releases]
     forms = [form for form, _ in pairs]
@@ -120,7 +121,7 @@ def readings(releases: Sequence[Any], usual: str | None = None) -> Readings:
     return Readings(common, forms, np.array(rows, dtype=np.float64).reshape(len(rows), width))
 
 
-def _form_and_numbers(release: Any) -> tuple[str, list[float]]:
+def _form_and_numbers(release: object) -> tuple[str, list[float]]:
     names: list[str] = []
     numbers: list[float] = []
     for name, found in leaves(release):

@@ -20,8 +20,7 @@ from opendp_lite.measures.divergences import (
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
-from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.measure import AnyMeasure, Loss, Measure
 from opendp_lite.numbers.exact import exact, exp_down, exp_up, normal_tail, sqrt_up
 
 # A larger epsilon is tested by a pair of this one, which loses less.
@@ -123,27 +122,27 @@ GROUPS: Final = (1, 2, 3, 5)
 
 
 @singledispatch
-def find_known(measure: Measure[Any], typed: Any) -> Known | None:
+def find_known(measure: AnyMeasure, typed: object) -> Known | None:
     """Pairs of a typed loss: None for a measure that nothing is known of here."""
     return None
 
 
 @find_known.register
-def _pure(measure: MaxDivergence, typed: Any) -> Known:
+def _pure(measure: MaxDivergence, typed: object) -> Known:
     epsilon = exact(typed, "epsilon")
     pairs = tuple((k, (_flip(epsilon, k),)) for k in GROUPS)
     return Known(pairs, tuple((k, k * epsilon) for k in GROUPS))
 
 
 @find_known.register
-def _concentrate(measure: ZeroConcentratedDivergence, typed: Any) -> Known:
+def _concentrate(measure: ZeroConcentratedDivergence, typed: object) -> Known:
     rho = exact(typed, "rho")
     pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
     return Known(pairs, tuple((k, k * k * rho) for k in GROUPS))
 
 
 @find_known.register
-def _gaussian(measure: GaussianDivergence, typed: Any) -> Known:
+def _gaussian(measure: GaussianDivergence, typed: object) -> Known:
     mu = exact(typed, "mu")
     rho = mu * mu / 2
     pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
@@ -151,7 +150,7 @@ def _gaussian(measure: GaussianDivergence, typed: Any) -> Known:
 
 
 @find_known.register
-def _approximate(measure: ApproximateDivergence, typed: Any) -> Known:
+def _approximate(measure: ApproximateDivergence, typed: Sequence[object]) -> Known:
     epsilon, spill = exact(typed[0], "epsilon"), exact(typed[1], "delta")
     alone = (randomised_response(epsilon, spill),)
     others = tuple((k, (_flip(epsilon, k), *_spill(epsilon, spill, k))) for k in GROUPS if k > 1)
@@ -174,10 +173,8 @@ def _flip(epsilon: Fraction, size: int) -> Coins:
 
 def _spill(epsilon: Fraction, spill: Fraction, size: int) -> tuple[Coins, ...]:
     """An event that a first dataset never has, and each next one as often as it may."""
-    ratio, chance = (
-        max(exp_down(min(epsilon, Fraction(_LARGEST_TESTED))), _ONE),
-        Fraction(0),
-    )
+    ratio = max(exp_down(min(epsilon, Fraction(_LARGEST_TESTED))), _ONE)
+    chance = Fraction(0)
     for _ in range(size):
         more = ratio * chance + spill
         if more > 1 or 1 - chance > ratio * (1 - more) + spill:
@@ -205,7 +202,7 @@ _POINTS = tuple(Fraction(n, 4) for n in range(0, 40, 3))
 _MOST = 200
 
 
-def assert_lawful(measure: Measure[Any], losses: Sequence[object]) -> None:
+def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
     """Tries to show that a measure of privacy loss breaks its laws.
 
     For every measure it checks the laws that need no theory of it:
@@ -259,32 +256,28 @@ def assert_lawful(measure: Measure[Any], losses: Sequence[object]) -> None:
 
 
 @singledispatch
-def more_losses(measure: Measure[Any]) -> list[Any]:
+def more_losses(measure: AnyMeasure) -> list[object]:
     """Typed losses of this falsifier's own, for a measure that is known here."""
     return [0.5, 2] if find_known(measure, 1) else []
 
 
 @more_losses.register
-def _pairs(measure: ApproximateDivergence) -> list[Any]:
+def _pairs(measure: ApproximateDivergence) -> list[object]:
     # Neither is within the other: the worst of them is a third pair.
     return [(0.5, 1e-3), (1, 1e-6)]
 
 
-def _same(measure: Measure[Any], first: Any, second: Any) -> bool:
+def _same(measure: Measure[Loss], first: Loss, second: Loss) -> bool:
     return measure.within(first, second) and measure.within(second, first)
 
 
-def _curve(measure: Measure[Any], loss: Any) -> Profile:
-    return measure.profile(loss)
-
-
-def _check_one(measure: Measure[Any], a: Any) -> None:
+def _check_one(measure: Measure[Loss], a: Loss) -> None:
     require(measure.within(a, a), f"within is not reflexive at {a}")
     require(measure.within(measure.zero(), a), f"zero is not below {a}")
     require(_same(measure, measure.compose([a]), a), f"composing {a} alone changes it")
     require(_same(measure, measure.compose([a, measure.zero()]), a), f"zero adds to {a}")
     again = measure.within(measure.compose([a, a]), a)
-    spent = _curve(measure, a).delta(Fraction(0)) in (0, 1)
+    spent = measure.profile(a).delta(Fraction(0)) in (0, 1)
     require(not again or spent, f"releasing twice costs no more than once at {a}")
     parts = measure.split(a, _SHARES)
     require(len(parts) == len(_SHARES), f"split of {a} gives {len(parts)} parts")
@@ -296,7 +289,7 @@ def _check_one(measure: Measure[Any], a: Any) -> None:
     _check_profile(measure, a)
 
 
-def _check_shown(measure: Measure[Any], loss: Any) -> None:
+def _check_shown(measure: Measure[Loss], loss: Loss) -> None:
     shown = measure.show(loss)
     try:
         again = measure.loss(shown)
@@ -307,7 +300,7 @@ def _check_shown(measure: Measure[Any], loss: Any) -> None:
     )
 
 
-def _check_two(measure: Measure[Any], a: Any, b: Any) -> None:
+def _check_two(measure: Measure[Loss], a: Loss, b: Loss) -> None:
     together = measure.compose([a, b])
     require(measure.within(a, together), f"composing {a} with {b} lowers it")
     worst = measure.worst([a, b])
@@ -326,14 +319,14 @@ def _check_two(measure: Measure[Any], a: Any, b: Any) -> None:
     require(measure.within(whole, b), f"left of {b} after {a} is {rest}: together above the budget")
 
 
-def _check_curves(measure: Measure[Any], a: Any, b: Any) -> None:
-    low, high = _curve(measure, a), _curve(measure, b)
+def _check_curves(measure: Measure[Loss], a: Loss, b: Loss) -> None:
+    low, high = measure.profile(a), measure.profile(b)
     for epsilon in _POINTS:
         fits = low.delta(epsilon) <= high.delta(epsilon)
         require(fits, f"{a} is within {b} and has a larger delta at epsilon = {epsilon}")
 
 
-def _check_order(measure: Measure[Any], three: Sequence[Any]) -> None:
+def _check_order(measure: Measure[Loss], three: Sequence[Loss]) -> None:
     totals = [measure.compose(list(order)) for order in permutations(three)]
     alike = all(_same(measure, total, totals[0]) for total in totals)
     require(alike, f"composing {three} depends on the order")
@@ -341,7 +334,7 @@ def _check_order(measure: Measure[Any], three: Sequence[Any]) -> None:
     require(_same(measure, nested, totals[0]), f"composing {three} depends on the grouping")
 
 
-def _check_groups(measure: Measure[Any], loss: Any) -> None:
+def _check_groups(measure: Measure[Loss], loss: Loss) -> None:
     require(_same(measure, measure.group(loss, 1), loss), f"a group of 1 changes {loss}")
     for small, large in pairwise(_SIZES):
         rising = measure.within(measure.group(loss, small), measure.group(loss, large))
@@ -353,8 +346,8 @@ def _check_groups(measure: Measure[Any], loss: Any) -> None:
     )
 
 
-def _check_profile(measure: Measure[Any], loss: Any) -> None:
-    profile = _curve(measure, loss)
+def _check_profile(measure: Measure[Loss], loss: Loss) -> None:
+    profile = measure.profile(loss)
     deltas = [profile.delta(epsilon) for epsilon in _POINTS]
     require(all(0 <= delta <= 1 for delta in deltas), f"a delta of {loss} is no probability")
     require(
@@ -367,7 +360,7 @@ def _check_profile(measure: Measure[Any], loss: Any) -> None:
             require(profile.delta(epsilon) <= delta, f"epsilon and delta disagree at {loss}")
 
 
-def _check_known(measure: Measure[Any], losses: Sequence[Any]) -> None:
+def _check_known(measure: AnyMeasure, losses: Sequence[object]) -> None:
     """The laws against pairs of known loss."""
     found = [
         (typed, facts) for typed in losses if (facts := find_known(measure, typed)) is not None
@@ -380,7 +373,7 @@ def _check_known(measure: Measure[Any], losses: Sequence[Any]) -> None:
             _check_pair(measure, composed, pair, f"compose of {one} and {two}")
 
 
-def _check_distances(measure: Measure[Any], typed: Any, facts: Known) -> None:
+def _check_distances(measure: AnyMeasure, typed: object, facts: Known) -> None:
     loss = measure.loss(typed)
     for size, pairs in facts.pairs:
         claimed = measure.group(loss, size)
@@ -393,8 +386,8 @@ def _check_distances(measure: Measure[Any], typed: Any, facts: Known) -> None:
         require(below, f"a group of {size} at {typed} is said to lose {claimed}, and can {least}")
 
 
-def _check_pair(measure: Measure[Any], loss: Any, pair: Pair, words: str) -> None:
-    curve = _curve(measure, loss)
+def _check_pair(measure: Measure[Loss], loss: Loss, pair: Pair, words: str) -> None:
+    curve = measure.profile(loss)
     for epsilon in pair.levels():
         true = pair.delta(epsilon)
         if true > 0:

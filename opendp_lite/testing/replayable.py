@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dis
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial, singledispatch
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Final
+from operator import attrgetter
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -17,21 +18,33 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import Answer, Witness, watch, witness_program
 from opendp_lite.combinators.adaptive_programs import Ask, adaptive
 from opendp_lite.combinators.threshold_tests import ThresholdTest
-from opendp_lite.measures.budgets import PrivacyBudget, require_budget
+from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
-from opendp_lite.pipeline.core import Measurement, Private, Transformation, link_text
+from opendp_lite.pipeline.core import (
+    AnyMeasurement,
+    AnyPrivate,
+    AnyTransformation,
+    Measurement,
+    Private,
+    Transformation,
+    link_text,
+)
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.steps import Mechanism, Recipe
 from opendp_lite.sessions.sessions import table_of
 from opendp_lite.testing.events import leaves
 from opendp_lite.testing.lawful import require
+from opendp_lite.testing.stable import closure
 
+Part: TypeAlias = tuple[str, object]
+Bound: TypeAlias = AnyTransformation | AnyMeasurement
 # Objects that are looked at.
 _MOST: Final = 20_000
 _READS: Final = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
-def held_data(holder: Any, data: Any) -> str | None:
+def held_data(holder: object, data: object) -> str | None:
     """The name under which something reaches the data, or a part or view of it; None if nowhere.
 
     Args:
@@ -39,8 +52,8 @@ def held_data(holder: Any, data: Any) -> str | None:
         data: The data, as it is handed over.
     """
     wanted = [data, *(data.values() if isinstance(data, Mapping) else ())]
-    waiting: list[tuple[str, Any]] = [("", holder)]
-    seen: dict[int, Any] = {}
+    waiting: list[Part] = [("", holder)]
+    seen: dict[int, object] = {}
     while waiting and len(seen) < _MOST:
         name, found = waiting.pop()
         if name and any(_is_of(found, each) for each in wanted):
@@ -51,29 +64,25 @@ def held_data(holder: Any, data: Any) -> str | None:
     return None
 
 
-def _is_of(found: Any, wanted: Any) -> bool:
+def _is_of(found: object, wanted: object) -> bool:
     if isinstance(found, np.ndarray) and isinstance(wanted, np.ndarray):
         return bool(found.size and np.may_share_memory(found, wanted))
     return found is wanted and not isinstance(found, str | int | float | None)
 
 
 @singledispatch
-def _parts(found: Any) -> Iterator[tuple[str, Any]]:
+def _parts(found: object) -> Iterator[Part]:
     """What something refers to, each by its name."""
-    if attrs.has(type(found)):
-        fields = (field.name for field in attrs.fields(type(found)))
-        yield from ((name, getattr(found, name, None)) for name in fields)
-    elif not type(found).__module__.startswith("numpy"):
+    kind = type(found)
+    if attrs.has(kind):
+        yield from ((each.name, getattr(found, each.name, None)) for each in attrs.fields(kind))
+    elif not kind.__module__.startswith("numpy"):
         yield from getattr(found, "__dict__", {}).items()
 
 
 @_parts.register
-def _of_function(found: FunctionType) -> Iterator[tuple[str, Any]]:
-    for name, cell in zip(found.__code__.co_freevars, found.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:
-            continue
+def _of_function(found: FunctionType) -> Iterator[Part]:
+    yield from closure(found).items()
     named = found.__code__.co_varnames
     yield from ((f"default of {named[0] if named else ''}", x) for x in found.__defaults__ or ())
     yield from (found.__kwdefaults__ or {}).items()
@@ -91,33 +100,33 @@ def _globals_read(code: CodeType) -> Iterator[str]:
 
 
 @_parts.register
-def _of_method(found: MethodType) -> Iterator[tuple[str, Any]]:
+def _of_method(found: MethodType) -> Iterator[Part]:
     yield "self", found.__self__
     yield "function", found.__func__
 
 
 @_parts.register
-def _of_partial(found: partial) -> Iterator[tuple[str, Any]]:  # type: ignore[type-arg]
+def _of_partial(found: partial) -> Iterator[Part]:  # type: ignore[type-arg]
     yield "function", found.func
     yield from (("an argument", each) for each in found.args)
     yield from found.keywords.items()
 
 
 @_parts.register
-def _of_recipe(found: Recipe) -> Iterator[tuple[str, Any]]:
+def _of_recipe(found: Recipe) -> Iterator[Part]:
     yield from ((name, value) for call in found.calls for name, value in call.arguments)
-    yield from (("what follows", each) for each in getattr(found, "after", ()))
+    yield from (("what follows", each) for each in found.after)
 
 
 @_parts.register
-def _of_mapping(found: Mapping) -> Iterator[tuple[str, Any]]:  # type: ignore[type-arg]
+def _of_mapping(found: Mapping) -> Iterator[Part]:  # type: ignore[type-arg]
     yield from ((str(key), value) for key, value in found.items())
 
 
 @_parts.register(tuple)
 @_parts.register(list)
 @_parts.register(set)
-def _of_collection(found: Any) -> Iterator[tuple[str, Any]]:
+def _of_collection(found: Collection[object]) -> Iterator[Part]:
     yield from (("an entry", each) for each in found)
 
 
@@ -125,7 +134,7 @@ def _of_collection(found: Any) -> Iterator[tuple[str, Any]]:
 _DEPTH = 12
 
 
-def alike(first: Any, second: Any, depth: int = _DEPTH) -> bool:
+def alike(first: object, second: object, depth: int = _DEPTH) -> bool:
     """Whether two values are equal, or do the same as far as their code and variables tell.
 
     A program that makes a function anew each time makes the same one, if the code and what it
@@ -137,97 +146,66 @@ def alike(first: Any, second: Any, depth: int = _DEPTH) -> bool:
 
 
 @singledispatch
-def _same(first: Any, second: Any, depth: int) -> bool:
+def _same(first: object, second: object, depth: int) -> bool:
     """As ``alike``, of two values of one type."""
-    if not any("__eq__" in vars(kind) for kind in type(first).__mro__[:-1]):
-        return True
-    if attrs.has(type(first)):
-        fields = (field.name for field in attrs.fields(type(first)) if field.eq)
-        return all(alike(getattr(first, n), getattr(second, n), depth) for n in fields)
-    return bool(np.all(first == second))
+    own, other = _compared_by(first), _compared_by(second)
+    if own is None or other is None:
+        return bool(np.all(first == second))
+    same_size = len(own) == len(other)
+    return same_size and all(map(alike, own, other, [depth] * len(own)))
 
 
 @_same.register
-def _alike_of_function(first: FunctionType, second: FunctionType, depth: int) -> bool:
-    parts = ((each.__code__, each.__defaults__, each.__kwdefaults__) for each in (first, second))
-    own, other = parts
-    return alike(own, other, depth) and alike(first.__closure__, second.__closure__, depth)
-
-
-@_same.register
-def _of_cell(first: CellType, second: CellType, depth: int) -> bool:
-    return alike(_content(first), _content(second), depth)
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-@_same.register
-def _alike_of_method(first: MethodType, second: MethodType, depth: int) -> bool:
-    own, other = ((each.__func__, each.__self__) for each in (first, second))
-    return alike(own, other, depth)
-
-
-@_same.register
-def _of_builtin(first: BuiltinFunctionType, second: BuiltinFunctionType, depth: int) -> bool:
-    return first == second
-
-
-@_same.register
-def _alike_of_partial(first: partial, second: partial, depth: int) -> bool:  # type: ignore[type-arg]
-    own, other = ((each.func, each.args, each.keywords) for each in (first, second))
-    return alike(own, other, depth)
-
-
-@_same.register(tuple)
-@_same.register(list)
-def _of_sequence(first: Any, second: Any, depth: int) -> bool:
-    if len(first) != len(second):
-        return False
-    return all(alike(own, other, depth) for own, other in zip(first, second, strict=True))
-
-
-@_same.register
-def _alike_of_mapping(first: Mapping, second: Mapping, depth: int) -> bool:  # type: ignore[type-arg]
+def _same_mapping(first: Mapping, second: Mapping, depth: int) -> bool:  # type: ignore[type-arg]
     if first.keys() != second.keys():
         return False
     return all(alike(first[key], second[key], depth) for key in first)
 
 
 @_same.register
-def _of_array(first: np.ndarray, second: np.ndarray, depth: int) -> bool:
+def _same_array(first: np.ndarray, second: np.ndarray, depth: int) -> bool:
     same = first.shape == second.shape and first.dtype == second.dtype
     return same and bool(np.array_equal(first, second, equal_nan=first.dtype.kind == "f"))
 
 
-@_same.register
-def _alike_of_recipe(first: Recipe, second: Recipe, depth: int) -> bool:
-    """Step by step: equality alone would tell functions apart that are made anew."""
-    own, other = ((each.calls, getattr(each, "after", ())) for each in (first, second))
-    return alike(own, other, depth)
+@singledispatch
+def _compared_by(value: object) -> Sequence[object] | None:
+    """What values of one type are compared by; None where they are by an equality of their own."""
+    kind = type(value)
+    if not any("__eq__" in vars(each) for each in kind.__mro__[:-1]):
+        return ()
+    if attrs.has(kind):
+        return [getattr(value, each.name) for each in attrs.fields(kind) if each.eq]
+    return None
 
 
-@_same.register(Transformation)
-@_same.register(Measurement)
-def _of_bound(first: Any, second: Any, depth: int) -> bool:
-    own, other = ((each.input_space, each.recipe) for each in (first, second))
-    return alike(own, other, depth)
+@_compared_by.register
+def _of_code(value: FunctionType) -> Sequence[object]:
+    return value.__code__, value.__defaults__, value.__kwdefaults__, closure(value)
 
 
-@_same.register
-def _of_ask(first: Ask, second: Ask, depth: int) -> bool:  # type: ignore[type-arg]
-    """Each run has its own."""
-    return True
+@_compared_by.register(tuple)
+@_compared_by.register(list)
+def _of_entries(value: Sequence[object]) -> Sequence[object]:
+    return value
 
 
-@_same.register
-def _of_test(first: ThresholdTest, second: ThresholdTest, depth: int) -> bool:
-    return True
+_compared_by.register(MethodType, attrgetter("__func__", "__self__"))
+_compared_by.register(partial, attrgetter("func", "args", "keywords"))
+# Step by step: equality alone would tell functions apart that are made anew.
+_compared_by.register(Recipe, attrgetter("calls", "after"))
+_compared_by.register(Transformation, attrgetter("input_space", "recipe"))
+_compared_by.register(Measurement, attrgetter("input_space", "recipe"))
 
+
+@_compared_by.register(Ask)
+@_compared_by.register(ThresholdTest)
+def _of_run(value: object) -> Sequence[object]:
+    """Nothing: each run has its own."""
+    return ()
+
+
+Events: TypeAlias = "tuple[Question | RanProgram, ...]"
 
 _SHORT: Final = 300
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
@@ -245,10 +223,10 @@ class Question:
         refusal: The error that came in its place.
     """
 
-    query: Any
-    price: Any
-    within: tuple[Question | RanProgram, ...]
-    result: Any
+    query: object
+    price: object
+    within: Events
+    result: object
     refusal: Exception | None
 
     def words(self) -> str:
@@ -260,8 +238,8 @@ class Question:
 class RanProgram:
     """A program that ran: what it asked, and a copy of its result or the error that ended it."""
 
-    within: tuple[Question | RanProgram, ...]
-    result: Any
+    within: Events
+    result: object
     refusal: Exception | None
 
     def words(self) -> str:
@@ -269,13 +247,10 @@ class RanProgram:
         return "ran a program"
 
 
-def brief(query: Any) -> str:
+def brief(query: object) -> str:
     """A query as it is typed, without its space, and cut short."""
-    text = " >> ".join(map(link_text, query.recipe))
+    text = " >> ".join(map(link_text, cast(Bound, query).recipe))
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
-
-
-Events = tuple[Question | RanProgram, ...]
 
 
 class _Recorder(Witness):
@@ -284,13 +259,13 @@ class _Recorder(Witness):
     def __init__(self) -> None:
         self.list: list[Question | RanProgram] = []
 
-    def see_answer(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
-        return self._noted(partial(Question, query, price), answer)
+    def see_answer(self, query: object, price: Loss, answer: Callable[[], Answer]) -> Answer:
+        return self._note(partial(Question, query, price), answer)
 
     def see_program(self, program: Callable[[], Answer]) -> Answer:
-        return self._noted(RanProgram, program)
+        return self._note(RanProgram, program)
 
-    def _noted(
+    def _note(
         self, event: Callable[..., Question | RanProgram], work: Callable[[], Answer]
     ) -> Answer:
         outer, self.list = self.list, []
@@ -306,14 +281,14 @@ class _Recorder(Witness):
             self.list = outer
 
 
-def record(work: Callable[[], Any]) -> Events:
+def record(work: Callable[[], object]) -> Events:
     """What programs ask while some work is done, with the answers that they get."""
     recorder = _Recorder()
     watch(recorder, work)
     return tuple(recorder.list)
 
 
-def replay(work: Callable[[], Any], events: Events) -> str | None:
+def replay(work: Callable[[], object], events: Events) -> str | None:
     """Does the work again with the answers of before.
 
     Returns:
@@ -342,7 +317,7 @@ class _Replayer(Witness):
         self.left = list(events)
         self.fault: str | None = None
 
-    def see_answer(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
+    def see_answer(self, query: object, price: Loss, answer: Callable[[], Answer]) -> Answer:
         now = f"asked {brief(query)}"
         before = self._next(now)
         if not isinstance(before, Question) or not alike(before.query, query):
@@ -353,14 +328,13 @@ class _Replayer(Witness):
             self._within(before, answer)
         if before.refusal is not None:
             raise before.refusal
-        found: Answer = _copy(before.result)
-        return found
+        return cast(Answer, _copy(before.result))
 
     def see_program(self, program: Callable[[], Answer]) -> Answer:
         before = self._next("ran one more program")
         if not isinstance(before, RanProgram):
             raise self._find_departure(f"it ran a program where it {before.words()} before")
-        found: Answer = self._within(before, program)
+        found = self._within(before, program)
         if _tell(before.result) != _tell(found):
             raise self._find_departure("it asked the same and gave another result")
         return found
@@ -372,7 +346,7 @@ class _Replayer(Witness):
             raise self._find_departure(f"it {happened}, and nothing more before")
         return self.left.pop(0)
 
-    def _within(self, before: Question | RanProgram, work: Callable[[], Any]) -> Any:
+    def _within(self, before: Question | RanProgram, work: Callable[[], Answer]) -> Answer:
         """Does the work of an event, which must ask what it asked and end as it ended."""
         outer, self.left = self.left, list(before.within)
         try:
@@ -395,7 +369,7 @@ class _Replayer(Witness):
         return _Departure(words)
 
 
-def _copy(result: Any) -> Any:
+def _copy(result: Answer) -> Answer:
     """A copy; the result itself where it cannot be copied."""
     try:
         return deepcopy(result)
@@ -403,17 +377,17 @@ def _copy(result: Any) -> Any:
         return result
 
 
-def _tell(result: Any) -> list[str]:
+def _tell(result: object) -> list[str]:
     """The form of a result and its numbers, as text; of objects without a text the type."""
     parts = (f"{name} {list(numbers)!r}" for name, numbers in leaves(result))
     return [_ADDRESS.sub("", part) for part in parts]
 
 
 def assert_replayable(
-    program: Private[Any, Any, Any] | Callable[[Any], Any],
-    data: Any,
-    neighbour: Any,
-    budget: PrivacyBudget[Any] | None = None,
+    program: AnyPrivate | Callable[[Any], object],
+    data: object,
+    neighbour: object,
+    budget: PrivacyBudget[AnyMeasure] | None = None,
     replays: int = 2,
 ) -> None:
     """Tries to show that a program knows more of the data than the answers that it got.
@@ -491,6 +465,8 @@ def assert_replayable(
         _require_same(replay(partial(work, neighbour), events), _ELSEWHERE)
 
 
+Work: TypeAlias = Callable[[object], object]
+
 _AGAIN = (
     "run again on the same data, with the same answers, {}. It keeps something between runs, looks "
     "at the clock, or draws random numbers of its own: draw them from a generator with a fixed "
@@ -503,10 +479,10 @@ def _require_same(fault: str | None, words: str) -> None:
     require(fault is None, "the program departed: " + words.format(fault))
 
 
-def _work_of(program: object, budget: PrivacyBudget[Any] | None) -> Callable[[Any], Any]:
+def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> Work:
     """What is done with a dataset."""
     if isinstance(program, Private):
-        measurement: Measurement[Any, Any, Any] = program.bound
+        measurement: AnyMeasurement = program.bound
         return measurement
     if isinstance(program, Pipeline) or not callable(program):
         raise ParameterError(
@@ -519,13 +495,13 @@ def _work_of(program: object, budget: PrivacyBudget[Any] | None) -> Callable[[An
     return partial(_of_data, program)
 
 
-def _ask(program: Mechanism[Any, Any, Any], data: Any) -> Any:
+def _ask(program: Mechanism[Any, Any], data: object) -> object:
     """A release of a program, from a table where the data is one, as in ``dp.session``."""
     space = table_of(data)
     return program(data) if space is None else (space >> program)(data)
 
 
-def _of_data(function: Callable[[Any], Any], data: Any) -> Any:
+def _of_data(function: Work, data: object) -> object:
     try:
         return witness_program(partial(function, data))
     except Exception as problem:

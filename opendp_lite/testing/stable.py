@@ -6,6 +6,7 @@ import functools
 import types
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Final, cast
 
@@ -14,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import OpenDPLiteError, ParameterError
-from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.combinators.accounts import AnyStage
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.least_rows import Keys, Places, Words
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Fold as Folded
-from opendp_lite.engines.rows import LazyRows, materialise
+from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
 from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
 from opendp_lite.numbers.norms import Norms
-from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.core import AnyTransformation, Transformation
+from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Stage
-from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing.datasets import Neighbours, containers, in_pieces, in_threads, neighbours
@@ -79,7 +82,7 @@ def people_distance(first: Floats, second: Floats, person: int) -> int:
     return moved
 
 
-def exact_norms(first: NDArray[Any], second: NDArray[Any], exponent: int | None) -> Norms:
+def exact_norms(first: np.ndarray, second: np.ndarray, exponent: int | None) -> Norms:
     """The norms of the difference of two vectors, exactly."""
     unit = Fraction(1) if exponent is None else Fraction(2) ** exponent
     gaps = [
@@ -97,7 +100,7 @@ _PACKAGE = __name__.split(".")[0]
 _LARGEST = 1e300
 
 
-def constants(*roots: Any) -> tuple[float, ...]:
+def constants(*roots: object) -> tuple[float, ...]:
     """Usual numbers, and those in the code, closures and fields that these objects reach."""
     found = dict.fromkeys(USUAL)
     for number in _reach(deque(roots)):
@@ -107,7 +110,7 @@ def constants(*roots: Any) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _reach(waiting: deque[Any]) -> Iterator[float]:
+def _reach(waiting: deque[object]) -> Iterator[float]:
     seen: set[int] = set()
     while waiting and len(seen) < _MOST_OBJECTS:
         each = waiting.popleft()
@@ -123,28 +126,34 @@ def _reach(waiting: deque[Any]) -> Iterator[float]:
             waiting.extend(_inside(each))
 
 
-def _inside(each: Any) -> Iterator[Any]:
+def _inside(each: object) -> Iterator[object]:
+    kind = type(each)
     if isinstance(each, tuple | list):
         yield from each[:_MOST]
     elif isinstance(each, types.CodeType):
         yield from each.co_consts
     elif isinstance(each, types.FunctionType):
-        yield from _of_function(each)
+        yield from (*closure(each).values(), *_in_code(each))
     elif isinstance(each, functools.partial):
         yield from (each.func, *each.args, *each.keywords.values())
     elif isinstance(each, types.MethodType):
         yield from (each.__func__, each.__self__)
-    elif attrs.has(type(each)):
-        yield from (getattr(each, field.name, None) for field in attrs.fields(type(each)))
-        yield vars(type(each)).get("__call__")
+    elif attrs.has(kind):
+        yield from (getattr(each, field.name, None) for field in attrs.fields(kind))
+        yield vars(kind).get("__call__")
 
 
-def _of_function(function: types.FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:
-            continue
+def closure(function: types.FunctionType) -> dict[str, object]:
+    """The variables that a function closes over and that are set, by their names."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        # One that is not set yet raises this.
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
+
+
+def _in_code(function: types.FunctionType) -> Iterator[object]:
     if function.__module__.split(".")[0] == _PACKAGE:
         return
     yield function.__code__
@@ -203,7 +212,7 @@ _CUTS = 30
 
 
 def assert_stable(
-    stage: Stage[Any, Any] | Transformation[Any, Any],
+    stage: AnyStage | AnyTransformation,
     space: Space[Rows] | None = None,
     trials: int = 96,
     seed: int = 0,
@@ -269,8 +278,8 @@ def assert_stable(
 
 
 def _bound(
-    stage: Stage[Any, Any] | Transformation[Any, Any], space: Space[Rows] | None, trials: int
-) -> list[tuple[Transformation[Any, Any], int]]:
+    stage: AnyStage | AnyTransformation, space: Space[Rows] | None, trials: int
+) -> list[tuple[AnyTransformation, int]]:
     """The bound steps to test, with how many pairs each."""
     if isinstance(stage, Transformation) and space is None:
         return [(stage, trials)]
@@ -290,9 +299,9 @@ def _bound(
         return [narrow]
 
 
-def _recipe(stage: Any) -> tuple[Any, ...]:
+def _recipe(stage: AnyStage | AnyTransformation) -> tuple[object, ...]:
     """The constructors and their arguments, where a recipe is known."""
-    calls = stage.calls if isinstance(stage, Stage) else stage.recipe
+    calls = stage.calls if isinstance(stage, Stage) else cast(tuple[Call, ...], stage.recipe)
     return tuple(part for call in calls for part in (call.arguments, call.constructor))
 
 
@@ -300,53 +309,39 @@ def _recipe(stage: Any) -> tuple[Any, ...]:
 class _Case:
     """A step under test."""
 
-    stage: Any
-    bound: Transformation[Any, Any]
+    stage: object
+    bound: AnyTransformation
     seed: int
 
-    def run(self, data: Any, keys: Keys | None = None) -> Any:
+    def run(self, data: Any, keys: Keys | None = None, folds: bool = False) -> np.ndarray:
         """The result on data, as rows or as exact numbers.
 
         Args:
             data: The rows, in any container.
             keys: What a step that chooses rows at random is given.
+            folds: Whether rows that come out are gathered by a fold, as steps after it do.
         """
         admitted = self.bound.input_space.domain.to_internal(data)
         if isinstance(admitted, LazyTable):
             admitted = attrs.evolve(admitted, keys=content_keys(data) if keys is None else keys)
-        return self.run_admitted(admitted)
-
-    def run_admitted(self, rows: Any) -> Any:
-        """The result on admitted rows."""
         with np.errstate(all="ignore"):
-            value = self.bound.function(rows)
+            value = self.bound.function(admitted)
             domain = _without_people(self.bound.output_space.domain)
-            if isinstance(value, LazyRows | LazyTable):
-                value = value.numbers()
-                return materialise(value).reshape(-1, domain.columns)
-            return domain.receive(value).steps
+            if not isinstance(value, LazyRows | LazyTable):
+                numbers: np.ndarray = domain.receive(value).steps
+                return numbers
+            if not folds:
+                return materialise(value.numbers()).reshape(-1, domain.columns)
+            gather = CollectRows(domain.columns)
+            return cast(Floats, Folded(gather, gather.finish)(value.numbers())).T
 
-    def run_in_threads(self, data: Floats) -> Any:
-        """The result on data in three parts, each in a thread of its own."""
-        with np.errstate(all="ignore"):
-            rows = self.bound.input_space.domain.to_internal(in_threads(data))
-            if isinstance(rows, LazyTable):
-                rows = attrs.evolve(rows, keys=content_keys(data))
-            value = self.bound.function(rows)
-            domain = _without_people(self.bound.output_space.domain)
-            if isinstance(value, LazyRows | LazyTable):
-                value = value.numbers()
-                found = cast(list[Floats], Folded(_AllRows(), list)(value))
-                return np.concatenate([np.empty((0, domain.columns)), *found])
-            return domain.receive(value).steps
-
-    def claimed(self, distance: int) -> Any:
+    def claim(self, distance: int) -> Any:
         """What the map allows for datasets so far apart."""
         return self.bound.stability_map(self.bound.input_space.metric.distance(distance))
 
-    def fault(self, first: Any, second: Any, distance: int) -> str | None:
+    def fault(self, first: np.ndarray, second: np.ndarray, distance: int) -> str | None:
         """How two results are further apart than claimed; None where they are not."""
-        claimed, domain = self.claimed(distance), self.bound.output_space.domain
+        claimed, domain = self.claim(distance), self.bound.output_space.domain
         if isinstance(domain, PersonTables):
             person = (domain.rows.names or ()).index(domain.person)
             true = people_distance(first, second, person)
@@ -365,21 +360,8 @@ class _Case:
         return self.fault(self.run(pair.data), self.run(pair.other), pair.distance)
 
 
-class _AllRows(Reduction[list[Floats]]):
-    """Keeps the rows."""
-
-    def empty(self) -> list[Floats]:
-        return []
-
-    def summarise(self, block: Floats, scratch: Scratch) -> list[Floats]:
-        return [np.array(block)]
-
-    def merge(self, first: list[Floats], second: list[Floats]) -> list[Floats]:
-        return first + second
-
-
 def _and_turns(
-    bound: Transformation[Any, Any], seed: int, trials: int, rare: tuple[float, ...]
+    bound: AnyTransformation, seed: int, trials: int, rare: tuple[float, ...]
 ) -> Iterator[Neighbours]:
     yield from neighbours(bound.input_space, seed, trials, rare)
     if bound.input_space.metric == SymmetricDistance():
@@ -390,27 +372,35 @@ def _turns(case: _Case, trial: int) -> Iterator[Neighbours]:
     """Numbers of equal rows at which a result leaves its course, each with one row more."""
     body = case.bound.input_space.domain.body
     for number, row in enumerate(body.draw(np.random.default_rng(case.seed), 2)):
-        results: dict[int, Any] = {}
+        last = _find_turn(case, row)
+        if last is not None:
+            one = row[None, :]
+            yield Neighbours(one.repeat(last, axis=0), one[:0], one, 1, trial + number)
 
-        def on_course(size: int, row: Floats = row, results: dict[int, Any] = results) -> bool:
-            for count in (0, 1, size):
-                if count not in results:
-                    results[count] = case.run(np.tile(row, (count, 1)))
-            return _is_linear(results[0], results[1], results[size], size)
 
-        low = 1
-        while low < _ASSERT_STABLE_LARGEST and on_course(2 * low):
-            low *= 2
+def _find_turn(case: _Case, row: Floats) -> int | None:
+    """After how many equal rows one more leaves the course; None where none of them does."""
+
+    @functools.cache
+    def result(count: int) -> np.ndarray:
+        return case.run(np.tile(row, (count, 1)))
+
+    def on_course(size: int) -> bool:
+        return _is_linear(result(0), result(1), result(size), size)
+
+    low = 1
+    while on_course(2 * low):
+        low *= 2
         if low >= _ASSERT_STABLE_LARGEST:
-            continue
-        high = 2 * low
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if on_course(middle) else (low, middle)
-        yield Neighbours(np.tile(row, (low, 1)), row[None, :][:0], row[None, :], 1, trial + number)
+            return None
+    high = 2 * low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if on_course(middle) else (low, middle)
+    return low
 
 
-def _is_linear(none: Any, one: Any, many: Any, size: int) -> bool:
+def _is_linear(none: np.ndarray, one: np.ndarray, many: np.ndarray, size: int) -> bool:
     """Whether so many equal rows come to so many times what one does."""
     if one.ndim == 2:
         return len(many) == size * len(one) and bool((many == one[:1]).all())
@@ -424,36 +414,36 @@ def _check(case: _Case, pair: Neighbours) -> None:
     first, again, second = case.run(data, keys), case.run(data, keys), case.run(other)
     where = f"seed {case.seed}, trial {pair.trial}, {len(data)} rows"
 
-    def told(rule: str, what: str) -> str:
+    def say(rule: str, what: str) -> str:
         return f"{case.stage!r}: {rule}. {what} ({where})"
 
     require(
         _alike(again, first),
-        told("the same rows must give the same result", "Asked twice, they gave two results"),
+        say("the same rows must give the same result", "Asked twice, they gave two results"),
     )
     names = _without_people(case.bound.input_space.domain).names
     for name, container in containers(data, names) if _in_all(pair) else in_pieces(data):
         require(
             _alike(case.run(container, keys), first),
-            told("a row's result must not depend on its block or place", f"As {name} they differ"),
+            say("a row's result must not depend on its block or place", f"As {name} they differ"),
         )
     if _in_all(pair):
         require(
-            _alike(case.run_in_threads(data), first),
-            told("a row's result must not depend on its block or place", "In threads they differ"),
+            _alike(case.run(in_threads(data), keys, folds=True), first),
+            say("a row's result must not depend on its block or place", "In threads they differ"),
         )
     for value in (first, second):
         outside = _outside(_without_people(case.bound.output_space.domain), value)
-        require(outside is None, told("what comes out must lie in the output domain", f"{outside}"))
+        require(outside is None, say("what comes out must lie in the output domain", f"{outside}"))
     fault = case.fault(first, second, pair.distance)
     if fault is not None:
         least = _least(case, pair)
         words = f"For a neighbour {least.distance} away: {case.broken(least) or fault}"
         rule = "the stability map must bound the distance between results"
-        require(False, told(rule, words + _show(least)))
+        require(False, say(rule, words + _show(least)))
 
 
-def _without_people(domain: Any) -> Any:
+def _without_people(domain: Domain) -> Any:
     """The domain of the rows, without regard to people."""
     return domain.rows if isinstance(domain, PersonTables) else domain
 
@@ -462,11 +452,11 @@ def _in_all(pair: Neighbours) -> bool:
     return pair.trial % _ALL_CONTAINERS == 0
 
 
-def _alike(again: Any, first: Any) -> bool:
+def _alike(again: np.ndarray, first: np.ndarray) -> bool:
     return np.array_equal(again, first, equal_nan=again.dtype != object)
 
 
-def _outside(domain: Any, value: Any) -> str | None:
+def _outside(domain: Domain, value: np.ndarray) -> str | None:
     """Why a result is not in its domain; None if it is."""
     if not isinstance(domain, Rows):
         finite = value.dtype.kind in "iuO" or bool(np.isfinite(value).all())

@@ -367,16 +367,16 @@ def test_errors_are_those_to_expect() -> None:
 
 
 def test_the_parts_of_an_error() -> None:
-    def made(low, high):
+    def make(low, high):
         return dp.mean(low, high, epsilon=0.1)
 
-    ax = PLOT.error_parts(AGES, made, lower=0, uppers=[30, 60, 99])
+    ax = PLOT.error_parts(AGES, make, lower=0, uppers=[30, 60, 99])
     for place, upper in enumerate((30.0, 60.0, 99.0)):
         clipped = AGES.clip(0, upper)
         parts = [
             AGES.mean() - clipped.mean(),
             clipped.std(ddof=1) / sqrt(len(AGES)),
-            dp.expected_error(made(0, upper), n=len(AGES), guess=clipped.mean()),
+            dp.expected_error(make(0, upper), n=len(AGES), guess=clipped.mean()),
         ]
         found = [line_of(ax, name)[place] for name in ("clipping", "sampling", "noise")]
         assert [x for x, _ in found] == [upper] * 3
@@ -385,9 +385,9 @@ def test_the_parts_of_an_error() -> None:
         assert whole == pytest.approx(sqrt(sum(each**2 for each in parts)))
     for wrong in ([1.0], [1.0, np.inf]):
         with pytest.raises(dp.ParameterError, match="public_data must be two finite numbers"):
-            PLOT.error_parts(wrong, made, lower=0, uppers=[1, 2])
+            PLOT.error_parts(wrong, make, lower=0, uppers=[1, 2])
     with pytest.raises(dp.ParameterError, match="uppers must be above lower"):
-        PLOT.error_parts(AGES, made, lower=40, uppers=[30, 60])
+        PLOT.error_parts(AGES, make, lower=40, uppers=[30, 60])
 
 
 def test_rows_on_the_simplex_all_use_the_whole_loss() -> None:

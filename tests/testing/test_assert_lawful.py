@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ NUMBERS = [0, 0.5, 2]
 PAIRS = [(0, 0), (1, 0)]
 
 
-def rising(measure: Any, loss: Any) -> PureProfile:
+def rising(measure: object, loss: Fraction) -> PureProfile:
     """A curve that rises."""
 
     class Rising(PureProfile):
@@ -34,12 +33,12 @@ def rising(measure: Any, loss: Any) -> PureProfile:
     return Rising(loss)
 
 
-def down(loss: Fraction) -> float:
+def cut(loss: Fraction) -> float:
     """Three digits, rounded down."""
     return int(loss * 1000) / 1000
 
 
-LIES: dict[str, tuple[type, dict[str, Callable[..., Any]]]] = {
+LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
     "the largest loss for the sum": (PURE, {"compose": lambda m, xs: max(xs, default=ZERO)}),
     "99 % of the sum": (PURE, {"compose": lambda m, xs: sum(xs, ZERO) * Fraction(99, 100)}),
     "groups are as one": (PURE, {"group": lambda m, x, k: x}),
@@ -49,7 +48,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., Any]]]] = {
     "a profile of half": (PURE, {"profile": lambda m, x: PureProfile(x / 2)}),
     "a profile of 99 %": (PURE, {"profile": lambda m, x: PureProfile(x * Fraction(99, 100))}),
     "half of what is typed": (PURE, {"loss": lambda m, x: PURE().loss(x) / 2}),
-    "shown rounded down": (PURE, {"show": lambda m, x: down(x)}),
+    "shown rounded down": (PURE, {"show": lambda m, x: cut(x)}),
     "left is the whole": (PURE, {"left": lambda m, b, s: b}),
     "1 % is forgiven": (PURE, {"within": lambda m, x, b: x <= b * Fraction(101, 100)}),
     "zCDP in k, not its square": (ZCDP, {"group": lambda m, x, k: x * k}),
@@ -62,7 +61,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., Any]]]] = {
     "rho is not epsilon": (ZCDP, {"profile": lambda m, x: PureProfile(x)}),
     "half of the rho typed": (ZCDP, {"loss": lambda m, x: ZCDP().loss(x) / 2}),
     "zCDP left is the whole": (ZCDP, {"left": lambda m, b, s: b}),
-    "zCDP shown rounded down": (ZCDP, {"show": lambda m, x: down(x)}),
+    "zCDP shown rounded down": (ZCDP, {"show": lambda m, x: cut(x)}),
     "zCDP forgives 1 %": (ZCDP, {"within": lambda m, x, b: x <= b * Fraction(101, 100)}),
     "k delta": (APPROXIMATE, {"group": lambda m, x, k: (x[0] * k, min(Fraction(1), x[1] * k))}),
     "the largest delta": (
@@ -94,7 +93,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., Any]]]] = {
     ),
     "delta shown rounded down": (
         APPROXIMATE,
-        {"show": lambda m, x: (APPROXIMATE().show(x)[0], down(x[1]))},
+        {"show": lambda m, x: (APPROXIMATE().show(x)[0], cut(x[1]))},
     ),
     "the worst is the first": (PURE, {"worst": lambda m, xs: xs[0]}),
     "the worst of the smallest delta": (
@@ -140,11 +139,11 @@ class Renyi(AdditiveMeasure):
         return f"{loss}"
 
 
-OWN: dict[str, dict[str, Callable[..., Any]]] = {
+OWN: dict[str, dict[str, Callable[..., object]]] = {
     "loses less for two": {"group": lambda m, x, k: x * (k if k < 2 else Fraction(k, 2))},
     "left is the whole": {"left": lambda m, b, s: b},
     "1 % is forgiven": {"within": lambda m, x, b: x <= b * Fraction(101, 100)},
-    "shown rounded down": {"show": lambda m, x: down(x)},
+    "shown rounded down": {"show": lambda m, x: cut(x)},
     "half of what is typed": {"loss": lambda m, x: ZCDP().loss(x) / 2},
     "a curve that falls with rho": {
         "profile": lambda m, x: ConcentratedProfile(1 / (1 + x)),

@@ -7,19 +7,18 @@ import random
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import attrs
 import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.combinators.accounts import AnySpace
+from opendp_lite.pipeline.steps import Recipe
 from opendp_lite.spaces.space import examples_of
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing.datasets import neighbours
-from opendp_lite.testing.replayable import alike, held_data
-from opendp_lite.testing.replayable import record as recorded
-from opendp_lite.testing.replayable import replay as replayed
+from opendp_lite.testing.replayable import alike, held_data, record, replay
 from tests.public_names import STEPS, returned
 
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
@@ -28,7 +27,7 @@ FEWER = ROWS[:3]
 TABLE = {"x": np.array(ROWS), "y": np.array([1.0, 0.0, 1.0, 0.0])}
 
 
-def check(program: Any, data: Any = ROWS, neighbour: Any = FEWER, rho: float = 1) -> None:
+def check(program: object, data: object = ROWS, neighbour: object = FEWER, rho: float = 1) -> None:
     dp.assert_replayable(program, data, neighbour, budget=dp.rho(rho))
 
 
@@ -211,7 +210,7 @@ def test_data_in_a_variable_is_caught():
 
     @attrs.frozen
     class Holder:
-        own: Any
+        own: object
 
         def program(self, ask):
             return ask(TENTH)
@@ -253,7 +252,7 @@ def test_a_global_and_views_are_caught():
     assert held_data(branches_on_answers, ROWS) is None
 
 
-def of_the_data(make: Callable[[Any], Callable[[Any], Any]], budget: float = 1) -> Any:
+def of_the_data(make: Callable[..., Callable[..., object]], budget: float = 1) -> object:
     """As people write it: a function of the data, which makes the program."""
     return lambda data: dp.adaptive(make(data), dp.rho(budget))(data)
 
@@ -393,14 +392,14 @@ def test_the_core_takes_any_work_that_asks():
         found = dp.adaptive(len_of_ask, dp.rho(1))(data)
         return [dp.adaptive(len_of_ask, dp.rho(1))(data) for _ in range(more)], found
 
-    events = recorded(partial(work, ROWS))
+    events = record(partial(work, ROWS))
     assert [len(event.within) for event in events] == [1]
-    assert replayed(partial(work, FEWER), events) is None
+    assert replay(partial(work, FEWER), events) is None
     assert (
-        replayed(partial(work, FEWER, more=1), events)
+        replay(partial(work, FEWER, more=1), events)
         == "it ran one more program, and nothing more before"
     )
-    assert replayed(lambda: None, events) == "it ended where it ran a program before"
+    assert replay(lambda: None, events) == "it ended where it ran a program before"
 
 
 def tables_of_a_session(data):
@@ -461,11 +460,11 @@ ESTIMATORS = {
 }
 
 
-def asks(space: Any, pipeline: Any, data: Any) -> bool:
-    return any(event.within for event in recorded(partial(space >> pipeline, data)))
+def asks(space: AnySpace, pipeline: Recipe, data: object) -> bool:
+    return any(event.within for event in record(partial(space >> pipeline, data)))
 
 
-def source_of(step: Any) -> str:
+def source_of(step: Callable[..., object]) -> str:
     return inspect.getsource(inspect.unwrap(step))
 
 

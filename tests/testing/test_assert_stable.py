@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import attrs
 import numpy as np
@@ -16,7 +15,10 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.bodies.body import Body, Projection
-from opendp_lite.engines.rows import materialise
+from opendp_lite.combinators.accounts import AnyStage
+from opendp_lite.engines.rows import LazyRows, materialise
+from opendp_lite.metrics.distances import Distance
+from opendp_lite.spaces.maps import StabilityMap
 from opendp_lite.testing.datasets import MOST_CHANGES, neighbours
 from opendp_lite.testing.stable import USUAL, constants
 
@@ -26,7 +28,7 @@ REPLACE = dp.ChangeOneDistance()
 UNIT = dp.clamp(0, 1)
 
 
-def steps(rows: Any, honest: Any, more: float) -> Any:
+def steps(rows: LazyRows, honest: dp.Transformation[Tables, Sums], more: float) -> dp.Grid:
     """The exact sum in steps of its grid, and so much more."""
     exponent = honest.output_space.domain.exponent
     more_steps = int(Fraction(more) / Fraction(2) ** exponent)
@@ -34,35 +36,37 @@ def steps(rows: Any, honest: Any, more: float) -> Any:
 
 
 @dp.stage
-def crooked(space: Tables, extra: Callable[[np.ndarray], float]) -> dp.Transformation[Tables, Sums]:
+def skew(space: Tables, extra: Callable[[np.ndarray], float]) -> dp.Transformation[Tables, Sums]:
     """A sum to which something is added that depends on the rows."""
     honest = dp.sum().bind(space)
     return attrs.evolve(honest, function=lambda rows: steps(rows, honest, extra(materialise(rows))))
 
 
 @dp.stage
-def mapped(
-    space: Tables, function: Callable[[np.ndarray], Any], drops: bool = False
+def map_block(
+    space: Tables, function: Callable[[np.ndarray], np.ndarray], drops: bool = False
 ) -> dp.Transformation[Tables, Tables]:
     """Rows of the same body, made by any function of the block."""
     return dp.row_map(space, function, space.domain.body, drops=drops)
 
 
 @dp.stage
-def projected(space: Tables, body: Body, claim: Body) -> dp.Transformation[Tables, Tables]:
+def project(space: Tables, body: Body, claim: Body) -> dp.Transformation[Tables, Tables]:
     """Rows of one body, said to be of another."""
     return dp.row_map(space, Projection(body), claim)
 
 
 @dp.stage
-def claiming(space: Tables, claim: Callable[[Any, Any], Any]) -> dp.Transformation[Tables, Sums]:
+def misstate(
+    space: Tables, claim: Callable[[StabilityMap, Distance], Distance]
+) -> dp.Transformation[Tables, Sums]:
     """A sum with another map."""
     honest = dp.sum().bind(space)
     return attrs.evolve(honest, stability_map=lambda d: claim(honest.stability_map, d))
 
 
 @dp.stage
-def halved(space: Tables) -> dp.Transformation[Tables, Tables]:
+def halve(space: Tables) -> dp.Transformation[Tables, Tables]:
     """The rows themselves, said to be half as far apart."""
     honest = dp.row_map(space, lambda block: block, space.domain.body)
     return attrs.evolve(honest, stability_map=lambda d: d / 2)
@@ -79,38 +83,38 @@ class Counter:
 
 
 LIES = {
-    "a block shorter than 2000": UNIT >> mapped(lambda x: x if len(x) < 2000 else 1 - x),
-    "a block longer than 5000": UNIT >> mapped(lambda x: x if len(x) < 5000 else 1 - x),
-    "the mean of the block": UNIT >> mapped(lambda x: np.clip(x - x.mean(axis=0), 0, 1)),
-    "the order": UNIT >> mapped(lambda x: np.maximum.accumulate(x, axis=0)),
-    "every second call": UNIT >> mapped(Counter()),
+    "a block shorter than 2000": UNIT >> map_block(lambda x: x if len(x) < 2000 else 1 - x),
+    "a block longer than 5000": UNIT >> map_block(lambda x: x if len(x) < 5000 else 1 - x),
+    "the mean of the block": UNIT >> map_block(lambda x: np.clip(x - x.mean(axis=0), 0, 1)),
+    "the order": UNIT >> map_block(lambda x: np.maximum.accumulate(x, axis=0)),
+    "every second call": UNIT >> map_block(Counter()),
     "the thread": UNIT
-    >> mapped(lambda x: x if threading.current_thread() is threading.main_thread() else 1 - x),
-    "half of the rows": UNIT >> halved(),
-    "the first row": UNIT >> crooked(lambda x: 5 * bool(len(x) > 9 and x[0] > x[-1])),
-    "leaving the body at 0.7": UNIT >> mapped(lambda x: np.where(x == 0.7, 2.0, x)),
+    >> map_block(lambda x: x if threading.current_thread() is threading.main_thread() else 1 - x),
+    "half of the rows": UNIT >> halve(),
+    "the first row": UNIT >> skew(lambda x: 5 * bool(len(x) > 9 and x[0] > x[-1])),
+    "leaving the body at 0.7": UNIT >> map_block(lambda x: np.where(x == 0.7, 2.0, x)),
     **{
-        f"more than {size} rows": UNIT >> crooked(lambda x, size=size: 3 * (len(x) > size))
+        f"more than {size} rows": UNIT >> skew(lambda x, size=size: 3 * (len(x) > size))
         for size in (50, 1234, 5000)
     },
-    "more than 50 * 50 rows": UNIT >> crooked(lambda x: 3 * (len(x) > 50**2)),
-    "a box that is said to be smaller": projected(dp.bodies.Box(0, 1), dp.bodies.Box(0, 0.9)),
-    "a sum that rounds up": dp.clamp(0, 0.3) >> crooked(lambda x: float(np.nansum(np.ceil(x) - x))),
-    "the first row of a block": UNIT >> mapped(lambda x: x[:1], drops=True),
+    "more than 50 * 50 rows": UNIT >> skew(lambda x: 3 * (len(x) > 50**2)),
+    "a box that is said to be smaller": project(dp.bodies.Box(0, 1), dp.bodies.Box(0, 0.9)),
+    "a sum that rounds up": dp.clamp(0, 0.3) >> skew(lambda x: float(np.nansum(np.ceil(x) - x))),
+    "the first row of a block": UNIT >> map_block(lambda x: x[:1], drops=True),
     "every second row": UNIT
-    >> mapped(lambda x: np.where(np.arange(len(x))[:, None] % 2 == 0, x, 0)),
+    >> map_block(lambda x: np.where(np.arange(len(x))[:, None] % 2 == 0, x, 0)),
     **{
-        f"{value} among the rows": UNIT >> crooked(lambda x, value=value: 5 * (value in x))
+        f"{value} among the rows": UNIT >> skew(lambda x, value=value: 5 * (value in x))
         for value in (0.5, 0.25, 1 / 3, 0.7, 0, 1, 0.123)
     },
-    "the bounds among the rows": dp.clamp(0.3, 7.7) >> crooked(lambda x: 20 * (7.7 in x)),
-    "many alike": UNIT >> crooked(lambda x: 5 * (len(x) - len(np.unique(x)) > 3)),
-    "at most 3 rows": UNIT >> claiming(lambda honest, d: honest(min(d, 3))),
-    "at most 3 rows, of both signs": dp.clamp(-1, 1) >> claiming(lambda f, d: f(min(d, 3))),
-    "at most 6 rows": UNIT >> claiming(lambda honest, d: honest(min(d, 6))),
-    "half": UNIT >> claiming(lambda honest, d: honest(d) * Fraction(1, 2)),
-    "99 %": UNIT >> claiming(lambda honest, d: honest(d) * Fraction(99, 100)),
-    "l2 is linf": UNIT >> claiming(lambda f, d: dp.Norms(l1=f(d).l1, l2=f(d).linf, linf=f(d).linf)),
+    "the bounds among the rows": dp.clamp(0.3, 7.7) >> skew(lambda x: 20 * (7.7 in x)),
+    "many alike": UNIT >> skew(lambda x: 5 * (len(x) - len(np.unique(x)) > 3)),
+    "at most 3 rows": UNIT >> misstate(lambda honest, d: honest(min(d, 3))),
+    "at most 3 rows, of both signs": dp.clamp(-1, 1) >> misstate(lambda f, d: f(min(d, 3))),
+    "at most 6 rows": UNIT >> misstate(lambda honest, d: honest(min(d, 6))),
+    "half": UNIT >> misstate(lambda honest, d: honest(d) * Fraction(1, 2)),
+    "99 %": UNIT >> misstate(lambda honest, d: honest(d) * Fraction(99, 100)),
+    "l2 is linf": UNIT >> misstate(lambda f, d: dp.Norms(l1=f(d).l1, l2=f(d).linf, linf=f(d).linf)),
 }
 
 
@@ -176,7 +180,7 @@ class RadiusBox(dp.bodies.Box):
 def test_assert_stable_catches_a_diameter_too_small(body: Body) -> None:
     space = dp.records(columns=body.columns, size=20, metric=REPLACE)
     with pytest.raises(AssertionError, match="claimed"):
-        dp.assert_stable(projected(body, body) >> dp.sum(), space)
+        dp.assert_stable(project(body, body) >> dp.sum(), space)
 
 
 def test_a_bound_step_is_tested_as_a_recipe_is() -> None:
@@ -202,15 +206,15 @@ def test_a_trial_is_looked_at_by_its_number() -> None:
     dp.assert_stable(LIES["at most 3 rows"], trial=0)
 
 
-def failure(lie: Any, **options: Any) -> str:
+def failure(lie: AnyStage, trial: int | None = None) -> str:
     with pytest.raises(AssertionError) as caught:
-        dp.assert_stable(lie, **options)
+        dp.assert_stable(lie, trial=trial)
     return str(caught.value)
 
 
 def test_what_cannot_be_seen() -> None:
     """As the docstring says: a falsifier, never a proof."""
-    dp.assert_stable(UNIT >> crooked(lambda x: 5 * bool(0 < abs(np.sum(x) - 9.87654) < 1e-9)))
+    dp.assert_stable(UNIT >> skew(lambda x: 5 * bool(0 < abs(np.sum(x) - 9.87654) < 1e-9)))
 
 
 def test_pairs_lie_as_far_apart_as_they_say() -> None:
@@ -246,7 +250,7 @@ def test_pairs_lie_as_far_apart_as_they_say() -> None:
 def test_numbers_in_the_code_are_found() -> None:
     limit = 17.25
 
-    def inner(x: np.ndarray) -> Any:
+    def inner(x: np.ndarray) -> np.ndarray:
         return x > limit
 
     found = constants(lambda x: inner(x) + 123.5, ("lower", 0.375), dp.bodies.Box(-9, 4))

@@ -15,12 +15,15 @@ import pytest
 from scipy.stats import binom
 
 import opendp_lite as dp
-from opendp_lite.pipeline.core import Measurement
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.pipeline.core import AnyMeasurement
+from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.testing.audits import _renyi, fisher, region
 from opendp_lite.testing.events import lowest_bit, readings
 
 pytestmark = pytest.mark.usefixtures("seeded")
+AnyMechanism = Mechanism[Any, Any]
 TOTAL = dp.clamp(0, 1) >> dp.sum()
 NONE, ONE = [0.5], [0.5, 1.0]
 
@@ -36,12 +39,14 @@ def textbook_laplace(entropy: Entropy) -> float:
     return log(2 * share) if share < 0.5 else -log(2 - 2 * share)
 
 
-def lying(honest: Any, function: Callable[[Any, Any, Entropy], Any]) -> Measurement[Any, Any]:
+def lie_about(
+    honest: AnyMechanism, function: Callable[[Any, Any, Entropy], object]
+) -> AnyMeasurement:
     """The honest map, with a function of the honest release, the exact sum and entropy."""
     bound = honest.bind(dp.records())
     exact = TOTAL.bind(dp.records()).function
 
-    def release(value: Any, entropy: Entropy) -> Any:
+    def release(value: object, entropy: Entropy) -> object:
         return function(bound.function(value, entropy), exact(value).floats[0], entropy)
 
     return attrs.evolve(bound, function=release)
@@ -112,14 +117,14 @@ CAUGHT = [
 
 
 @pytest.mark.parametrize(("lie", "honest", "releases", "words"), CAUGHT, ids=str)
-def test_audit_catches(lie: str, honest: Any, releases: int, words: str) -> None:
+def test_audit_catches(lie: str, honest: AnyMechanism, releases: int, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
-        dp.audit(lying(honest, LIES[lie]), NONE, ONE, releases=releases)
+        dp.audit(lie_about(honest, LIES[lie]), NONE, ONE, releases=releases)
 
 
 @pytest.mark.parametrize("honest", [PURE, ZCDP, SMOOTH], ids=["pure", "zCDP", "approximate"])
 @pytest.mark.parametrize(
-    "made",
+    "make",
     [
         lambda noisy: float(noisy[0]),
         lambda noisy: round(float(noisy[0])),
@@ -137,9 +142,11 @@ def test_audit_catches(lie: str, honest: Any, releases: int, words: str) -> None
         lambda noisy: object(),
     ],
 )
-def test_audit_lets_any_function_of_an_honest_release_pass(made: Any, honest: Any) -> None:
+def test_audit_lets_any_function_of_an_honest_release_pass(
+    make: Callable[[np.ndarray], object], honest: AnyMechanism
+) -> None:
     """Each fails by chance with a probability below 1e-7; the seed is fixed."""
-    found = dp.audit(honest >> made, NONE, ONE, releases=400)
+    found = dp.audit(honest >> make, NONE, ONE, releases=400)
     assert found.lower_bound <= found.claim
 
 
@@ -168,13 +175,13 @@ def test_audit_of_a_measure_of_ones_own_reads_its_curve() -> None:
         profile = staticmethod(dp.ZeroConcentratedDivergence().profile)
         words = staticmethod(dp.ZeroConcentratedDivergence().words)
 
-    def measured(true):
+    def remeasure(true):
         return attrs.evolve(true, output_measure=Curve(), privacy_map=lambda d: true.privacy_map(d))
 
-    honest = measured(ZCDP.bind(dp.records()))
+    honest = remeasure(ZCDP.bind(dp.records()))
     found = dp.audit(honest, NONE, ONE, releases=2000)
     assert found.lower_bound <= found.claim
-    lie = measured(lying(ZCDP, LIES["None for one dataset"]))
+    lie = remeasure(lie_about(ZCDP, LIES["None for one dataset"]))
     with pytest.raises(AssertionError, match="None"):
         dp.audit(lie, NONE, ONE, releases=300)
 
@@ -228,21 +235,21 @@ def test_releases_that_chose_the_events_are_not_counted() -> None:
     """The first third of the releases differ, and the others are honest."""
     calls = count()
 
-    def function(noisy: Any, exact: float, entropy: Entropy) -> Any:
+    def function(noisy: np.ndarray, exact: float, entropy: Entropy) -> float:
         return noisy[0] + 100 * (next(calls) < 300)
 
-    found = dp.audit(lying(PURE, function), NONE, NONE, releases=900)
+    found = dp.audit(lie_about(PURE, function), NONE, NONE, releases=900)
     assert (found.releases, found.lower_bound) == (600, 0)
 
 
 def test_the_failure_is_shared_by_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
 
-    def recorded(x: int, y: int, trials: int, failure: float) -> Any:
+    def note_failure(x: int, y: int, trials: int, failure: float) -> tuple[Floats, Floats]:
         given.append(failure)
         return region(x, y, trials, failure)
 
-    monkeypatch.setattr(import_module("opendp_lite.testing.audits"), "region", recorded)
+    monkeypatch.setattr(import_module("opendp_lite.testing.audits"), "region", note_failure)
     dp.audit(PURE, NONE, ONE, releases=300, failure=1e-3)
     assert len(given) > 1
     assert sum(given) <= 1e-3 * (1 + 1e-9)
@@ -278,7 +285,7 @@ def half_gaussian(
 @pytest.mark.parametrize(
     ("lie", "releases"), [(half_noise(1.0), 1000), (half_gaussian(Fraction(1, 2)), 2000)], ids=repr
 )
-def test_audit_catches_half_of_the_noise(lie: Any, releases: int) -> None:
+def test_audit_catches_half_of_the_noise(lie: AnyMechanism, releases: int) -> None:
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(TOTAL >> lie, NONE, ONE, releases=releases)
 
@@ -291,12 +298,12 @@ def test_audit_catches_approximate_privacy_without_enough_noise() -> None:
 
 
 def test_audit_catches_a_release_that_depends_on_emptiness() -> None:
-    lie = lying(PURE, lambda noisy, exact, entropy: noisy * (exact != 0))
+    lie = lie_about(PURE, lambda noisy, exact, entropy: noisy * (exact != 0))
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(lie, [], [1.0], releases=1000)
 
 
 def test_audit_calls_an_answer_true_by_its_name() -> None:
-    lie = lying(PURE, lambda noisy, exact, entropy: bool(exact > 1))
+    lie = lie_about(PURE, lambda noisy, exact, entropy: bool(exact > 1))
     with pytest.raises(AssertionError, match=r"the release True came in"):
         dp.audit(lie, NONE, ONE, releases=1000)

@@ -96,7 +96,7 @@ def compare_results(bound: Any) -> Iterator[tuple[list[Any], list[Any]]]:
         images = np.array([each.tolist() for each in results], dtype=object)
     for distance in range(1, MOST + 1):
         first, second = np.nonzero(np.triu(apart == distance))
-        claimed = case.claimed(distance)
+        claimed = case.claim(distance)
         if not len(first):
             continue
         if of_rows:
