@@ -50,6 +50,7 @@ from opendp_lite.sessions.text import check_line
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, table
 from opendp_lite.spaces.tables import PersonTables, tables_in
+from opendp_lite.spelling.suggestions import explain_names
 
 
 @attrs.frozen
@@ -350,6 +351,7 @@ class Session(Spender[M]):
 _MISSING: Final[Any] = None
 
 
+@explain_names
 def session(
     data: object, budget: PrivacyBudget[M] = _MISSING, *, space: AnySpace | None = None
 ) -> Session[M]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 
-from opendp_lite.base.errors import Argument, LedgerError, ParameterError
+from opendp_lite.base.errors import Argument, LedgerError, ParameterError, SpaceError
 from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt
 from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.data.identities import content
@@ -21,6 +21,7 @@ from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.ledger.view import NEIGHBOURS
 from opendp_lite.sessions.sessions import Session, open_session, require_space
 from opendp_lite.sessions.text import check_words
+from opendp_lite.spelling.suggestions import explain_names
 
 _HASH: Final = "sha256"
 
@@ -157,7 +158,17 @@ class Ledger:
 
     file: LedgerFile = attrs.field(validator=_require_file)
 
+    if not TYPE_CHECKING:
+        # Hidden from type checkers, which are to flag what is refused here.
+
+        def __call__(self, *_: object) -> NoReturn:
+            raise SpaceError(
+                "a ledger opens sessions, and these answer: ask = ledger.session(data), then "
+                "ask(pipeline)"
+            )
+
     @classmethod
+    @explain_names
     def create(
         cls,
         path: str | os.PathLike[str],
