@@ -211,9 +211,9 @@ def test_pipelines_are_read_where_nothing_was_imported(line: str) -> None:
 def test_places_that_look_names_up_import_them() -> None:
     """Ledgers look measures up by name; people look modules up at the front."""
     told = (
-        "from opendp_lite.sessions.text import measure_named, name_of\n"
+        "from opendp_lite.sessions.text import find_measure, name_of\n"
         "for name in ('MaxDivergence', 'GaussianDivergence', 'ZeroConcentratedDivergence'):\n"
-        "    assert name_of(measure_named(name)) == name\n"
+        "    assert name_of(find_measure(name)) == name\n"
         "import opendp_lite as dp\n"
         "dp.BudgetExceeded, dp.plotting.privacy_curves\n"
         "print(dp.metrics.L1Distance(), repr(dp.bodies.Box(0, 1)), dp.bases.Haar.__name__)"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import pickle
 import re
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,6 +75,52 @@ MESSAGES = [
     ("dp.keep('age', between=(DAY, 1))", "between must be a number, got a date (Timestamp); count"),
     ("dp.mean(0, estimate, epsilon=1)", "(did you mean its .value?)"),
     (
+        "dp.mean(0, 100, epsilon=dp.rho(1))",
+        "a budget goes in by itself: dp.mean(0, 100, dp.rho(1))",
+    ),
+    (
+        "dp.laplace(epsilon=dp.epsilon(0.5, delta=1e-6))",
+        "a budget goes in by itself: dp.laplace(dp.epsilon(0.5, delta=1e-06))",
+    ),
+    ("dp.session(frame, epsilon=1)", "a budget is one value: dp.session(data, dp.epsilon(1))"),
+    ("dp.session(data=frame, delta=1, epsilon=1)", "dp.session(data, dp.epsilon(1, delta=1e-6))"),
+    (
+        "dp.Ledger.create('x', rho=1, unit='row')",
+        "a budget is one value: dp.Ledger.create(path, dp.rho(1), unit='row')",
+    ),
+    ("dp.session(frame, dp.rho(1), spice=1)", "in place of spice= it takes space"),
+    ("dp.adaptive(print, mu=1)", "a budget is one value: dp.adaptive(program, dp.mu(1))"),
+    (
+        "dp.Ledger.__call__(None, frame)",
+        "a ledger opens sessions, and these answer: ask = ledger.session(data), then ask(pipeline)",
+    ),
+    ("dp.csv_column('x.csv', 'age', sep=',')", "in place of sep= it takes delimiter=','"),
+    ("dp.csv_table('x.csv', {'age': float}, na_values=['-'])", "of na_values= it takes na"),
+    ("dp.parquet('x.parquet', wanted=1)", "it is called dp.parquet(source, columns, filters=, "),
+    ("mean.value", "'Mechanism' object has no attribute 'value'; a release has it: pipeline(data)"),
+    ("(dp.records() >> mean).values", "a release has it: pipeline(data).values"),
+    ("mean.valve", "'Mechanism' object has no attribute 'valve'"),
+    (
+        "dp.bins(10)",
+        "edges is a list, such as range(0, 101, 10) for ten bins from 0 to 100; got 10",
+    ),
+    (
+        "dp.by('sex', [['f', 'm']], mean)",
+        "by: the keys of one column are one list, such as ['f', 'm']; got a list in a list",
+    ),
+    ("dp.table >> ages", "dp.table is a space once it is called, with parentheses: dp.table()"),
+    ("dp.records >> mean", "dp.records is a space once it is called, with parentheses: dp.rec"),
+    ("dp.keep('age', (18, 65))", "write dp.keep(column, between=(18, 65))"),
+    (
+        "dp.csv_column('nothere.csv', 'age')",
+        f"csv_column: there is no file 'nothere.csv', in the folder {str(Path.cwd())!r}; check its",
+    ),
+    (
+        "dp.csv_table('/none/nothere.csv', {'age': float})",
+        "csv_table: there is no file 'nothere.csv', as there is no folder '/none'; check its name",
+    ),
+    ("dp.parquet('nothere.parquet')", "parquet: there is no file 'nothere.parquet', in the folder"),
+    (
         "dp.records() >> dp.sum()",
         "sum needs bounded values, and these may be anything: put dp.clamp",
     ),
@@ -83,6 +132,17 @@ def test_what_is_typed_by_mistake_is_told_what_to_type(code: str, message: str) 
     with pytest.raises((TypeError, ValueError, AttributeError)) as refused:
         eval(code)
     assert message in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_a_refusal_and_what_python_raises() -> None:
+    for code in ("dp.csv_column('nothere.csv')", "dp.parquet('nothere.parquet')"):
+        with pytest.raises(FileNotFoundError) as missing:
+            eval(code)
+        assert isinstance(missing.value, dp.DataError)
+        assert (missing.value.errno, missing.value.__cause__) == (errno.ENOENT, None)
+        assert missing.value.filename in code
+        again = pickle.loads(pickle.dumps(missing.value))
+        assert (type(again), str(again)) == (type(missing.value), str(missing.value))
 
 
 @pytest.mark.parametrize(

@@ -116,11 +116,14 @@ def one_line(text: str) -> str:
 
 
 def without_parentheses(other: object) -> SpaceError | None:
-    """The refusal of a step whose parentheses were forgotten; None for anything else."""
-    if not hasattr(other, "makes_step"):
-        return None
-    name = path_of(other)
-    return SpaceError(f"{name} is a step once it is called: {name}(...)")
+    """The refusal of a step or a space whose parentheses were forgotten; None for anything else."""
+    if hasattr(other, "makes_step"):
+        name = path_of(other)
+        return SpaceError(f"{name} is a step once it is called: {name}(...)")
+    if inspect.isfunction(other) and spells(other):
+        name = path_of(other)
+        return SpaceError(f"{name} is a space once it is called, with parentheses: {name}()")
+    return None
 
 
 class FrozenList(tuple[Any, ...]):

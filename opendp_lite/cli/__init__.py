@@ -27,10 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return show(arguments.run(arguments))
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except OpenDPLiteError as problem:
-        return refuse(". ".join([spell_flags(problem), *getattr(problem, "__notes__", ())]))
     except OSError as problem:
         return refuse(describe_file_trouble(problem))
+    except OpenDPLiteError as problem:
+        return refuse(". ".join([spell_flags(problem), *getattr(problem, "__notes__", ())]))
     except Exception as problem:
         # The text of an unforeseen exception may quote the data: only its type is shown.
         return refuse(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -47,7 +47,7 @@ class Command:
     options: Mapping[str, flags.Option]
     column: flags.Option = flags.COLUMN
     delta: str = ""
-    defaults: Mapping[str, Any] = attrs.Factory(dict)
+    defaults: Mapping[str, object] = attrs.Factory(dict)
 
     def setting(self, arguments: argparse.Namespace) -> Setting:
         """Everything public about the release that the arguments ask for."""
@@ -57,7 +57,7 @@ class Command:
         """Makes the release that the arguments ask for."""
         return when_releasing.release(arguments, self.asked)
 
-    def put(self, commands: argparse._SubParsersAction[Any]) -> None:
+    def put(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         """Adds the command to those of a parser."""
         budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
         parser = commands.add_parser(

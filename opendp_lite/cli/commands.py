@@ -13,10 +13,10 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.command import Command
-from opendp_lite.cli.flags import MORE, ReportLine, Statistic, as_typed, short
+from opendp_lite.cli.flags import MORE, AnyMechanism, ReportLine, Statistic, as_typed, short
 from opendp_lite.numbers.exact import exact
 
-Estimator = Callable[..., "dp.Mechanism[Any, Any, Any]"]
+Estimator = Callable[..., AnyMechanism]
 Bounds = tuple[Fraction, Fraction]
 
 METHODS: Final[dict[str, Callable[[], Estimator]]] = {
@@ -39,7 +39,7 @@ def one_line(release: dp.Estimate) -> Sequence[ReportLine]:
     return [ReportLine.of(release)]
 
 
-def _noise(arguments: argparse.Namespace, budget: dict[str, float]) -> dp.Mechanism[Any, Any, Any]:
+def _noise(arguments: argparse.Namespace, budget: dict[str, float]) -> AnyMechanism:
     """Laplace noise for a pure budget and Gaussian noise for rho, with intervals."""
     kind: Estimator = dp.gaussian if "rho" in budget else dp.laplace
     return kind(**budget, confidence=flags.level_of(arguments))
@@ -49,7 +49,7 @@ def _of_values(
     arguments: argparse.Namespace,
     name: str,
     target: str,
-    mechanism: dp.Mechanism[Any, Any, Any],
+    mechanism: AnyMechanism,
     bounds: Bounds | None,
     **more: Any,
 ) -> Statistic:
@@ -168,7 +168,7 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
     )
     several = len(quantiles) > 1
 
-    def lines(release: Any) -> list[ReportLine]:
+    def lines(release: Sequence[dp.Estimate]) -> list[ReportLine]:
         return [ReportLine.of(each, q) for q, each in zip(quantiles, release, strict=True)]
 
     return _of_values(

@@ -118,7 +118,7 @@ class FileInput:
         kinds = (kind for _, kind in columns)
         return cls(options, tuple(zip(names, kinds, strict=True)))
 
-    def titled(self, name: str | None) -> str:
+    def title_of(self, name: str | None) -> str:
         """A column in words that are public: as you typed it."""
         if name is None:
             return "the only column"

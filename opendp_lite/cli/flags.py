@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -83,6 +83,8 @@ def number(text: str) -> float:
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
+AnyMechanism: TypeAlias = "dp.Mechanism[Any, Any]"
+"""A release of whatever rows, in whatever measure, once it is bound."""
 Labels = tuple[Hashable, ...]
 MORE: Final = "use more rows, narrower bounds or a larger budget"
 """What helps where the noise hides a number, as a rule."""
@@ -117,7 +119,7 @@ class ReportLine:
         return {name: interval for name, interval in named.items() if interval is not None}
 
 
-def _nothing(_: Any) -> dict[str, str]:
+def _nothing(_: object) -> dict[str, str]:
     return {}
 
 
@@ -140,14 +142,14 @@ class Statistic:
         heading: What stands above a table of releases; empty for the name.
         advice: What helps where the noise hides a number.
         together: Whether the intervals of one release hold all at once.
-        learned: What a release says of itself beside its lines, by the word for it.
+        tell: What a release says of itself beside its lines, by the word for it.
     """
 
     name: str
     target: str
     columns: tuple[str | None, ...]
     kind: type
-    mechanism: dp.Mechanism[Any, Any, Any]
+    mechanism: AnyMechanism
     lines: Callable[[Any], Sequence[ReportLine]]
     note: tuple[str, str]
     picks: bool = False
@@ -157,7 +159,7 @@ class Statistic:
     heading: str = ""
     advice: str = MORE
     together: bool = False
-    learned: Callable[[Any], dict[str, str]] = _nothing
+    tell: Callable[[Any], dict[str, str]] = _nothing
 
     def hides(self, line: ReportLine) -> bool:
         """Whether the noise says little more than what was known before."""
@@ -184,12 +186,12 @@ Option = Mapping[str, Any]
 """What ``add_argument`` takes for a flag."""
 
 
-def text_option(metavar: str, help_text: str, **more: Any) -> Option:
+def text_option(metavar: str | tuple[str, ...], help_text: str, **more: object) -> Option:
     """An option that takes text."""
     return {"metavar": metavar, "help": help_text, **more}
 
 
-def number_option(metavar: Any, help_text: str, **more: Any) -> Option:
+def number_option(metavar: str | tuple[str, ...], help_text: str, **more: object) -> Option:
     """An option that takes a number, or several."""
     return text_option(metavar, help_text, type=number, **more)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.command import Command
-from opendp_lite.cli.flags import ReportLine, Statistic, as_typed, short
+from opendp_lite.cli.flags import AnyMechanism, Labels, ReportLine, Statistic, as_typed, short
 from opendp_lite.numbers.exact import exact, whole
 
 _MOST_BINS: Final = 2**20
@@ -23,16 +23,13 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         ParameterError: If they do not fit together.
     """
     typed = arguments.column
-    columns: tuple[str | None, ...] = (None,)
-    if typed is not None:
-        columns = tuple(str(name).strip() for name in typed)
+    names = [] if typed is None else [str(name).strip() for name in typed]
+    columns = tuple(names) or (None,)
     several = len(columns) > 1
-    named: Any = list(columns) if several else next(iter(columns))
     declared, left_out = _declare(arguments, columns, budget)
-    more: Any = {"other": True} if arguments.other else {}
-    given: dict[str, Any] = {**declared, **more, **budget}
-    mechanism: dp.Mechanism[Any, Any, Any] = dp.histogram(
-        named, **given, confidence=flags.level_of(arguments)
+    given: dict[str, Any] = {**declared, **budget, **({"other": True} if arguments.other else {})}
+    mechanism: AnyMechanism = dp.histogram(
+        names if several else columns[0], **given, confidence=flags.level_of(arguments)
     )
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(
@@ -44,7 +41,7 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         lines=partial(_lines, several=several),
         note=("counted", kept),
         picks=True,
-        learned=_threshold,
+        tell=_threshold,
         titles=tuple(
             f"column {name}" if name and arguments.header is False else name or "value"
             for name in columns
@@ -52,26 +49,32 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     )
 
 
-def _lines(found: Any, *, several: bool) -> list[ReportLine]:
+def _lines(found: dp.releases.Histogram, *, several: bool) -> list[ReportLine]:
     """A line for each key, which is one of several columns or of one."""
-    joints: list[Any] = [None] * len(found)
+    joints: list[tuple[float, float] | None] = [None] * len(found)
     if found.joint_margin is not None:
         joints = [tuple(each) for each in found.joint_intervals.tolist()]
     numbers = zip(found, found.counts.tolist(), found.intervals.tolist(), joints, strict=True)
     return [
-        ReportLine(key if several else (key,), count, found.standard_error, tuple(ends), joint)
+        ReportLine(
+            cast(Labels, key) if several else (key,),
+            count,
+            found.standard_error,
+            tuple(ends),
+            joint,
+        )
         for key, count, ends, joint in numbers
     ]
 
 
-def _threshold(found: Any) -> dict[str, str]:
+def _threshold(found: dp.releases.Histogram) -> dict[str, str]:
     """The least count that is shown, where no categories were declared."""
     return {} if found.threshold is None else {"threshold": str(found.threshold)}
 
 
 def _declare(
     arguments: argparse.Namespace, columns: tuple[str | None, ...], budget: dict[str, float]
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, object], str]:
     """The categories or edges, and what is left out."""
     ways = ("categories", "edges", "bins")
     given = [f"--{way}" for way in ways if getattr(arguments, way) is not None]

@@ -12,7 +12,8 @@ from opendp_lite.cli.flags import rounded_down, rounded_up, short
 from opendp_lite.cli.printing import Told, align_lines, table
 
 if TYPE_CHECKING:
-    from opendp_lite.measures.budgets import PrivacyBudget
+    from opendp_lite.measures.budgets import Loss, PrivacyBudget
+    from opendp_lite.measures.measure import AnyMeasure
     from opendp_lite.sessions.ledger.entries import LedgerEntry
     from opendp_lite.sessions.ledger.view import LedgerView
 
@@ -33,7 +34,7 @@ _HASH: Final = 12
 _SECONDS: Final = 19
 
 
-def _budget(arguments: argparse.Namespace) -> PrivacyBudget[Any]:
+def _budget(arguments: argparse.Namespace) -> PrivacyBudget[AnyMeasure]:
     epsilon, delta, rho, mu = arguments.epsilon, arguments.delta, arguments.rho, arguments.mu
     given = {"--epsilon": epsilon, "--rho": rho, "--mu": mu}
     typed = [name for name, value in given.items() if value is not None]
@@ -98,7 +99,7 @@ def _summary(view: LedgerView) -> dict[str, str]:
     """What a ledger is for, and how far it has come."""
     measure, terms, head = view.measure, view.terms, view.head
     left = measure.typed(view.left)
-    waiting = len(view.unfinished())
+    waiting = len(view.find_unfinished())
     found = {
         "ledger": terms.identity,
         "data": terms.data,
@@ -117,14 +118,14 @@ def _summary(view: LedgerView) -> dict[str, str]:
 
 def _grid(view: LedgerView) -> list[str]:
     """A line for each entry; the end of a run stands in the line that paid for it."""
-    waiting = frozenset(entry.number for entry in view.unfinished())
+    waiting = frozenset(entry.number for entry in view.find_unfinished())
     rows = [
         [
             str(entry.number),
             entry.time[:_SECONDS].replace("T", " "),
             _state(view, entry, waiting),
-            _shown(view, entry.price),
-            _shown(view, entry.total),
+            _show_loss(view, entry.price),
+            _show_loss(view, entry.total),
             entry.note,
         ]
         for entry in view.entries
@@ -139,12 +140,12 @@ def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str
         case when_run.EntryState.RESERVED:
             return _NOT_FINISHED if entry.number in waiting else when_run.EntryState.RELEASED.value
         case when_run.EntryState.RAISED:
-            return f"{state} to {_shown(view, entry.budget)}"
+            return f"{state} to {_show_loss(view, entry.budget)}"
         case _:
             return state
 
 
-def _shown(view: LedgerView, loss: Any) -> str:
+def _show_loss(view: LedgerView, loss: Loss) -> str:
     return _join(view.measure.show(loss), rounded_up)
 
 
@@ -190,7 +191,7 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
 }
 
 
-def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
+def add_ledger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to those of a parser."""
     whole = commands.add_parser(
         "ledger",

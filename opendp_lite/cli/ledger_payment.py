@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 import opendp_lite as dp
+from opendp_lite.combinators.accounts import AnyMeasurement, AnySpace
 from opendp_lite.explain.statement import Statement
 
 
@@ -27,7 +28,7 @@ class Payment:
     data_name: str | None
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace, space: dp.Space[Any]) -> Payment:
+    def of(cls, arguments: argparse.Namespace, space: AnySpace) -> Payment:
         """The ledger that ``--ledger`` names.
 
         Args:
@@ -75,7 +76,7 @@ class Payment:
         return cls(ledger, arguments.note or "", arguments.data_name)
 
     def release(
-        self, pipeline: dp.Measurement[Any, Any], data: object
+        self, pipeline: AnyMeasurement, data: object
     ) -> tuple[Any, Statement, dict[str, str]]:
         """The release, once its price is booked, its statement, and where it stands, in words."""
         if self.ledger is None:

@@ -12,10 +12,20 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import ReportLine, Statistic, budget_of, lists_for, rounded_down, short
+from opendp_lite.cli.flags import (
+    AnyMechanism,
+    Keys,
+    ReportLine,
+    Statistic,
+    budget_of,
+    lists_for,
+    rounded_down,
+    short,
+)
 from opendp_lite.cli.ledger_payment import Payment
 from opendp_lite.cli.printing import Told
 from opendp_lite.cli.report import NUMBERS, OUTPUT, PrivacyClaim, Report, writers
+from opendp_lite.combinators.accounts import AnyMeasurement, AnySpace
 from opendp_lite.engines.data.blocks import FileError
 from opendp_lite.numbers.exact import exact, round_up, whole
 
@@ -33,15 +43,15 @@ class Setting:
     """Everything public about one release."""
 
     statistic: Statistic
-    mechanism: dp.Mechanism[Any, Any, Any]
-    space: dp.Space[Any]
+    mechanism: AnyMechanism
+    space: AnySpace
     budget: dict[str, float]
     data: FileInput
     groups: tuple[str, ...]
     people: tuple[str, int] | None
 
     @property
-    def pipeline(self) -> dp.Measurement[Any, Any, Any]:
+    def pipeline(self) -> AnyMeasurement:
         """The mechanism on its space."""
         return self.mechanism.bind(self.space)
 
@@ -55,12 +65,12 @@ class Setting:
         """The number of rows, where it is public."""
         return None if self.people is not None else self.space.domain.size
 
-    def loss(self, pipeline: dp.Measurement[Any, Any, Any]) -> dict[str, float]:
+    def loss(self, pipeline: AnyMeasurement) -> dict[str, float]:
         """The loss of the pipeline, by name."""
         loss = pipeline.map(1)
         return dict(zip(self.budget, loss if type(loss) is tuple else (loss,), strict=True))
 
-    def claim(self, pipeline: dp.Measurement[Any, Any, Any], *, explain: bool) -> PrivacyClaim:
+    def claim(self, pipeline: AnyMeasurement, *, explain: bool) -> PrivacyClaim:
         """What the pipeline promises, before any data is read."""
         at_delta = None
         if "rho" in self.budget:
@@ -89,15 +99,15 @@ class Setting:
             for line in self.statistic.lines(found)
         ]
 
-    def learned(self, release: Any) -> dict[str, str]:
+    def tell(self, release: Any) -> dict[str, str]:
         """What a release says of itself beside its lines; that of each group says the same."""
         found = next(iter(release.values())) if self.groups else release
-        return self.statistic.learned(found)
+        return self.statistic.tell(found)
 
     @property
     def titles(self) -> tuple[str, ...]:
         """Of the labels of lines, none of which is that of a number."""
-        given = (*map(self.data.titled, self.groups), *self.statistic.titles)
+        given = (*map(self.data.title_of, self.groups), *self.statistic.titles)
         taken = {self.statistic.name, *NUMBERS}
         return tuple(f"column {title}" if title in taken else title for title in given)
 
@@ -111,7 +121,7 @@ class Setting:
             person, most = self.people
             parts.append(
                 f"rows that count of each person: at most {most}, chosen at random; rows without "
-                f"{self.data.titled(person)} are left out"
+                f"{self.data.title_of(person)} are left out"
             )
         return {word: "; ".join(parts)}
 
@@ -198,7 +208,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         lines=setting.lines(found),
         confidence=float(arguments.confidence),
         claim=claim,
-        notes={**setting.notes(), **ledger, **setting.learned(found)},
+        notes={**setting.notes(), **ledger, **setting.tell(found)},
         grouped=bool(setting.groups),
     )
     text = report.as_json() if arguments.json else report.as_text()
@@ -209,9 +219,9 @@ def _open_it(setting: Setting) -> tuple[dp.Blocks, str]:
     """The data, and its columns in words that are public."""
     data, names = setting.data, setting.statistic.columns
     if setting.is_table:
-        return data.table(), ", ".join(map(data.titled, names))
+        return data.table(), ", ".join(map(data.title_of, names))
     column, name = data.column()
-    return column, data.titled(name or None)
+    return column, data.title_of(name or None)
 
 
 def _parts(key: Hashable) -> tuple[Hashable, ...]:
@@ -236,7 +246,7 @@ def _people(arguments: argparse.Namespace) -> tuple[str, int] | None:
     return person.strip(), whole(most, "--most", least=1)
 
 
-def _groups(arguments: argparse.Namespace) -> tuple[list[str], Sequence[Any]]:
+def _groups(arguments: argparse.Namespace) -> tuple[list[str], Sequence[Keys]]:
     """The columns of groups, and the keys of each."""
     if (arguments.by is None) != (arguments.keys is None):
         raise dp.ParameterError(

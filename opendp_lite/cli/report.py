@@ -109,7 +109,7 @@ class Report:
     grouped: bool
 
     @property
-    def statement(self) -> dict[str, Any]:
+    def statement(self) -> dict[str, object]:
         """All but the numbers."""
         claim = self.claim
         found = {
@@ -126,15 +126,15 @@ class Report:
 
     def as_json(self) -> str:
         """One JSON object with all digits."""
-        found: dict[str, Any] = {"column": self.column}
+        found: dict[str, object] = {"column": self.column}
         if self.titles:
             found["releases"] = [self._as_object(line) for line in self.lines]
         else:
             found.update(self._as_object(self.lines[0]))
         return json.dumps({**found, **self.statement}, indent=2, allow_nan=False)
 
-    def _as_object(self, line: ReportLine) -> dict[str, Any]:
-        found: dict[str, Any] = {
+    def _as_object(self, line: ReportLine) -> dict[str, object]:
+        found: dict[str, object] = {
             **dict(zip(self.titles, line.labels, strict=True)),
             self.statistic.name: line.value,
             "standard_error": line.standard_error,
@@ -143,9 +143,9 @@ class Report:
         further = {f"{name}_interval": list(ends) for name, ends in line.further.items()}
         return found | further | ({"too_few_rows": True} if line.too_few else {})
 
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, list[object]]:
         """The numbers as a table: a list for each column."""
-        found: dict[str, list[Any]] = {
+        found: dict[str, list[object]] = {
             title: [_cell(line.labels[place]) for line in self.lines]
             for place, title in enumerate(self.titles)
         }
@@ -183,7 +183,7 @@ class Report:
             }
             told = align_lines({**own, **entries})
         else:
-            own = {"intervals": f"{self._held} the {self.statistic.target} ({source})"}
+            own = {"intervals": f"{self._holders} the {self.statistic.target} ({source})"}
             own |= {name: f"these intervals hold {_FURTHER[name]}" for name in self._further}
             head = [f"{heading} of {name}", "", *self._grid(), ""]
             told = [*head, *align_lines({**own, **entries})]
@@ -192,7 +192,7 @@ class Report:
         return "\n".join(told)
 
     @property
-    def _held(self) -> str:
+    def _holders(self) -> str:
         """Which intervals hold what is estimated at this confidence."""
         if not self.statistic.together:
             return "each by itself holds"
@@ -259,7 +259,7 @@ def _ends(line: ReportLine, name: str) -> str:
     return f"{low} to {high}"
 
 
-def _cell(key: Hashable) -> Any:
+def _cell(key: Hashable) -> object:
     """A label in a table of a file."""
     return label(key) if isinstance(key, tuple) else key
 

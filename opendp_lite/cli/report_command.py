@@ -6,13 +6,16 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_releasing, when_run
 from opendp_lite.cli.printing import Told
+
+if TYPE_CHECKING:
+    from opendp_lite.combinators.accounts import AnyMeasurement
 
 _DESCRIPTION: Final = """\
 Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:
@@ -27,14 +30,14 @@ In Python, pipeline.to_json() makes the text of report.json. It holds the budget
 class _Releases:
     """A release of any kind, with the promise of its pipeline."""
 
-    pipeline: dp.Measurement[Any, Any, Any]
-    found: Any
+    pipeline: AnyMeasurement
+    found: object
     explain: bool
     ledger: dict[str, str]
 
     def as_json(self) -> str:
         """One JSON object with all digits."""
-        told: dict[str, Any] = {
+        told: dict[str, object] = {
             "releases": when_run.plain(self.found),
             "neighbours": self.pipeline.neighbours(),
             "loss": {
@@ -84,7 +87,7 @@ def _as_line(told: _Releases) -> bytes:
     return f"{told.as_json()}\n".encode()
 
 
-def _require_named(pipeline: dp.Measurement[Any, Any, Any], names: Sequence[str]) -> None:
+def _require_named(pipeline: AnyMeasurement, names: Sequence[str]) -> None:
     """Refuses a pipeline that reads a column which no flag names. No row is read."""
     try:
         when_releasing.try_on_names(pipeline, {name: [] for name in names})
@@ -96,15 +99,15 @@ def _require_named(pipeline: dp.Measurement[Any, Any, Any], names: Sequence[str]
         ) from None
 
 
-def _save(name: str) -> dp.Measurement[Any, Any, Any]:
+def _save(name: str) -> AnyMeasurement:
     found = dp.from_json(Path(name).read_text("utf-8"))
     if not isinstance(found, dp.Mechanism | dp.Measurement):
         raise dp.ParameterError("--pipeline: what the file spells does not end in noise")
-    bound: dp.Measurement[Any, Any, Any] = found.bound
+    bound: AnyMeasurement = found.bound
     return bound
 
 
-def add_report(commands: argparse._SubParsersAction[Any]) -> None:
+def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to those of a parser."""
     parser = commands.add_parser(
         "report",

@@ -24,6 +24,9 @@ from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
 from opendp_lite.samplers.law import half_widths
 from opendp_lite.spaces.maps import StabilityMap
 
+_OF_RELEASES: Final = frozenset(
+    {"interval", "intervals", "standard_error", "standard_errors", "value", "values"}
+)
 NO_DATA: Final = object()
 """What a pipeline is called on where nobody said."""
 
@@ -41,6 +44,11 @@ class Pipeline:
 
     if not TYPE_CHECKING:
         # Hidden from type checkers, which are to flag what is refused here.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            said = f"{type(self).__name__!r} object has no attribute {name!r}"
+            hint = f"; a release has it: pipeline(data).{name}" if name in _OF_RELEASES else ""
+            raise AttributeError(f"{said}{hint}", name=name, obj=self)
 
         def _refuse_arithmetic(self, *_: object) -> NoReturn:
             raise SpaceError(

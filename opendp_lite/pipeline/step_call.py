@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 import attrs
 
@@ -21,6 +21,7 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map
 from opendp_lite.explain.trace import TraceStep
 from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import nearest, quote
 from opendp_lite.pipeline.core import AnyTransformation, Transformation, heading, join_step
 from opendp_lite.pipeline.questions import Pipeline
@@ -38,14 +39,13 @@ from opendp_lite.spelling.signatures import (
     typed_key,
     typed_signature,
 )
-from opendp_lite.spelling.suggestions import argument_hint
+from opendp_lite.spelling.suggestions import argument_hint, usage
 
 T = TypeVar("T")
 
 _SHORT = 200
 _LONG = 10**9
 _BUDGETS = ("epsilon", "delta", "rho", "mu")
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 # Whether a constructor is running: it builds each step that it types at once, and once.
 _BUILDING: ContextVar[bool] = ContextVar("building", default=False)
 
@@ -80,13 +80,9 @@ class Call:
         try:
             arguments = _budget_by_name(constructor, named_arguments(constructor, args, kwargs))
         except TypeError as problem:
-            usage = ", ".join(
-                f"{each.name}=" if each.kind is _KEYWORD else each.name
-                for each in typed_signature(constructor).parameters.values()
-            )
             known = typed_signature(constructor).parameters
             hint = argument_hint(path_of(constructor), args, kwargs, known)
-            raise TypeError(f"{name}(): {problem}; it is called {name}({usage}){hint}") from None
+            raise TypeError(f"{name}(): {problem}; {usage(name, known)}{hint}") from None
         needs, gives = _read_annotations(constructor)
         needs = needs or _needs_of_parts(arguments)
         return cls(constructor, arguments, needs, gives, typed_key=key)._rehearse()
@@ -288,7 +284,12 @@ def _budget_by_name(constructor: Callable[..., object], arguments: Arguments) ->
     """
     given, step = dict(arguments), constructor.__name__
     parameters = typed_signature(constructor).parameters
-    if "budget" not in given or "epsilon" not in parameters:
+    if "epsilon" not in parameters:
+        return arguments
+    for name in _BUDGETS:
+        if isinstance(given.get(name), PrivacyBudget):
+            raise _refuse_named_budget(constructor, given, name)
+    if "budget" not in given:
         return arguments
     budget = given.pop("budget")
     if not isinstance(budget, PrivacyBudget):
@@ -307,6 +308,20 @@ def _budget_by_name(constructor: Callable[..., object], arguments: Arguments) ->
         )
     every = given | numbers
     return tuple((name, every[name]) for name in parameters if name in every)
+
+
+def _refuse_named_budget(
+    constructor: Callable[..., object], given: dict[str, object], name: str
+) -> ParameterError:
+    """The refusal of a whole budget as one of its numbers."""
+    (kind, number), *more = cast(PrivacyBudget[AnyMeasure], given[name]).by_name().items()
+    numbers = ", ".join(map(str, [number, *(f"{key}={each}" for key, each in more)]))
+    others = tuple((key, _elide(each)) for key, each in given.items() if key not in _BUDGETS)
+    typed = filter(None, [arguments_text(constructor, others), f"dp.{kind}({numbers})"])
+    return ParameterError(
+        f"{constructor.__name__}: {name} is a number, and a budget goes in by itself: "
+        f"{path_of(constructor)}({', '.join(typed)})"
+    )
 
 
 def _mark(made: AnyTransformation) -> AnyTransformation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import ChainMap
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Self, cast
+from typing import Any, Final, Generic, NoReturn, Self, SupportsFloat, cast
 
 import attrs
 
@@ -14,6 +14,9 @@ from opendp_lite.base.frozen import OwnProcess
 from opendp_lite.base.spelling import Named, call_when_read
 from opendp_lite.combinators.accounts import (
     Account,
+    AnyAccount,
+    AnyMeasurement,
+    AnySpace,
     MemoryAccount,
     Order,
     Receipt,
@@ -29,18 +32,25 @@ from opendp_lite.engines.data.table import place_of
 from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import evaluate
 from opendp_lite.explain.statement import Position, Statement
-from opendp_lite.measures.budgets import PrivacyBudget, require_budget
-from opendp_lite.measures.measure import Measure
-from opendp_lite.metrics.distances import Metric, RowMetric, SymmetricDistance, SymmetricIdDistance
+from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
+from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.metrics.distances import (
+    Distance,
+    Metric,
+    RowMetric,
+    SymmetricDistance,
+    SymmetricIdDistance,
+)
 from opendp_lite.numbers.exact import Number, digits_down, quote
 from opendp_lite.pipeline.core import M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.samplers.entropy import SecureEntropy
-from opendp_lite.sessions.text import checked_line
+from opendp_lite.sessions.text import check_line
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, table
 from opendp_lite.spaces.tables import PersonTables, tables_in
+from opendp_lite.spelling.suggestions import explain_names
 
 
 @attrs.frozen
@@ -79,7 +89,7 @@ class Release(Result, Generic[R]):
     receipt: Receipt
     payer: Payer
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         parts = (
             attrs.asdict(part, recurse=False) for part in (self.order, self.receipt, self.payer)
         )
@@ -87,7 +97,9 @@ class Release(Result, Generic[R]):
         return call_when_read(made, self.value, **dict(ChainMap(*parts)))
 
     @classmethod
-    def _of_parts(cls, value: Any, *, query: Any, price: Any, note: str, **paid: Any) -> Self:
+    def _of_parts(
+        cls, value: Any, *, query: AnyMeasurement, price: Loss, note: str, **paid: Any
+    ) -> Self:
         """As its pickle has it."""
         payer = Payer(paid.pop("title"), paid.pop("unit"))
         return cls(value, Order(query, price, note), Receipt(**paid), payer)
@@ -133,7 +145,7 @@ class Release(Result, Generic[R]):
         return attrs.evolve(self.order.query.statement(delta=delta), position=position)
 
     def __float__(self) -> float:
-        return float(cast(Any, self.value))
+        return float(cast(SupportsFloat, self.value))
 
     def __str__(self) -> str:
         return format_release(self.value)
@@ -155,11 +167,12 @@ class Release(Result, Generic[R]):
         return f"<release {self.number}, {words}: {self.value!r}>"
 
 
-def _few_digits(measure: Measure[Any], loss: Any) -> Any:
+def _few_digits(measure: AnyMeasure, loss: Loss) -> Loss:
     """At most a loss, and one that is typed in few digits: words do not round it up."""
     typed = measure.typed(loss)
     few = tuple(map(digits_down, typed)) if isinstance(typed, tuple) else digits_down(typed)
-    return measure.loss(few)
+    found: Loss = measure.loss(few)
+    return found
 
 
 _BOOKED: Final = (
@@ -170,7 +183,7 @@ _BOOKED: Final = (
 class _Open:
     """The data of a session, its space and the account that pays, until it is closed."""
 
-    def __init__(self, data: object, space: Space[Any] | None, root: Account[Any]) -> None:
+    def __init__(self, data: object, space: AnySpace | None, root: AnyAccount) -> None:
         self.data, self.space, self.root = data, space, root
         self.closed = False
         self.process = OwnProcess("ask")
@@ -204,7 +217,9 @@ class Session(Spender[M]):
     _account: Account[M]
 
     def __call__(
-        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R], note: str = ""
+        self,
+        query: Mechanism[AnySpace, AnyMeasure, R] | Measurement[AnySpace, AnyMeasure, R],
+        note: str = "",
     ) -> Release[R]:
         """A release of the query, if what is left of the budget pays for it.
 
@@ -227,7 +242,7 @@ class Session(Spender[M]):
                 price, as a note of the error says. So does a column that a file or a cluster does
                 not have.
         """
-        words = checked_line(note, "note")
+        words = check_line(note, "note")
         entropy = SecureEntropy()
         self._open.require()
         require_root(self._account, self._open.root)
@@ -249,7 +264,7 @@ class Session(Spender[M]):
         return Release(value, order, done, payer)
 
     @property
-    def space(self) -> Space[Any] | None:
+    def space(self) -> AnySpace | None:
         """The space that pipelines are bound to; None where each has its own."""
         return self._open.space
 
@@ -264,9 +279,10 @@ class Session(Spender[M]):
         return self.metric.words(self._unit)
 
     @property
-    def _unit(self) -> Any:
+    def _unit(self) -> Distance:
         """What is protected, as a distance."""
-        return self.metric.distance(1) if self.space is None else self.space.unit
+        found: Distance = self.metric.distance(1) if self.space is None else self.space.unit
+        return found
 
     def split(self, parts: int) -> tuple[Session[M], ...]:
         """Divides what is left evenly. What a part spends is spent here too.
@@ -289,8 +305,8 @@ class Session(Spender[M]):
         self._open.close()
 
     def _bound(
-        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R]
-    ) -> Measurement[Any, Any, R]:
+        self, query: Mechanism[AnySpace, AnyMeasure, R] | Measurement[AnySpace, AnyMeasure, R]
+    ) -> Measurement[AnySpace, AnyMeasure, R]:
         """The query on the space of the session, or on its own."""
         if not isinstance(query, Measurement):
             require_query(query)
@@ -315,7 +331,7 @@ class Session(Spender[M]):
     ) -> None:
         self.close()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise ParameterError(
             "a session cannot be pickled: two copies would each have the whole budget. A ledger "
             "keeps one budget for several processes"
@@ -335,8 +351,9 @@ class Session(Spender[M]):
 _MISSING: Final[Any] = None
 
 
+@explain_names
 def session(
-    data: object, budget: PrivacyBudget[M] = _MISSING, *, space: Space[Any] | None = None
+    data: object, budget: PrivacyBudget[M] = _MISSING, *, space: AnySpace | None = None
 ) -> Session[M]:
     """Opens several releases of one dataset under one budget.
 
@@ -378,10 +395,10 @@ def session(
     require_budget(budget, "session")
     require_space(space, "session")
     _require_whole_unit(space)
-    return opened_session(data, space, MemoryAccount(budget))
+    return open_session(data, space, MemoryAccount(budget))
 
 
-def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
+def open_session(data: object, space: AnySpace | None, account: Account[M]) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables.
 
     A column of persons that the table does not have is refused now: a ledger keeps the first.
@@ -394,7 +411,7 @@ def opened_session(data: object, space: Space[Any] | None, account: Account[M]) 
     return Session(_Open(data, chosen, account), account)
 
 
-def table_of(data: object) -> Space[Any] | None:
+def table_of(data: object) -> AnySpace | None:
     """``dp.table()`` for data of several named columns, else None. No row is read."""
     names = names_alone(data)
     return table() if names is not None and len(names.names) > 1 else None
@@ -408,7 +425,7 @@ def require_space(given: object, step: str) -> None:
         )
 
 
-def _require_whole_unit(space: Space[Any] | None) -> None:
+def _require_whole_unit(space: AnySpace | None) -> None:
     """Refuses a unit of less than a row or a person, for which a release would cost too little.
 
     A ledger refuses it by the unit that it declares.
@@ -421,7 +438,7 @@ def _require_whole_unit(space: Space[Any] | None) -> None:
         )
 
 
-def try_on_names(bound: Measurement[Any, Any], data: object) -> None:
+def try_on_names(bound: AnyMeasurement, data: object) -> None:
     """Refuses a query of columns that a table does not have, before it is paid for.
 
     No row is read.

@@ -7,13 +7,13 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
-from typing import Any, Final
+from typing import Final
 
 from opendp_lite import measures
 from opendp_lite.base.errors import LedgerError, ParameterError
 from opendp_lite.measures.budgets import Loss, exact_loss, like, numbers_of
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure, Measure
 from opendp_lite.numbers.exact import quote
 
 # Shorter than what Python refuses to read.
@@ -27,7 +27,7 @@ _BUDGET_BITS: Final = 1024
 _MOST: Final = 2000
 
 
-def add_price(measure: Measure[Any], total: Loss, price: Loss) -> Loss:
+def add_price(measure: AnyMeasure, total: Loss, price: Loss) -> Loss:
     """A total with one price more."""
     return like(measure, numbers_of(measure.compose([total, price])))
 
@@ -42,7 +42,7 @@ def write_loss(loss: Loss) -> str:
     return " ".join(map(str, numbers_of(loss)))
 
 
-def read_loss(text: str, measure: Measure[Any]) -> Loss:
+def read_loss(text: str, measure: AnyMeasure) -> Loss:
     """The loss that a text stands for.
 
     Raises:
@@ -71,7 +71,7 @@ def _short(number: Fraction) -> str:
     return str(_UPWARDS.divide(*map(Decimal, number.as_integer_ratio())))
 
 
-def read_short(text: str, measure: Measure[Any]) -> Loss:
+def read_short(text: str, measure: AnyMeasure) -> Loss:
     """The loss that a text of ``write_short`` or ``write_loss`` stands for.
 
     Raises:
@@ -94,7 +94,7 @@ def _numbers_in(text: str) -> tuple[Fraction, ...]:
     return numbers if " ".join(map(str, numbers)) == text else ()
 
 
-def checked_budget(loss: object, measure: Measure[Any]) -> Loss:
+def check_budget(loss: object, measure: AnyMeasure) -> Loss:
     """A budget above 0 that is short enough to be written in every entry."""
     budget = without_curve(exact_loss(loss, measure, "the budget of a ledger"))
     numbers = numbers_of(budget)
@@ -105,7 +105,7 @@ def checked_budget(loss: object, measure: Measure[Any]) -> Loss:
     return budget
 
 
-def round_price(price: Loss, total: Loss, budget: Loss, measure: Measure[Any]) -> Loss:
+def round_price(price: Loss, total: Loss, budget: Loss, measure: AnyMeasure) -> Loss:
     """The price as it is booked: exactly, or by less than 2^-2000 above.
 
     Thousands of prices with different denominators would make a total of thousands of digits. A
@@ -124,7 +124,7 @@ def _book(price: Fraction, total: Fraction, budget: Fraction) -> Fraction:
     return Fraction(-(-price.numerator * grid // price.denominator), grid)
 
 
-def measure_named(name: str) -> Measure[Any]:
+def find_measure(name: str) -> AnyMeasure:
     """The measure of a name, as ``name_of`` gives it.
 
     Raises:
@@ -144,7 +144,7 @@ def _public(name: str) -> object:
     return getattr(measures, name) if name in dir(measures) else None
 
 
-def name_of(measure: Measure[Any]) -> str:
+def name_of(measure: AnyMeasure) -> str:
     """The name under which a ledger writes a measure.
 
     Raises:
@@ -156,7 +156,7 @@ def name_of(measure: Measure[Any]) -> str:
     return name
 
 
-def checked_text(given: object, name: str) -> str:
+def check_text(given: object, name: str) -> str:
     """A text that a file can hold."""
     if not isinstance(given, str) or "\0" in given:
         raise ParameterError(f"{name} must be text, got {quote(given)}")
@@ -167,9 +167,9 @@ def checked_text(given: object, name: str) -> str:
     return str.__str__(given)
 
 
-def checked_line(given: object, name: str) -> str:
+def check_line(given: object, name: str) -> str:
     """A line of text, without the space around it; it may be empty."""
-    text = checked_text(given, name).strip()
+    text = check_text(given, name).strip()
     if len(text) > _MOST:
         raise ParameterError(f"{name} has at most {_MOST} characters, got {len(text)}")
     if not text.isprintable():
@@ -177,9 +177,9 @@ def checked_line(given: object, name: str) -> str:
     return text
 
 
-def checked_words(given: object, name: str) -> str:
-    """As ``checked_line``, of which something is left."""
-    text = checked_line(given, name)
+def check_words(given: object, name: str) -> str:
+    """As ``check_line``, of which something is left."""
+    text = check_line(given, name)
     if not text:
         raise ParameterError(f"{name} must say something: give a few words")
     return text

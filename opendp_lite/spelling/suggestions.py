@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter
 from re import sub
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from opendp_lite.base.errors import name_like
 from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
-from opendp_lite.spelling.signatures import holds_data
+from opendp_lite.spelling.signatures import holds_data, signature_of
+
+F = TypeVar("F", bound=Callable[..., object])
 
 # What to type, and the names in its place of people who know pandas, numpy, OpenDP or others.
 _MEANT: Final = {
@@ -70,11 +74,28 @@ _ARGUMENTS: Final = {
     "privacy_budget": ("epsilon",),
     "range": ("lower", "upper"),
     "sd": ("scale",),
+    "delim": ("delimiter",),
+    "na_values": ("na",),
+    "sep": ("delimiter",),
+    "separator": ("delimiter",),
     "sigma": ("scale",),
     "std": ("scale",),
 }
 # How an argument is typed, where its name alone does not tell.
-_TYPED: Final = {"edges": "edges=range(0, 101, 10)"}
+_TYPED: Final = {
+    "between": "between=(18, 65)",
+    "delimiter": "delimiter=','",
+    "edges": "edges=range(0, 101, 10)",
+    "unit": "unit='row'",
+}
+# Budgets as values, by the names of their numbers.
+_VALUES: Final = {
+    "delta": "dp.epsilon(1, delta=1e-6)",
+    "eps": "dp.epsilon(1)",
+    "epsilon": "dp.epsilon(1)",
+    "mu": "dp.mu(1)",
+    "rho": "dp.rho(1)",
+}
 # Budgets that Laplace noise does not take.
 _GAUSSIAN: Final = {
     "delta": "dp.gaussian(epsilon=1, delta=1e-6)",
@@ -87,7 +108,10 @@ _PREFIXES: Final = ("make_", "then_", "private_", "dp_", "m_", "t_")
 
 
 def argument_hint(
-    path: str, args: Sequence[object], typed: Collection[str], parameters: Collection[str]
+    path: str,
+    args: Sequence[object],
+    typed: Collection[str],
+    parameters: Mapping[str, Parameter],
 ) -> str:
     """What to say of a call that a step does not take; empty where nothing is known.
 
@@ -95,18 +119,12 @@ def argument_hint(
         path: The step, as a person types it.
         args: What was given without a name.
         typed: The names that were typed.
-        parameters: The names that it takes.
+        parameters: What it takes, by name.
     """
     if any(holds_data(each) for each in args):
         return f"; data goes into a second call: {path}(...)(data)"
-    for name in sorted(set(typed) - set(parameters)):
-        meant = _ARGUMENTS.get(name) or name_like(name, parameters)
-        if meant and set(meant) <= set(parameters):
-            return f"; in place of {name}= it takes {', '.join(_TYPED.get(e, e) for e in meant)}"
-        if name in _BUDGET and not set(_BUDGET) & set(parameters):
-            return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
-        if name in _GAUSSIAN:
-            return f"; for {name}= use {_GAUSSIAN[name]}"
+    if hint := _name_hint(path, typed, parameters):
+        return hint
     budget = ", epsilon=1" if "epsilon" in parameters else ""
     if {"lower", "upper"} <= set(parameters) and len(args) < _ENDS:
         return f"; bounds on the values come first: {path}(0, 100{budget})"
@@ -114,7 +132,61 @@ def argument_hint(
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
     if args and budget:
         return "; give the budget by name, as in epsilon=1"
+    kinds = {each.name: each.kind for each in parameters.values()}
+    first = next((name for name, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY), None)
+    before = [name for name, kind in kinds.items() if kind is not Parameter.KEYWORD_ONLY]
+    if first is not None and len(args) > len(before):
+        return f"; write {path}({', '.join([*before, _TYPED.get(first, f'{first}=...')])})"
     return ""
+
+
+def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -> str:
+    """What to type in place of a name that is not taken; empty where nothing is known."""
+    names = list(parameters)
+    for name in sorted(set(typed) - set(names)):
+        if name in _VALUES and "budget" in names and "epsilon" not in names:
+            before = names[: names.index("budget")]
+            more = [_TYPED.get(each, f"{each}=...") for each in typed if each in names]
+            more = [each for each in more if each.partition("=")[0] not in before]
+            return f"; a budget is one value: {path}({', '.join([*before, _VALUES[name], *more])})"
+        meant = _ARGUMENTS.get(name) or name_like(name, names)
+        if meant and set(meant) <= set(names):
+            return f"; in place of {name}= it takes {', '.join(_TYPED.get(e, e) for e in meant)}"
+        if name in _BUDGET and not set(_BUDGET) & set(names):
+            return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
+        if name in _GAUSSIAN:
+            return f"; for {name}= use {_GAUSSIAN[name]}"
+    return ""
+
+
+def usage(name: str, parameters: Mapping[str, Parameter]) -> str:
+    """How a function is called, in words."""
+    typed = (
+        f"{each.name}=" if each.kind is Parameter.KEYWORD_ONLY else each.name
+        for each in parameters.values()
+    )
+    return f"it is called {name}({', '.join(typed)})"
+
+
+def explain_names(public: F) -> F:
+    """A function of the front that says of a name which it does not take what to type instead.
+
+    Steps say so by themselves.
+    """
+
+    @wraps(public)
+    def call(*args: object, **named: object) -> object:
+        known = signature_of(public).parameters
+        if unknown := named.keys() - known:
+            path, taken = f"dp.{public.__qualname__}", {**known}
+            taken.pop("cls", None)
+            raise TypeError(
+                f"{path}(): got an unexpected keyword argument {min(unknown)!r}; "
+                f"{usage(path, taken)}{_name_hint(path, named, taken)}"
+            )
+        return public(*args, **named)
+
+    return cast(F, call)
 
 
 def not_there(name: str) -> str:

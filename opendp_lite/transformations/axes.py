@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
+from numbers import Number
 from typing import Any, Final
 
 import attrs
@@ -18,6 +19,7 @@ from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import ColumnReading
 from opendp_lite.engines.distinct import Distinct, canonical
+from opendp_lite.numbers.exact import quote
 
 _FEWEST, _MOST = 2, 2**24
 _LISTS: Final = (list, tuple, range, np.ndarray)
@@ -89,6 +91,11 @@ class EdgeAxis(Axis):
     @classmethod
     def of(cls, given: object, step: str, *, other: bool) -> EdgeAxis:
         """The edges that a person typed, refused where they do not rise."""
+        if isinstance(given, Number):
+            raise ParameterError(
+                f"{step}: edges is a list, such as range(0, 101, 10) for ten bins from 0 to 100; "
+                f"got {quote(given)}"
+            )
         points = to_floats(parse_bounds(given, "edges"))
         if not _FEWEST <= len(points) <= _MOST:
             raise ParameterError(

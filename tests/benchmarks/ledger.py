@@ -62,7 +62,7 @@ def _fill(ledger: LedgerFile) -> None:
     head, marks = ledger.head, ", ".join("?" * len(COLUMNS))
     found = []
     for _ in range(ENTRIES):
-        head = head.followed_by(EntryState.RESERVED, ledger.measure, price=PRICE).sealed()
+        head = head.next(EntryState.RESERVED, ledger.measure, price=PRICE).seal()
         found.append(head.row())
     with closing(sqlite3.connect(ledger.path)) as connection, connection:
         connection.executemany(f"INSERT INTO entries VALUES ({marks})", found)

@@ -76,7 +76,7 @@ def test_what_fails_is_paid_and_stays_open(path):
     with pytest.raises(dp.DataError):
         ask(TENTH)
     assert ledger.left == Fraction(9, 10)
-    assert len(ledger.file.view().unfinished()) == 1
+    assert len(ledger.file.view().find_unfinished()) == 1
 
 
 def test_the_trail_holds_the_pipeline_and_no_value(ledger, path):

@@ -114,11 +114,11 @@ def test_a_file_replaced_within_an_entry_releases_nothing(ledger, monkeypatch, a
         other.replace(ledger.path)
         return sealed(entry)
 
-    sealed = ledger_entry.LedgerEntry.sealed
+    sealed = ledger_entry.LedgerEntry.seal
     if after:
         monkeypatch.setattr(ledger_file, "commit", replacing)
     else:
-        monkeypatch.setattr(ledger_entry.LedgerEntry, "sealed", replaced)
+        monkeypatch.setattr(ledger_entry.LedgerEntry, "seal", replaced)
     with pytest.raises(dp.OpenDPLiteError, match="was replaced while it was in use"):
         spend(ledger)
 
@@ -332,7 +332,7 @@ def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch, m
     monkeypatch.setattr(ledger_file, "commit", overtaken)
     paid = ledger.reserve(Fraction(1, 100), asked="{}")
     assert (paid.number, ledger.head.number) == (2, 3)
-    assert [each.number for each in sightings.marked(ledger.path).seen] == [3]
+    assert [each.number for each in sightings.read_mark(ledger.path).seen] == [3]
 
 
 def test_a_mark_is_set_while_nobody_else_can_add(ledger, monkeypatch):

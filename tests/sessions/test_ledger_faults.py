@@ -97,7 +97,7 @@ def test_an_interruption_after_the_commit_counts(ledger, tenth, kind, monkeypatc
         ledger.reserve(tenth, asked="{}")
     monkeypatch.undo()
     assert ledger.spent == tenth
-    assert [entry.price for entry in ledger.view().unfinished()] == [tenth]
+    assert [entry.price for entry in ledger.view().find_unfinished()] == [tenth]
 
 
 def test_an_interruption_before_the_commit_costs_nothing(ledger, tenth, monkeypatch):

@@ -18,7 +18,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import gaussian_rho
-from opendp_lite.sessions.ledger.entries import COLUMNS, EntryState, linked
+from opendp_lite.sessions.ledger.entries import COLUMNS, EntryState, check_chain
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.text import read_loss, write_loss
 from opendp_lite.sessions.text import round_price as booked
@@ -28,7 +28,7 @@ def fill(ledger: LedgerFile, prices: Sequence[Fraction]) -> None:
     """Adds an entry for each price without waiting for the disk at each."""
     head, measure, rows = ledger.head, ledger.measure, []
     for price in prices:
-        head = head.followed_by(EntryState.RESERVED, measure, price=price, asked="{}").sealed()
+        head = head.next(EntryState.RESERVED, measure, price=price, asked="{}").seal()
         rows.append(head.row())
     marks = ", ".join("?" * len(COLUMNS))
     with closing(sqlite3.connect(ledger.path)) as connection, connection:
@@ -148,7 +148,7 @@ def test_no_refund(ledger, tenth):
     other = ledger.reserve(tenth, asked="{}")
     ledger.finish(entry.number)
     assert ledger.spent == 2 * tenth
-    assert ledger.view().unfinished() == (other,)
+    assert ledger.view().find_unfinished() == (other,)
     for wrong in (entry, ledger.view().entries[0], ledger.head):
         with pytest.raises(dp.OpenDPLiteError):
             ledger.finish(wrong.number)
@@ -291,26 +291,26 @@ FORGED = {
 @pytest.mark.parametrize("cells", FORGED.values(), ids=FORGED)
 def test_what_does_not_follow_is_refused(ledger, tenth, cells):
     first = ledger.head
-    honest = first.followed_by(EntryState.RESERVED, ledger.measure, price=tenth)
-    assert len(list(linked([first, honest.sealed()], ledger.terms))) == 2
-    forged = attrs.evolve(honest, **cells).sealed()
+    honest = first.next(EntryState.RESERVED, ledger.measure, price=tenth)
+    assert len(list(check_chain([first, honest.seal()], ledger.terms))) == 2
+    forged = attrs.evolve(honest, **cells).seal()
     with pytest.raises(dp.OpenDPLiteError, match=r"entry \d (is missing|does not)"):
-        list(linked([first, forged], ledger.terms))
+        list(check_chain([first, forged], ledger.terms))
 
 
 def test_a_beginning_that_is_none(ledger):
     for cells in ({"total": Fraction(1)}, {"state": EntryState.RESERVED}, {"previous": "0" * 64}):
-        forged = attrs.evolve(ledger.head, **cells).sealed()
+        forged = attrs.evolve(ledger.head, **cells).seal()
         with pytest.raises(dp.OpenDPLiteError, match="entry 1 does not"):
-            list(linked([forged], ledger.terms))
+            list(check_chain([forged], ledger.terms))
 
 
 def test_an_adoption_may_pass_the_budget(ledger):
     """What a witness saw is counted, even where that is more than the budget."""
-    adopted = ledger.head.followed_by(EntryState.ADOPTED, ledger.measure, price=Fraction(2))
-    moved = attrs.evolve(adopted, place="elsewhere").sealed()
-    free = moved.followed_by(EntryState.RESERVED, ledger.measure).sealed()
-    assert list(linked([ledger.head, moved, free], ledger.terms))[-1].total == 2
-    paying = moved.followed_by(EntryState.RESERVED, ledger.measure, price=Fraction(1, 9)).sealed()
+    adopted = ledger.head.next(EntryState.ADOPTED, ledger.measure, price=Fraction(2))
+    moved = attrs.evolve(adopted, place="elsewhere").seal()
+    free = moved.next(EntryState.RESERVED, ledger.measure).seal()
+    assert list(check_chain([ledger.head, moved, free], ledger.terms))[-1].total == 2
+    paying = moved.next(EntryState.RESERVED, ledger.measure, price=Fraction(1, 9)).seal()
     with pytest.raises(dp.OpenDPLiteError, match="entry 3 does not add up"):
-        list(linked([ledger.head, moved, paying], ledger.terms))
+        list(check_chain([ledger.head, moved, paying], ledger.terms))

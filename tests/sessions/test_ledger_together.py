@@ -250,5 +250,5 @@ def test_random_interleavings(make, tmp_path, seed):
         assert choose.choice(handles).spent == total
     entries = LedgerFile.open(ledger.path).verify().entries
     assert [e.price for e in entries if e.state is EntryState.RESERVED] == paid
-    assert {e.number for e in ledger.view().unfinished()} == {e.number for e in waiting}
+    assert {e.number for e in ledger.view().find_unfinished()} == {e.number for e in waiting}
     assert all(b.number == a.number + 1 and b.previous == a.hash for a, b in pairwise(entries))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from errno import ENOENT
 from functools import partial
 from inspect import GEN_CREATED, getgeneratorstate, isgenerator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import attrs
 
@@ -262,6 +263,22 @@ _LISTED: Final = 20
 
 class FileError(DataError):
     """A file has another format than declared, or no such column."""
+
+
+class NoFileError(FileError, FileNotFoundError):
+    """No file is there. Code that waits for Python's own error gets it too."""
+
+    @classmethod
+    def of(cls, step: str, path: Path) -> Self:
+        """The refusal of a step, with the folder that was searched."""
+        folder = path.absolute().parent
+        where = "in the folder" if folder.is_dir() else "as there is no folder"
+        found = cls(
+            f"{step}: there is no file {path.name!r}, {where} {str(folder)!r}; check its name and "
+            "its folder"
+        )
+        found.errno, found.filename = ENOENT, str(path)
+        return found
 
 
 FileState = tuple[int, int, int]

@@ -81,6 +81,11 @@ class Categories:
         for place, value in enumerate(values):
             if value is not None and is_missing(value):
                 raise ParameterError(f"{step}: write None, not {value!r}, for missing cells")
+            if isinstance(value, tuple | list):
+                raise ParameterError(
+                    f"{step}: the {noun} of one column are one list, such as ['f', 'm']; got a "
+                    "list in a list"
+                )
             if not isinstance(value, _KINDS):
                 raise ParameterError(
                     f"{step}: {noun} are text, whole numbers, floats or dates; got a value of type "

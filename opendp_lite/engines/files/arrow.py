@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from errno import ENOENT
 from functools import partial
-from os import strerror
 from pathlib import Path
 
 import attrs
@@ -22,7 +20,7 @@ from opendp_lite.engines.containers.of_pyarrow import (
     value_type,
 )
 from opendp_lite.engines.containers.of_pyarrow_dataset import ArrowPart, parts_of
-from opendp_lite.engines.data.blocks import Blocks, FileError, pick_column
+from opendp_lite.engines.data.blocks import Blocks, FileError, NoFileError, pick_column
 from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
 from opendp_lite.engines.files.source_files import files_named, require_no_address
 
@@ -130,7 +128,7 @@ def _dataset(
         gone = None if filesystem is not None else _missing(paths)
         if gone is None:
             raise
-        raise FileNotFoundError(ENOENT, strerror(ENOENT), gone) from None
+        raise NoFileError.of("parquet", Path(gone)) from None
     except (arrow.ArrowException, OSError, ValueError, TypeError):
         pass  # The refusal comes below: it carries nothing of pyarrow, which may quote a file.
     if found is None:

@@ -27,6 +27,7 @@ from opendp_lite.engines.data.blocks import (
     FileColumn,
     FileError,
     FileState,
+    NoFileError,
     pick_column,
     require_state,
     state_of,
@@ -42,11 +43,13 @@ from opendp_lite.engines.files.csv_rows import (
     Wish,
 )
 from opendp_lite.engines.files.source_files import files_named, unpack
+from opendp_lite.spelling.suggestions import explain_names
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _Open = Callable[[], Iterable[object]]
 
 
+@explain_names
 def csv_column(
     source: str | Path | BinaryIO,
     column: str | int | None = None,
@@ -104,6 +107,7 @@ def csv_column(
     return _read(source, Wish(((column, float),), header, delimiter, na, text, alone=True))
 
 
+@explain_names
 def csv_table(
     source: str | Path | BinaryIO,
     columns: Mapping[str, type] | Mapping[int, type] | None = None,
@@ -219,7 +223,10 @@ def _open_it(source: str | Path | BinaryIO, wish: Wish) -> tuple[_Open, str]:
         return _Once(map(wish.block, table.blocks())), table.name
     path = Path(source)
     with ExitStack() as held:
-        stream = held.enter_context(path.open("rb"))
+        try:
+            stream = held.enter_context(path.open("rb"))
+        except FileNotFoundError:
+            raise NoFileError.of("csv_column" if wish.alone else "csv_table", path) from None
         state = state_of(os.fstat(stream.fileno()))
         table = _find_columns(wish, stream)
         if path.is_file():

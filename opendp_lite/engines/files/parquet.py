@@ -7,8 +7,10 @@ from pathlib import Path
 
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import with_pyarrow
+from opendp_lite.spelling.suggestions import explain_names
 
 
+@explain_names
 def parquet(
     source: str | Path | Sequence[str | Path],
     columns: Sequence[str] | None = None,

@@ -13,11 +13,11 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.base.errors import LedgerError
+from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.measures.budgets import Loss, numbers_of
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.metrics.distances import RowMetric, SymmetricIdDistance
-from opendp_lite.sessions.text import add_price, measure_named, read_loss, write_loss
-from opendp_lite.spaces.space import Space
+from opendp_lite.sessions.text import add_price, find_measure, read_loss, write_loss
 
 
 class EntryState(Enum):
@@ -80,7 +80,7 @@ class LedgerEntry:
     hash: str = ""
 
     @classmethod
-    def of_row(cls, row: Sequence[Any], measure: Measure[Any]) -> LedgerEntry:
+    def of_row(cls, row: Sequence[Any], measure: AnyMeasure) -> LedgerEntry:
         """The entry that a row of the file holds, and whose hash is that of its cells.
 
         Raises:
@@ -98,7 +98,7 @@ class LedgerEntry:
         losses = {name: read_loss(held[name], measure) for name in _LOSSES}
         return cls(**{**held, **losses, "state": EntryState(held["state"])})
 
-    def followed_by(self, state: EntryState, measure: Measure[Any], **cells: Any) -> LedgerEntry:
+    def next(self, state: EntryState, measure: AnyMeasure, **cells: Any) -> LedgerEntry:
         """The entry after this one, not yet sealed.
 
         Args:
@@ -119,22 +119,22 @@ class LedgerEntry:
             **fresh,
         )
 
-    def row(self) -> tuple[Any, ...]:
+    def row(self) -> tuple[object, ...]:
         """As it stands in the file: text, apart from the numbers of entries."""
         losses = {name: write_loss(getattr(self, name)) for name in _LOSSES}
         held = {**{name: getattr(self, name) for name in COLUMNS}, **losses}
         return tuple({**held, "state": self.state.value}.values())
 
-    def sealed(self) -> LedgerEntry:
+    def seal(self) -> LedgerEntry:
         """The same with its hash."""
         return attrs.evolve(self, hash=digest_of(self.row()[:-1]))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Its row by column."""
         return dict(zip(COLUMNS, self.row(), strict=True))
 
 
-def digest_of(cells: Sequence[Any]) -> str:
+def digest_of(cells: Sequence[object]) -> str:
     """SHA-256, in hexadecimal, of a JSON list without spaces."""
     text = json.dumps(list(cells), separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
@@ -193,7 +193,7 @@ class LedgerTerms:
         """Whether the unit is a row."""
         return re.match(r"rows?\b", self.unit, re.IGNORECASE) is not None
 
-    def hold_for(self, space: Space[Any] | None) -> bool:
+    def hold_for(self, space: AnySpace | None) -> bool:
         """Whether a loss for one unit of a space is one for the unit of the ledger.
 
         Args:
@@ -211,9 +211,9 @@ class LedgerTerms:
         return metric.within(metric.distance(1), space.unit)
 
     @property
-    def losses(self) -> Measure[Any]:
+    def losses(self) -> AnyMeasure:
         """The measure."""
-        return measure_named(self.measure)
+        return find_measure(self.measure)
 
 
 _MAY_PAY = (EntryState.RESERVED, EntryState.ADOPTED)
@@ -221,7 +221,7 @@ _MAY_RAISE = (EntryState.CREATED, EntryState.RAISED)
 _MAY_MOVE = (EntryState.CREATED, EntryState.ADOPTED)
 
 
-def linked(
+def check_chain(
     entries: Iterable[LedgerEntry], terms: LedgerTerms, before: LedgerEntry | None = None
 ) -> Iterator[LedgerEntry]:
     """The entries after ``before``, each of them checked.
@@ -245,7 +245,7 @@ def linked(
         earlier = entry
 
 
-def _follows(entry: LedgerEntry, earlier: LedgerEntry | None, measure: Any) -> bool:
+def _follows(entry: LedgerEntry, earlier: LedgerEntry | None, measure: AnyMeasure) -> bool:
     if earlier is None:
         return entry.state is EntryState.CREATED and numbers_of(entry.total) == numbers_of(
             measure.zero()
@@ -265,7 +265,7 @@ def _follows(entry: LedgerEntry, earlier: LedgerEntry | None, measure: Any) -> b
     )
 
 
-def within(measure: Any, entry: LedgerEntry) -> bool:
+def within(measure: AnyMeasure, entry: LedgerEntry) -> bool:
     """Whether an entry stays within its budget, or pays nothing."""
     pays = numbers_of(entry.price) != numbers_of(measure.zero())
     return not pays or bool(measure.within(entry.total, entry.budget))
@@ -344,7 +344,7 @@ class EntryTable:
         return cls(connection, LedgerTerms.of_row(connection.execute(_TERMS).fetchone()))
 
     @property
-    def measure(self) -> Measure[Any]:
+    def measure(self) -> AnyMeasure:
         """Of its losses."""
         return self.terms.losses
 
@@ -359,16 +359,16 @@ class EntryTable:
 
     def all(self) -> list[LedgerEntry]:
         """All entries, each held to the one before."""
-        return list(linked(self._read("ORDER BY number"), self.terms))
+        return list(check_chain(self._read("ORDER BY number"), self.terms))
 
     def first(self) -> list[LedgerEntry]:
         """The first entry, if there is one."""
-        return list(linked(self._read("ORDER BY number LIMIT 1"), self.terms))
+        return list(check_chain(self._read("ORDER BY number LIMIT 1"), self.terms))
 
     def since(self, seen: LedgerEntry) -> list[LedgerEntry]:
         """An entry as it is now, and those after it, each held to the one before."""
         found = self._read("WHERE number >= ? ORDER BY number", seen.number)
-        return [seen, *linked(found, self.terms, seen)] if next(found, None) == seen else []
+        return [seen, *check_chain(found, self.terms, seen)] if next(found, None) == seen else []
 
     def at(self, number: int) -> LedgerEntry | None:
         """The entry of a number, if there is one."""

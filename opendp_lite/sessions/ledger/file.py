@@ -24,6 +24,7 @@ from opendp_lite.measures.budgets import (
     require_budget,
 )
 from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.ledger.connection import (
     WAIT,
@@ -37,12 +38,12 @@ from opendp_lite.sessions.ledger.connection import (
 from opendp_lite.sessions.ledger.entries import EntryState, EntryTable, LedgerEntry, LedgerTerms
 from opendp_lite.sessions.ledger.place import FilePlace, resolve, this_machine
 from opendp_lite.sessions.ledger.view import LedgerStanding, LedgerView
-from opendp_lite.sessions.ledger.witness import Sightings, WitnessFile, mark, marked
+from opendp_lite.sessions.ledger.witness import Sightings, WitnessFile, mark, read_mark
 from opendp_lite.sessions.text import (
-    checked_budget,
-    checked_line,
-    checked_text,
-    checked_words,
+    check_budget,
+    check_line,
+    check_text,
+    check_words,
     name_of,
     round_price,
 )
@@ -112,7 +113,7 @@ class LedgerFile(LedgerStanding):
     def create(
         cls,
         path: str | os.PathLike[str],
-        budget: PrivacyBudget[Any],
+        budget: PrivacyBudget[AnyMeasure],
         *,
         unit: str,
         data: str = "",
@@ -135,15 +136,15 @@ class LedgerFile(LedgerStanding):
             ParameterError: If the budget is none, or a text is no line of text.
         """
         require_budget(budget, "a ledger")
-        loss = checked_budget(budget.loss, budget.measure)
+        loss = check_budget(budget.loss, budget.measure)
         identity = _random(_NAME_WORDS)
         target = resolve(path)
         watched = "" if witness is None else str(WitnessFile.beside(target, witness, identity).path)
         terms = LedgerTerms(
             identity=identity,
             measure=name_of(budget.measure),
-            unit=checked_words(unit, "unit"),
-            data=checked_line(data, "data"),
+            unit=check_words(unit, "unit"),
+            data=check_line(data, "data"),
             witness=watched,
             created=_now(),
         )
@@ -197,11 +198,11 @@ class LedgerFile(LedgerStanding):
         Raises:
             LedgerError: If it is no ledger, or its entries were changed.
         """
-        words = checked_words(reason, "reason")
+        words = check_words(reason, "reason")
         found = cls._found(path, wait)
         measure, seen = found.measure, found._sightings()
         entries = found.view().entries
-        missed = [numbers_of(each.missed(entries, measure)) for each in seen]
+        missed = [numbers_of(each.sum_lost(entries, measure)) for each in seen]
         price = like(measure, tuple(map(max, zip(*missed, strict=True))))
         found._count_late(seen[-1], found._adopt(price, words))
         return found
@@ -211,7 +212,7 @@ class LedgerFile(LedgerStanding):
 
         def adopting(write: _Write) -> LedgerEntry:
             paid = round_price(price, write.head.total, write.head.budget, self.measure)
-            entry = self._following(write.head, EntryState.ADOPTED, price=paid, note=words)
+            entry = self._next(write.head, EntryState.ADOPTED, price=paid, note=words)
             here = write.place.identity
             return self._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
 
@@ -258,7 +259,7 @@ class LedgerFile(LedgerStanding):
     @property
     def head(self) -> LedgerEntry:
         """The last entry as the file has it now."""
-        head = self._read(self._caught_up)
+        head = self._read(self._catch_up)
         self._heads.append(head)
         return head
 
@@ -280,7 +281,7 @@ class LedgerFile(LedgerStanding):
                 was written by then, it counts.
         """
         loss = without_curve(exact_loss(price, self.measure, "the price of a release"))
-        text, words = checked_text(asked, "asked"), checked_line(note, "note")
+        text, words = check_text(asked, "asked"), check_line(note, "note")
 
         def paying(write: _Write) -> LedgerEntry:
             head = write.head
@@ -289,7 +290,7 @@ class LedgerFile(LedgerStanding):
                     "no content of the data has this name in the ledger; admit it first"
                 )
             paid = round_price(loss, head.total, head.budget, self.measure)
-            entry = self._following(
+            entry = self._next(
                 head, EntryState.RESERVED, price=paid, asked=text, note=words, scope=scope
             )
             if not self.measure.within(entry.total, entry.budget):
@@ -312,14 +313,12 @@ class LedgerFile(LedgerStanding):
             paid, closed = write.table.at(number), write.table.is_closed(number)
             if paid is None or paid.state is not EntryState.RESERVED or closed:
                 raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
-            entry = self._following(
-                write.head, EntryState.RELEASED, closes=number, scope=paid.scope
-            )
+            entry = self._next(write.head, EntryState.RELEASED, closes=number, scope=paid.scope)
             return self._add(write, entry)
 
         return self._write(closing)
 
-    def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
+    def raise_budget(self, budget: PrivacyBudget[AnyMeasure], reason: str) -> LedgerEntry:
         """Raises the budget, with a reason that is shown for ever.
 
         Raises:
@@ -331,7 +330,7 @@ class LedgerFile(LedgerStanding):
                 f"the budget of this ledger is {self.budget.words()} and stays in this measure; "
                 f"got {budget.words()}. Give a larger one of the same kind"
             )
-        loss, words = checked_budget(budget.loss, self.measure), checked_words(reason, "reason")
+        loss, words = check_budget(budget.loss, self.measure), check_words(reason, "reason")
 
         def raising(write: _Write) -> LedgerEntry:
             before = write.head.budget
@@ -340,7 +339,7 @@ class LedgerFile(LedgerStanding):
                     f"the budget is {self.measure.words(before)}, and it can only be raised; got "
                     f"{budget.words()}"
                 )
-            entry = self._following(write.head, EntryState.RAISED, note=words, budget=loss)
+            entry = self._next(write.head, EntryState.RAISED, note=words, budget=loss)
             return self._add(write, entry)
 
         return self._write(raising)
@@ -360,7 +359,7 @@ class LedgerFile(LedgerStanding):
         Raises:
             LedgerError: If the name or the content is known already.
         """
-        name, words = checked_words(scope, "scope"), checked_line(note, "note")
+        name, words = check_words(scope, "scope"), check_line(note, "note")
 
         def admitting(write: _Write) -> LedgerEntry:
             known = write.table.scopes()
@@ -369,12 +368,12 @@ class LedgerFile(LedgerStanding):
                     "the ledger knows this name or this content already; one name stands for one "
                     "content"
                 )
-            entry = self._following(
+            entry = self._next(
                 write.head,
                 EntryState.ADMITTED,
                 scope=name,
-                content=checked_text(content, "content"),
-                asked=checked_text(schema, "schema"),
+                content=check_text(content, "content"),
+                asked=check_text(schema, "schema"),
                 note=words,
             )
             return self._add(write, entry)
@@ -427,16 +426,16 @@ class LedgerFile(LedgerStanding):
         It is taken before the file is read: by then other processes may have added entries.
         """
         witness = self.witness
-        return (marked(self.path), *([] if witness is None else [witness.sightings()]))
+        return (read_mark(self.path), *([] if witness is None else [witness.sightings()]))
 
     def _last_sightings(self) -> tuple[Sightings, ...]:
         """As ``_sightings``, the last entry alone: to compare before each payment."""
         witness = self.witness
         if witness is None:
-            return (marked(self.path),)
+            return (read_mark(self.path),)
         last = witness.last()
         witness.require_there(last)
-        return marked(self.path), last
+        return read_mark(self.path), last
 
     def _begin(self, budget: Loss) -> None:
         """Writes the terms, a new key and the first entry in one transaction."""
@@ -459,7 +458,7 @@ class LedgerFile(LedgerStanding):
             machine=this_machine(),
             place=place.identity,
             previous=self.terms.digest(),
-        ).sealed()
+        ).seal()
         mark(self.path, first)
         if self.witness is not None:
             self.witness.append(first)
@@ -494,7 +493,7 @@ class LedgerFile(LedgerStanding):
 
         def writing(connection: sqlite3.Connection) -> LedgerEntry:
             table = self._table(connection)
-            head = self._caught_up(_Look(table, self._seen()))
+            head = self._catch_up(_Look(table, self._seen()))
             if not adopting:
                 self._require_here(place, head)
             for each in sightings:
@@ -508,7 +507,7 @@ class LedgerFile(LedgerStanding):
 
         The place is compared before the commit and after, and a replaced file releases nothing.
         """
-        sealed = entry.sealed()
+        sealed = entry.seal()
         write.table.add(sealed)
         write.place.require_unchanged()
         commit(write.table.connection, write.process)
@@ -517,9 +516,9 @@ class LedgerFile(LedgerStanding):
         self._tell(write, sealed)
         return sealed
 
-    def _following(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
+    def _next(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
         """The entry after the last one, without its hash."""
-        return head.followed_by(state, self.measure, time=_now(), version=find_version(), **cells)
+        return head.next(state, self.measure, time=_now(), version=find_version(), **cells)
 
     def _all(self, look: _Look) -> tuple[LedgerEntry, ...]:
         """All entries, each of them checked; refused where one is lost that was seen."""
@@ -527,7 +526,7 @@ class LedgerFile(LedgerStanding):
         self._require_seen(look.seen, found)
         return tuple(found)
 
-    def _caught_up(self, look: _Look) -> LedgerEntry:
+    def _catch_up(self, look: _Look) -> LedgerEntry:
         """The last entry; those that are new to this handle are checked."""
         found = look.table.since(look.seen)
         self._require_seen(look.seen, found)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 
-from opendp_lite.base.errors import Argument, LedgerError, ParameterError
-from opendp_lite.combinators.accounts import Account, Order, Receipt
+from opendp_lite.base.errors import Argument, LedgerError, ParameterError, SpaceError
+from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt
 from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.data.identities import content
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.budgets import Loss, PrivacyBudget
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
-from opendp_lite.pipeline.core import M
 from opendp_lite.sessions.ledger.entries import LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.ledger.view import NEIGHBOURS
-from opendp_lite.sessions.sessions import Session, opened_session, require_space
-from opendp_lite.sessions.text import checked_words
-from opendp_lite.spaces.space import Space
+from opendp_lite.sessions.sessions import Session, open_session, require_space
+from opendp_lite.sessions.text import check_words
+from opendp_lite.spelling.suggestions import explain_names
 
 _HASH: Final = "sha256"
 
@@ -72,7 +72,7 @@ class DataIdentity:
         return json.dumps({"columns": self.columns})
 
 
-class LedgerAccount(Account[M]):
+class LedgerAccount(Account[AnyMeasure]):
     """Pays by an entry on the disk, which several processes may add to.
 
     Args:
@@ -88,10 +88,10 @@ class LedgerAccount(Account[M]):
         self.unit = terms.unit
 
     @property
-    def budget(self) -> PrivacyBudget[M]:
+    def budget(self) -> PrivacyBudget[AnyMeasure]:
         return self.file.budget
 
-    def spent(self) -> Any:
+    def spent(self) -> Loss:
         return self.file.spent
 
     def pay(self, order: Order) -> Receipt:
@@ -124,7 +124,7 @@ _FIRST = "data"
 _SHOWN = 20
 
 
-def _require_file(_: object, __: object, given: Any) -> None:
+def _require_file(_: object, __: attrs.Attribute[LedgerFile], given: LedgerFile) -> None:
     """Refuses a path in place of an opened file."""
     if not isinstance(given, LedgerFile):
         raise ParameterError(
@@ -158,11 +158,21 @@ class Ledger:
 
     file: LedgerFile = attrs.field(validator=_require_file)
 
+    if not TYPE_CHECKING:
+        # Hidden from type checkers, which are to flag what is refused here.
+
+        def __call__(self, *_: object) -> NoReturn:
+            raise SpaceError(
+                "a ledger opens sessions, and these answer: ask = ledger.session(data), then "
+                "ask(pipeline)"
+            )
+
     @classmethod
+    @explain_names
     def create(
         cls,
         path: str | os.PathLike[str],
-        budget: PrivacyBudget[Any],
+        budget: PrivacyBudget[AnyMeasure],
         *,
         unit: str = "",
         data: str = "",
@@ -216,8 +226,8 @@ class Ledger:
         return cls(LedgerFile.adopt(path, reason))
 
     def session(
-        self, data: object, *, space: Space[Any] | None = None, name: str | None = None
-    ) -> Session[Any]:
+        self, data: object, *, space: AnySpace | None = None, name: str | None = None
+    ) -> Session[AnyMeasure]:
         """Opens several releases of the data, which spend this ledger's budget.
 
         It goes through the data once, to tell it from other data. The ledger keeps the names of
@@ -242,18 +252,17 @@ class Ledger:
         require_space(space, "session")
         if not self.file.terms.hold_for(space):
             raise self._other_unit(space)
-        name = None if name is None else checked_words(name, "session: name")
+        name = None if name is None else check_words(name, "session: name")
         identity = DataIdentity.of(data, self.file.key())
         scope = self._scope(identity, name)
-        account: LedgerAccount[Any] = LedgerAccount(self.file, scope)
-        found = opened_session(data, space, account)
+        found = open_session(data, space, LedgerAccount(self.file, scope))
         neighbours = f"{found.neighbours}, {found.metric!r}"
         self._admit(scope, identity, neighbours)
         self._require_unit(neighbours)
         return found
 
     @property
-    def budget(self) -> PrivacyBudget[Any]:
+    def budget(self) -> PrivacyBudget[AnyMeasure]:
         """The most that all releases may cost together."""
         return self.file.budget
 
@@ -282,7 +291,7 @@ class Ledger:
         """
         return self.file.verify().entries
 
-    def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
+    def raise_budget(self, budget: PrivacyBudget[AnyMeasure], reason: str) -> LedgerEntry:
         """Raises the budget. The entry and its reason are shown for ever.
 
         Raises:
@@ -295,7 +304,7 @@ class Ledger:
         """The ledger as JSON, without its key."""
         return self.file.view().export()
 
-    def _other_unit(self, space: Space[Any] | None) -> LedgerError:
+    def _other_unit(self, space: AnySpace | None) -> LedgerError:
         terms = self.file.terms
         mend = (
             "Leave out space=, or make a ledger of people: dp.Ledger.create(path, budget=..., "

@@ -7,11 +7,11 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import getnode
 
 import attrs
@@ -172,9 +172,10 @@ def file_birth(path: Path) -> str:
 
 
 @cache
-def _statx() -> Any:
+def _statx() -> Callable[..., int] | None:
     """The call of the C library; None in one that has none."""
-    return getattr(ctypes.CDLL(None), "statx", None)
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), "statx", None)
+    return found
 
 
 def _whole(buffer: ctypes.Array[ctypes.c_char], start: int, count: int) -> int:

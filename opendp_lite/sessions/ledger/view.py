@@ -6,12 +6,12 @@ import json
 from abc import ABC, abstractmethod
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry, LedgerTerms
 
 
@@ -27,7 +27,7 @@ class LedgerStanding(ABC):
         """The last entry."""
 
     @property
-    def measure(self) -> Measure[Any]:
+    def measure(self) -> AnyMeasure:
         """Of its losses."""
         return self.terms.losses
 
@@ -37,7 +37,7 @@ class LedgerStanding(ABC):
         return self.head.total
 
     @property
-    def budget(self) -> PrivacyBudget[Any]:
+    def budget(self) -> PrivacyBudget[AnyMeasure]:
         """The most that all entries may cost together."""
         return PrivacyBudget(self.measure, self.head.budget)
 
@@ -84,7 +84,7 @@ class LedgerView(LedgerStanding):
         except (ValueError, LookupError, TypeError):
             return "a unit that the first entry of its data does not state"
 
-    def unfinished(self) -> tuple[LedgerEntry, ...]:
+    def find_unfinished(self) -> tuple[LedgerEntry, ...]:
         """The entries whose run did not come to its end, or goes on; they count."""
         closed = {entry.closes for entry in self.entries}
         reserved = (entry for entry in self.entries if entry.state is EntryState.RESERVED)

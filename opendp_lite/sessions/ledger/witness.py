@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Sequence, Set
 from errno import ENODATA, ENOSYS, ENOTSUP, EPERM
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import attrs
 
 from opendp_lite.base.errors import LedgerError, system_reason
 from opendp_lite.measures.budgets import Loss
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.sessions.ledger.connection import require_own_name
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger.place import FilePlace
@@ -86,7 +86,7 @@ class Sightings:
                 "seen as spent"
             )
 
-    def missed(self, entries: Sequence[LedgerEntry], measure: Measure[Any]) -> Loss:
+    def sum_lost(self, entries: Sequence[LedgerEntry], measure: AnyMeasure) -> Loss:
         """What was seen spent, on however many copies, and is no part of these entries.
 
         The first sighting since the last adoption tells a total, which counts all that was seen
@@ -95,7 +95,7 @@ class Sightings:
         lost = self._lost(entries)
         prices = [_loss(each.price, measure) for each in lost]
         if lost and lost[0] == self._since()[0]:
-            known = measure.compose([each.price for each in self._counted(entries, lost[0])])
+            known = measure.compose([each.price for each in self._find_counted(entries, lost[0])])
             prices[0] = measure.left(_loss(lost[0].total, measure), known)
         found: Loss = measure.compose(prices)
         return found
@@ -106,7 +106,7 @@ class Sightings:
         seen = self.seen[: hashes.index(end)] if end in hashes else self.seen
         return Sightings(self.where, [each for each in seen if each.hash not in known])
 
-    def prices(self, entries: Sequence[LedgerEntry], measure: Measure[Any]) -> Loss:
+    def prices(self, entries: Sequence[LedgerEntry], measure: AnyMeasure) -> Loss:
         """The prices of what was seen and is no part of these entries."""
         lost = _not_among(entries, self.seen)
         found: Loss = measure.compose(
@@ -125,7 +125,7 @@ class Sightings:
         ]
         return self.seen[adopted[-1] :] if adopted else self.seen
 
-    def _counted(self, entries: Sequence[LedgerEntry], first: Sighting) -> list[LedgerEntry]:
+    def _find_counted(self, entries: Sequence[LedgerEntry], first: Sighting) -> list[LedgerEntry]:
         """The entries that the total of a sighting counts: seen before, or before in one file."""
         before = {each.hash for each in self.seen[: self.seen.index(first)]}
         return [
@@ -145,7 +145,7 @@ def _number(seen: Sighting) -> int:
     return seen.number
 
 
-def _loss(text: str, measure: Measure[Any]) -> Loss:
+def _loss(text: str, measure: AnyMeasure) -> Loss:
     return read_short(text.replace(_BETWEEN, " "), measure)
 
 
@@ -155,7 +155,7 @@ _TOLD: Final = "a mark on the file"
 _NO_MARKS: Final = (ENOTSUP, ENOSYS, EPERM)
 
 
-def marked(path: Path) -> Sightings:
+def read_mark(path: Path) -> Sightings:
     """The last entry by the mark on a file; nothing where the file system keeps no marks.
 
     It finds a file that ``cp`` wrote an older copy over. A copy that brings its own marks
@@ -184,7 +184,7 @@ def mark(path: Path, entry: LedgerEntry) -> None:
     try:
         _call("setxattr")(path, _NAME, line)
     except OSError as problem:
-        refused = problem.errno == EPERM and marked(path).seen
+        refused = problem.errno == EPERM and read_mark(path).seen
         if refused or problem.errno not in _NO_MARKS:
             raise LedgerError(
                 f"the mark on the ledger {str(path)!r} cannot be written "
@@ -198,7 +198,7 @@ def _call(name: str) -> Any:
     return getattr(os, name, _refuse)
 
 
-def _refuse(*given: object) -> Any:
+def _refuse(*given: object) -> NoReturn:
     raise OSError(ENOTSUP, os.strerror(ENOTSUP))
 
 
