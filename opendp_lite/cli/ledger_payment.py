@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.combinators.accounts import AnyMeasurement, AnySpace
+from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.explain.statement import Statement
+from opendp_lite.pipeline.core import AnyMeasurement
 
 
 @attrs.frozen

@@ -25,9 +25,10 @@ from opendp_lite.cli.flags import (
 from opendp_lite.cli.ledger_payment import Payment
 from opendp_lite.cli.printing import Told
 from opendp_lite.cli.report import NUMBERS, OUTPUT, PrivacyClaim, Report, writers
-from opendp_lite.combinators.accounts import AnyMeasurement, AnySpace
+from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.engines.data.blocks import FileError
 from opendp_lite.numbers.exact import exact, round_up, whole
+from opendp_lite.pipeline.core import AnyMeasurement
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""

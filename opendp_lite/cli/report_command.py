@@ -15,7 +15,7 @@ from opendp_lite.cli import flags, when_releasing, when_run
 from opendp_lite.cli.printing import Told
 
 if TYPE_CHECKING:
-    from opendp_lite.combinators.accounts import AnyMeasurement
+    from opendp_lite.pipeline.core import AnyMeasurement
 
 _DESCRIPTION: Final = """\
 Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:

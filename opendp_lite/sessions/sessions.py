@@ -15,7 +15,6 @@ from opendp_lite.base.spelling import Named, call_when_read
 from opendp_lite.combinators.accounts import (
     Account,
     AnyAccount,
-    AnyMeasurement,
     AnySpace,
     MemoryAccount,
     Order,
@@ -42,7 +41,7 @@ from opendp_lite.metrics.distances import (
     SymmetricIdDistance,
 )
 from opendp_lite.numbers.exact import Number, digits_down, quote
-from opendp_lite.pipeline.core import M, Measurement, R, release_from
+from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.samplers.entropy import SecureEntropy
