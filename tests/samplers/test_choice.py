@@ -199,6 +199,14 @@ def test_a_coin_of_no_chance_reads_no_more_words_than_it_needs():
     assert words.word() == 77
 
 
+def test_frequencies_of_the_coin():
+    entropy = InsecureSeededEntropy(6)
+    for ratio, exponent in ((Fraction(1), Fraction(1)), (Fraction(3, 2), Fraction(2))):
+        p = float(ratio) * exp(-float(exponent))
+        hits = sum(happens(ratio, exponent, entropy) for _ in range(4000))
+        assert abs(hits - 4000 * p) < 6 * (4000 * p * (1 - p)) ** 0.5
+
+
 def test_the_bracket_holds_the_exponential():
     mp.dps = 400
     generator = np.random.default_rng(7)

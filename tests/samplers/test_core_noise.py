@@ -260,6 +260,14 @@ def test_pairs_of_whole_numbers_in_one_column(first, second, stretch, sums, numb
     assert fit(counted(entries[:, 0], beside), cells(law, sums, number)) > LEAST_P
 
 
+@pytest.mark.parametrize("stretch", [0, "2.39"])
+def test_exact_decisions_alone_follow_the_law(stretch):
+    law = wide(noise(2, stretch))
+    entries, beside = draws(law, 600, Pool(4), "0.7", "0.1")
+    found, wanted = counted(entries[:, 0], beside), cells(law, "0.7", "0.1")
+    assert fit(together(found), together(wanted)) > LEAST_P
+
+
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
 @pytest.mark.parametrize(("columns", "count"), [(1, 20_000), (2, 15_000), (5, 12_000), (60, 4000)])
 def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, stretch):
@@ -288,6 +296,25 @@ def test_directions_are_uniform_whatever_the_rest(columns):
         assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 6000).pvalue > LEAST_P
     if columns > 1:
         assert_directions_are_uniform(entries, positive, near)
+
+
+@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
+@pytest.mark.parametrize(("columns", "count"), [(1, 20_000), (3, 15_000), (100, 3000)])
+def test_moments(columns, count, stretch):
+    """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""
+    law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns)
+    entries, beside = draws(law, count, Pool(7))
+    entries, beside = entries * 2.0**law.sum_exponent, beside * 2.0**law.count_exponent
+    entry, number = law.deviations
+    squares = (entries**2).sum(axis=1)
+    for sample, mean in [
+        (squares, columns * entry**2),
+        (beside**2, number**2),
+        (entries.sum(axis=1), 0),
+        (beside, 0),
+        (entries[:, -1] * beside, 0),
+    ]:
+        assert abs(sample.mean() - mean) < 6 * sample.std() / np.sqrt(count)
 
 
 @pytest.mark.parametrize("stretch", STRETCHES[::2], ids=str)

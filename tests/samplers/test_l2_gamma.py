@@ -18,6 +18,7 @@ from sampling import (
     chi_square_p,
     offsets,
     precise,
+    wide,
 )
 from scipy.stats import gamma, kstest
 
@@ -157,6 +158,12 @@ def test_entries_in_three_dimensions_follow_their_marginal(scale):
         assert chi_square_p(column, MarginalInThree(scale), value) > LEAST_P
 
 
+def test_exact_decisions_alone_follow_the_marginal():
+    law, entropy, value = wide(L2Gamma(Fraction(3), 0)), InsecureSeededEntropy(5), Fraction("0.7")
+    draws = np.array([law.draw(3, at(value, 3), entropy)[0] for _ in range(200)])
+    assert chi_square_p(draws, MarginalInThree(3), value) > LEAST_P
+
+
 @pytest.mark.parametrize(
     ("dimension", "count"), [(1, 5000), (2, 5000), (3, 5000), (50, 3000), (1000, 1000)]
 )
@@ -165,6 +172,20 @@ def test_lengths_are_gamma_and_directions_uniform(dimension, count):
     assert kstest(np.linalg.norm(found, axis=1), gamma(dimension).cdf).pvalue > LEAST_P
     if dimension > 1:
         assert_directions_are_uniform(found)
+
+
+@pytest.mark.parametrize(("dimension", "count"), [(2, 8000), (5, 8000), (100, 2000)])
+def test_covariance(dimension, count):
+    """Each moment within 6 of its standard errors: 1e-8 for a correct sampler, 12 moments each."""
+    found = vectors(L2Gamma(FINE, 0), dimension, count, 7) / 2.0**16
+    squares = (found**2).sum(axis=1)
+    products = [found[:, 0] * found[:, 1], found[:, 0] * found[:, -1], *found[:, :2].T]
+    for sample, mean in [
+        (squares, dimension * (dimension + 1)),
+        *((found[:, i] ** 2, dimension + 1) for i in range(2)),
+        *((product, 0) for product in products[: 1 if dimension == 2 else 4]),
+    ]:
+        assert abs(sample.mean() - mean) < 6 * sample.std() / np.sqrt(count)
 
 
 def test_the_grid_suits_the_dimension():

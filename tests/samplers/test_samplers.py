@@ -21,7 +21,9 @@ from sampling import (
     fit,
     offsets,
     precise,
+    wide,
 )
+from scipy.stats import kstest
 
 import opendp_lite as dp
 from opendp_lite.samplers import law as lanes
@@ -57,6 +59,21 @@ def test_discrete_laplace_follows_its_law(scale):
     assert chi_square_p(draws, law, Fraction(0)) > LEAST_P
 
 
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+def test_few_draws_at_a_time_follow_the_law(kind):
+    law, entropy = kind(Fraction(5), 0), InsecureSeededEntropy(13)
+    value = Fraction(0) if kind is DiscreteLaplace else Fraction(1, 4)
+    draws = np.concatenate([law.draw(2, at(value, 2), entropy) for _ in range(20_000)])
+    assert chi_square_p(draws, law, value) > LEAST_P
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_exact_decisions_alone_follow_the_law(kind):
+    law = wide(kind(Fraction(7, 2), 0))
+    draws = law.draw(6_000, at("0.7", 6_000), InsecureSeededEntropy(14))
+    assert chi_square_p(draws, law, Fraction("0.7")) > LEAST_P
+
+
 def test_offsets_of_floats_are_exact():
     tiny = [-1.9e-37, -5e-324, 0.3, -0.3, 1e300, -1e300, np.nan, 7.0]
     for target in (-900, -60, 0, 3, 900):
@@ -78,6 +95,13 @@ def test_floats_and_exact_arithmetic_decide_alike(kind, scale, seed):
     law = kind(scale, 0)
     where = offsets(np.random.default_rng(seed).integers(0, 2**30, count) / 2**30)
     assert_decided_exactly(law, count, where, words=biased_words(count, seed), seed=seed)
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_one_draw_decides_as_exact_arithmetic_does(kind, scale):
+    for seed in range(200):
+        assert_decided_exactly(kind(scale, 0), 1, at("0.375", 1), words=biased_words(64, seed))
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
@@ -288,6 +312,17 @@ def test_large_scales_are_uniform_in_every_low_byte(kind):
     for byte in range(3):
         counts = np.bincount((draws >> (8 * byte)) & 255, minlength=256)
         assert fit(counts, np.ones(256)) > LEAST_P
+
+
+def test_large_scales_have_the_right_shape():
+    gaussian = RoundedGaussian(Fraction(2**17), 0).draw(
+        300_000, at(0, 300_000), InsecureSeededEntropy(19)
+    )
+    assert kstest(gaussian / 2**17, "norm").pvalue > LEAST_P
+    laplace = RoundedLaplace(Fraction(2**17), 0).draw(
+        300_000, at(0, 300_000), InsecureSeededEntropy(20)
+    )
+    assert kstest(laplace / 2**17, "laplace").pvalue > LEAST_P
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
