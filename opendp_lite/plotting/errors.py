@@ -20,13 +20,13 @@ from opendp_lite.plotting.canvas import Style, axes_of, dress, ink, marked_style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Estimator = TypeVar("Estimator")
+AnyEstimator = TypeVar("AnyEstimator")
 
 
 def draw_errors(
-    estimators: Mapping[str, Estimator],
+    estimators: Mapping[str, AnyEstimator],
     places: Sequence[float],
-    error_at: Callable[[Estimator, float], float],
+    error_at: Callable[[AnyEstimator, float], float],
     ax: Axes | None,
 ) -> Axes:
     """The axes with a line for each estimator: its error at each place."""

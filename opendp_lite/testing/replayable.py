@@ -37,8 +37,8 @@ from opendp_lite.testing.events import leaves
 from opendp_lite.testing.lawful import require
 from opendp_lite.testing.stable import closure
 
-Part: TypeAlias = tuple[str, object]
-Bound: TypeAlias = AnyTransformation | AnyMeasurement
+NamedPart: TypeAlias = tuple[str, object]
+AnyBound: TypeAlias = AnyTransformation | AnyMeasurement
 # Objects that are looked at.
 _MOST: Final = 20_000
 _READS: Final = {"LOAD_GLOBAL", "LOAD_NAME"}
@@ -52,7 +52,7 @@ def held_data(holder: object, data: object) -> str | None:
         data: The data, as it is handed over.
     """
     wanted = [data, *(data.values() if isinstance(data, Mapping) else ())]
-    waiting: list[Part] = [("", holder)]
+    waiting: list[NamedPart] = [("", holder)]
     seen: dict[int, object] = {}
     while waiting and len(seen) < _MOST:
         name, found = waiting.pop()
@@ -71,7 +71,7 @@ def _is_of(found: object, wanted: object) -> bool:
 
 
 @singledispatch
-def _parts(found: object) -> Iterator[Part]:
+def _parts(found: object) -> Iterator[NamedPart]:
     """What something refers to, each by its name."""
     kind = type(found)
     if attrs.has(kind):
@@ -81,7 +81,7 @@ def _parts(found: object) -> Iterator[Part]:
 
 
 @_parts.register
-def _of_function(found: FunctionType) -> Iterator[Part]:
+def _of_function(found: FunctionType) -> Iterator[NamedPart]:
     yield from closure(found).items()
     named = found.__code__.co_varnames
     yield from ((f"default of {named[0] if named else ''}", x) for x in found.__defaults__ or ())
@@ -100,33 +100,33 @@ def _globals_read(code: CodeType) -> Iterator[str]:
 
 
 @_parts.register
-def _of_method(found: MethodType) -> Iterator[Part]:
+def _of_method(found: MethodType) -> Iterator[NamedPart]:
     yield "self", found.__self__
     yield "function", found.__func__
 
 
 @_parts.register
-def _of_partial(found: partial) -> Iterator[Part]:  # type: ignore[type-arg]
+def _of_partial(found: partial) -> Iterator[NamedPart]:  # type: ignore[type-arg]
     yield "function", found.func
     yield from (("an argument", each) for each in found.args)
     yield from found.keywords.items()
 
 
 @_parts.register
-def _of_recipe(found: Recipe) -> Iterator[Part]:
+def _of_recipe(found: Recipe) -> Iterator[NamedPart]:
     yield from ((name, value) for call in found.calls for name, value in call.arguments)
     yield from (("what follows", each) for each in found.after)
 
 
 @_parts.register
-def _of_mapping(found: Mapping) -> Iterator[Part]:  # type: ignore[type-arg]
+def _of_mapping(found: Mapping) -> Iterator[NamedPart]:  # type: ignore[type-arg]
     yield from ((str(key), value) for key, value in found.items())
 
 
 @_parts.register(tuple)
 @_parts.register(list)
 @_parts.register(set)
-def _of_collection(found: Collection[object]) -> Iterator[Part]:
+def _of_collection(found: Collection[object]) -> Iterator[NamedPart]:
     yield from (("an entry", each) for each in found)
 
 
@@ -249,7 +249,7 @@ class RanProgram:
 
 def brief(query: object) -> str:
     """A query as it is typed, without its space, and cut short."""
-    text = " >> ".join(map(link_text, cast(Bound, query).recipe))
+    text = " >> ".join(map(link_text, cast(AnyBound, query).recipe))
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
 
 
@@ -465,7 +465,7 @@ def assert_replayable(
         _require_same(replay(partial(work, neighbour), events), _ELSEWHERE)
 
 
-Work: TypeAlias = Callable[[object], object]
+WorkOnData: TypeAlias = Callable[[object], object]
 
 _AGAIN = (
     "run again on the same data, with the same answers, {}. It keeps something between runs, looks "
@@ -479,7 +479,7 @@ def _require_same(fault: str | None, words: str) -> None:
     require(fault is None, "the program departed: " + words.format(fault))
 
 
-def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> Work:
+def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> WorkOnData:
     """What is done with a dataset."""
     if isinstance(program, Private):
         measurement: AnyMeasurement = program.bound
@@ -501,7 +501,7 @@ def _ask(program: Mechanism[Any, Any], data: object) -> object:
     return program(data) if space is None else (space >> program)(data)
 
 
-def _of_data(function: Work, data: object) -> object:
+def _of_data(function: WorkOnData, data: object) -> object:
     try:
         return witness_program(partial(function, data))
     except Exception as problem:
