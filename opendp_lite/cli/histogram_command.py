@@ -29,7 +29,7 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     declared, left_out = _declare(arguments, columns, budget)
     given: dict[str, Any] = {**declared, **budget, **({"other": True} if arguments.other else {})}
     mechanism: AnyMechanism = dp.histogram(
-        names if several else columns[0], **given, confidence=flags.level_of(arguments)
+        names if several else next(iter(columns)), **given, confidence=flags.level_of(arguments)
     )
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(
