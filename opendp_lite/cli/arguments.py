@@ -55,7 +55,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = _Parser(
+    parser = _Parser(
         prog=_PROGRAM,
         usage=f"{_PROGRAM} COMMAND FILE ...",
         description="Releases numbers about a file with differential privacy.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -57,7 +57,7 @@ class Command:
         """Makes the release that the arguments ask for."""
         return when_releasing.release(arguments, self.asked)
 
-    def put(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    def put(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Adds the command to those of a parser."""
         budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
         parser = commands.add_parser(

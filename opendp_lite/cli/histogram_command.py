@@ -24,12 +24,12 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     """
     typed = arguments.column
     names = [] if typed is None else [str(name).strip() for name in typed]
-    columns = tuple(names) or (None,)
+    columns: tuple[str | None, ...] = (None,) if typed is None else tuple(names)
     several = len(columns) > 1
     declared, left_out = _declare(arguments, columns, budget)
     given: dict[str, Any] = {**declared, **budget, **({"other": True} if arguments.other else {})}
     mechanism: AnyMechanism = dp.histogram(
-        names if several else columns[0], **given, confidence=flags.level_of(arguments)
+        names if several else next(iter(columns)), **given, confidence=flags.level_of(arguments)
     )
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(

@@ -191,7 +191,7 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
 }
 
 
-def add_ledger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
     """Adds the command to those of a parser."""
     whole = commands.add_parser(
         "ledger",

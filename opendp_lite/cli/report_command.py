@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -107,7 +107,7 @@ def _save(name: str) -> AnyMeasurement:
     return bound
 
 
-def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_report(commands: argparse._SubParsersAction[Any]) -> None:
     """Adds the command to those of a parser."""
     parser = commands.add_parser(
         "report",

@@ -217,7 +217,7 @@ class Session(Spender[M]):
 
     def __call__(
         self,
-        query: Mechanism[AnySpace, AnyMeasure, R] | Measurement[AnySpace, AnyMeasure, R],
+        query: Mechanism[Any, Any, R] | Measurement[Any, Any, R],
         note: str = "",
     ) -> Release[R]:
         """A release of the query, if what is left of the budget pays for it.
@@ -304,8 +304,8 @@ class Session(Spender[M]):
         self._open.close()
 
     def _bound(
-        self, query: Mechanism[AnySpace, AnyMeasure, R] | Measurement[AnySpace, AnyMeasure, R]
-    ) -> Measurement[AnySpace, AnyMeasure, R]:
+        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R]
+    ) -> Measurement[Any, Any, R]:
         """The query on the space of the session, or on its own."""
         if not isinstance(query, Measurement):
             require_query(query)
