@@ -2,10 +2,11 @@
 
 ``Rows`` is where rows come from. ``Map`` works on each row by itself, ``Keep`` leaves rows out,
 ``Group`` does a plan for each group of rows. ``Fold`` makes one exact summary, and after it ``Map``
-works on that. ``Release`` adds the noise. A node is frozen and holds the one before it, so plans
-print, compare, and are joined by putting one in the place of the other's ``Rows``.
+works on that. ``Release`` adds the noise and ends a plan. A node is frozen and holds the one before
+it, so plans print, compare, and are joined by putting one in the place of the other's ``Rows``.
 
-All folds of a plan are done in one pass over the rows (``evaluate``).
+All folds of a plan are done in one pass over the rows (``evaluate``). A ``Group`` whose plan does
+more than sum takes one group after another.
 """
 
 from __future__ import annotations

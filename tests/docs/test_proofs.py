@@ -29,7 +29,7 @@ def makes_a_step(public: Any) -> bool:
     returned = get_type_hints(function, localns={"Axes": object}).get("return")
     kind = get_origin(returned) or returned
     converts = isinstance(kind, type) and issubclass(kind, Conversion)
-    follows = public is not function
+    follows = inspect.signature(public).return_annotation == "Postprocessor"
     return kind in (dp.Transformation, dp.Measurement) or converts or follows
 
 

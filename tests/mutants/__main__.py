@@ -4,7 +4,7 @@ A line of the package is changed, the tests that run it are run, and a mutant th
 notices has survived.
 
     python tests/mutants bodies measures/curve.py              # with tests/bodies, tests/measures
-    python tests/mutants norms --tests tests/test_norms.py tests/test_core.py
+    python tests/mutants numbers/norms --tests tests/test_norms.py tests/test_core.py
     python tests/mutants bodies --out before.json              # keep the matrix
     python tests/mutants bodies --same before.json             # the same mutants again
 

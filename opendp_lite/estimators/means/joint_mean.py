@@ -63,9 +63,8 @@ def joint_mean(
         upper: The upper bound, likewise.
         epsilon: The budget.
         stretch: As for ``sum_and_count``. 1 is at most 5 % worse than ``simplex_mean`` for any
-            mean, and
-            9 % better for one in the middle of the bounds. 2.39 has the least regret over all
-            means.
+            mean, and 9 % better for one in the middle of the bounds. 2.39 has the least regret over
+            all means.
         confidence: As for ``mean``.
         sampling: As for ``mean``.
 
