@@ -200,9 +200,9 @@ def noise_shapes(
 def noise_deviations(spreads: Floats, power: float) -> Floats:
     """The scales s of columns at rho = 1/2, for the least moment of this power."""
     if isinf(power):
-        return np.full(len(spreads), np.linalg.norm(spreads))
+        return np.full(len(spreads), float(np.linalg.norm(spreads)))
     shaped: Floats = spreads ** (2 / (power + 2))
-    return shaped * np.linalg.norm(spreads / shaped)
+    return shaped * float(np.linalg.norm(spreads / shaped))
 
 
 def simplex_picture(

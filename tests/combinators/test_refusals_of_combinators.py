@@ -99,7 +99,7 @@ REFUSALS = {
     "dp.mean(0, 9, dp.epsilon(1), delta=1e-06)": "one budget; got delta= beside",
     "dp.gaussian(dp.rho(1), scale=2)": "got rho, scale|got scale, rho",
     "dp.mean(dp.epsilon(1))": "bounds on the values before the budget: write dp.mean",
-    "dp.mean(0, 9, epsilon=dp.epsilon(1))": "epsilon must be a number",
+    "dp.mean(0, 9, epsilon=dp.epsilon(1))": r"goes in by itself: dp.mean\(0, 9, dp.epsilon\(1\)\)",
     "dp.gaussian(dp.epsilon(1))": "delta is missing",
     "dp.by(['sex', 'city'], [('f', 'Rome'), ('m', None)], COUNT, other='rest')": "list of keys",
     "dp.histogram(['sex', 'city'], categories=[('f', 'm'), ('Rome', 'Oslo')], epsilon=1)"

@@ -268,6 +268,10 @@ class FileError(DataError):
 class NoFileError(FileError, FileNotFoundError):
     """No file is there. Code that waits for Python's own error gets it too."""
 
+    def __new__(cls, *parts: object) -> Self:
+        """As Python's own error: ``ValueError.__new__``, which comes first, is refused for it."""
+        return FileNotFoundError.__new__(cls, *parts)
+
     @classmethod
     def of(cls, step: str, path: Path) -> Self:
         """The refusal of a step, with the folder that was searched."""
