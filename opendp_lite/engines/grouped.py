@@ -78,6 +78,10 @@ class LazyTable:
     beside: tuple[Column, ...] = ()
     keys: Keys | None = None
 
+    def for_release(self, keys: Keys) -> LazyTable:
+        """The same table, with random words of a release."""
+        return attrs.evolve(self, keys=keys)
+
     def only(self, kept: Kept) -> LazyTable:
         """Those rows alone that pass a test."""
         return attrs.evolve(self, filters=(*self.filters, kept))

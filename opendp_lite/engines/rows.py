@@ -79,6 +79,10 @@ class LazyRows:
         """Itself: a table gives its columns as numbers here."""
         return self
 
+    def for_release(self, keys: Keys) -> LazyRows:
+        """The same rows, with random words of a release; ``attrs.evolve`` takes 3 us."""
+        return LazyRows(self.source, self.functions, keys, self.table, self.asked)
+
     def map_rows(self, *parts: Part) -> LazyRows:
         """The same with further block functions; nothing is computed yet."""
         functions = (*self.functions, *parts)
@@ -282,6 +286,8 @@ def _share(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
         Each function with the place of what it is applied to, and the place of what each plan
         folds. The place 0 is the block, and i is the outcome of the function i - 1.
     """
+    if len(plans) == 1:
+        return [*enumerate(plans[0].functions)], [len(plans[0].functions)]
     steps: list[tuple[int, Part]] = []
     known: dict[tuple[int, Block], int] = {}
     places = []

@@ -168,7 +168,7 @@ class Rows(Domain):
         return LazyRows(check_size(source, self.columns, self.size))
 
     def of_release(self, value: Any, words: Callable[[int], NDArray[np.uint64]]) -> Any:
-        return attrs.evolve(value, keys=lambda places: words(len(places)))
+        return value.for_release(lambda places: words(len(places)))
 
     def _columns_message(self, found: int) -> str:
         return (

@@ -214,6 +214,8 @@ def blocks_of(rows: Numeric) -> Iterator[Floats]:
 def _cut(rows: Numeric, entries: int) -> Iterator[Numeric]:
     """Some rows at a time, of at most so many entries or a single one."""
     step = max(1, entries // max(1, rows.shape[1]))
+    if 0 < len(rows) <= step:
+        return iter((rows,))
     return (rows[place : place + step] for place in range(0, len(rows), step))
 
 
