@@ -295,3 +295,10 @@ def test_what_caused_a_refusal_of_your_own_is_kept():
     with pytest.raises(dp.DataError, match="mine") as found:
         dp.adaptive(program, budget=dp.rho(1))([1.0])
     assert isinstance(found.value.__cause__, KeyError)
+
+
+def test_a_column_that_is_not_there_is_told_in_another_process_too() -> None:
+    with pytest.raises(dp.DataError) as missing:
+        (dp.select("agee") >> dp.count())({"age": [1.0]})
+    again = pickle.loads(pickle.dumps(missing.value))
+    assert (str(again), again.column) == (str(missing.value), "agee")

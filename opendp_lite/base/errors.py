@@ -123,8 +123,9 @@ class NoColumnError(DataError):
         column: Its name.
     """
 
-    def __init__(self, message: str, column: str) -> None:
-        super().__init__(message)
+    # By name, and with a default: a copy in another process is made of ``args`` alone.
+    def __init__(self, *parts: object, column: str = "") -> None:
+        super().__init__(*parts)
         self.column = column
 
 

@@ -161,7 +161,7 @@ class Dataset:
             for name in names:
                 place_of(name, listed)
         except NoColumnError as problem:
-            raise NoColumnError(f"{step}: {problem}", problem.column) from None
+            raise NoColumnError(f"{step}: {problem}", column=problem.column) from None
         except DataError as problem:
             raise DataError(f"{step}: {problem}") from None
 

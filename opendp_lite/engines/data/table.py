@@ -235,7 +235,7 @@ def place_of(name: str | None, have: tuple[str, ...]) -> int:
             f"the data is one column and has no names to find {name!r} by; leave out "
             f"dp.select({name!r}) or the name in dp.histogram({name!r}, ...), or give the table"
         )
-    raise NoColumnError(f"the table has {unknown_column(name, have)}", name)
+    raise NoColumnError(f"the table has {unknown_column(name, have)}", column=name)
 
 
 RowPlaces = NDArray[np.int64]
