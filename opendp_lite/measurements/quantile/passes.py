@@ -244,7 +244,7 @@ class _CountCells(Reduction[Summary]):
         return self.count.merge(first, second)
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False)
 class _NumbersElsewhere(InCells):
     """The numbers of a column between two cells, looked for in passes over the rows.
 
