@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, overload
 
 import attrs
@@ -145,7 +146,9 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
                 "compose takes names in the call: write two stars, dp.compose(**parts)"
             )
         require_mechanism(each, "compose", "the rows of all")
-    parts: list[Measurement[S, AnyMeasure]] = [each.bind(space) for each in mechanisms]
+    # Of parts that are written once and given many times, all is worked out once.
+    bound = {id(each): each.bind(space) for each in mechanisms}
+    parts: list[Measurement[S, AnyMeasure]] = [bound[id(each)] for each in mechanisms]
     measure = parts[0].output_measure
     for part, recipe in zip(parts, mechanisms, strict=True):
         if part.output_measure != measure:
@@ -158,6 +161,10 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
     names = tuple(named) or tuple(f"part {place}" for place in range(1, len(parts) + 1))
     releases = tuple(part.function for part in parts)
 
+    def privacy_map(distance: Fraction) -> object:
+        losses = {id(part): part.privacy_map(distance) for part in bound.values()}
+        return measure.together([losses[id(part)] for part in parts])
+
     def put(found: Sequence[object]) -> ByName | tuple[object, ...]:
         return ByName(dict(zip(names, found, strict=True))) if named else tuple(found)
 
@@ -165,7 +172,7 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
         space,
         measure,
         Release(tuple(each.of for each in releases), SideBySide(releases, put)),
-        lambda distance: measure.together([part.privacy_map(distance) for part in parts]),
+        privacy_map,
         Facts(
             laws=tuple(law for part in parts for law in part.facts.laws),
             explanation=_Because(

@@ -13,8 +13,8 @@ import numpy as np
 from opendp_lite import samplers
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.engines.data.fold import identity
+from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.measures.composed import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures.curve import curved_number, gaussian_pair, gaussian_rho
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,

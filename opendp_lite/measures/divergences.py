@@ -20,7 +20,7 @@ from opendp_lite.measures.curve import (
     gaussian_curve,
     without_curve,
 )
-from opendp_lite.measures.loss_distribution import LossDistribution, LossGrid
+from opendp_lite.measures.loss_distribution import Floats, LossDistribution
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
@@ -131,8 +131,11 @@ class PureConcentratedProfile(Profile):
     def rho(self) -> Fraction:
         return min(self.zcdp, zcdp_of_pure(self.loss))
 
-    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        return PureProfile(self.loss).loss_distribution(grid)
+    def deltas(self, levels: Floats) -> Floats:
+        return PureProfile(self.loss).deltas(levels)
+
+    def atoms(self) -> LossDistribution | None:
+        return PureProfile(self.loss).atoms()
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         known = PureProfile(self.loss).delta(epsilon)
@@ -217,14 +220,11 @@ class GaussianDivergence(AdditiveMeasure):
     def by_name(self, loss: Fraction) -> dict[str, Fraction]:
         return {"mu": self.typed(loss)}
 
-    def together(self, losses: Sequence[Fraction]) -> Fraction:
-        return self.compose(losses)
-
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * group_size(size) ** 2
 
     def profile(self, loss: Fraction) -> Profile:
-        return GaussianProfile(loss)
+        return curve_of(loss) or GaussianProfile(loss)
 
     def admit(self, profile: Profile) -> Fraction | None:
         ratio, pure = profile.gaussian_ratio, profile.pure

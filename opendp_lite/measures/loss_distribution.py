@@ -1,285 +1,460 @@
-"""Privacy losses as distributions on a grid, each mass an upper bound."""
+"""Privacy loss distributions: of any curve, and of several releases together."""
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from importlib import import_module
-from types import ModuleType
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import count as count_up
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import ParameterError
-from opendp_lite.numbers.exact import nearest
-
 Floats = NDArray[np.float64]
+Curve = Callable[[Floats], Floats]
+"""At least (1 - 2^-47) times the delta at each of some rising levels, all at least 0."""
 
-# Above the relative error of every formula here: exponents are below 2^10 in size, and numpy's
-# exp and expm1 are taken to be within 2^-45.
-_SLACK: Final = 1 + 2.0**-36
-# Above what underflow can lose of all masses together.
-_LOST: Final = 2.0**-900
-# Up to so many atoms are put on the grid one by one.
-_FEW: Final = 2**12
-# Of a standard deviation: then the masses are widened by (sinh c / c)^2 hardly at all.
-_CELLS_OF_GAUSSIAN: Final = 32
-_WIDEST_GAUSSIAN: Final = 256.0
-# Standard deviations of a Gaussian loss that are put on the grid; beyond lie 1e-43.
-_REACH: Final = 14.0
-
-
-@attrs.frozen(repr=False)
-class LossGrid:
-    """The multiples of ``step``, a power of two, from -``most`` to ``most`` of them."""
-
-    step: float
-    most: int
-
-    @property
-    def end(self) -> float:
-        """The highest."""
-        return self.most * self.step
+# Above the relative error of exp, expm1 and of what is done with them here: libraries promise
+# 2^-51 or so, and this is 2^-46.
+_SLACK = 2.0**-46
+# Above what underflow can lose of all masses together, and far below every delta of use.
+LOST = 1e-290
+# Up to so many atoms are kept where they are; a grid would part them.
+_FEW = 2**12
+# Of the cells of one part, and of all together: with more, arrays take over 100 MB.
+_MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**22
+# Losses beyond have no grid, since exp(loss) is to be a float; sums of losses serve there.
+_FARTHEST, _NEAREST = 512.0, 2.0**-30
+# Numbers of standard deviations by which a tail is looked for: Chernoff's bound holds at each.
+_TRIALS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+# By far enough tilts for a delta of 1e-290; exponents stay below 3e4, and exact to 1e-11.
+_MOST_TILTS, _MOST_EXPONENT = 100, 3e4
+# Of the Euclidean norm, times log2 of the length: the error of a fast Fourier transform (Higham
+# 2002, theorem 24.2, with the twiddle factors within one unit). numpy's is 45 times better.
+_TRANSFORM = 8 * 2.0**-53
 
 
 @attrs.frozen(eq=False, repr=False)
 class LossDistribution:
-    """A pair of laws that is at least as far apart as a mechanism's releases, both ways round.
-
-    The loss is ln(P / Q) under P. It is on the multiples of ``step``, or infinite.
+    """Masses at multiples of ``step`` that stand for a pair of laws in every composition.
 
     Attributes:
         step: A power of two.
         first: The lowest multiple.
-        masses: At least the probability of each multiple from there on.
-        beyond: At least the probability of an infinite loss.
+        masses: Of each multiple from there on. They may add up to more than 1.
+        beyond: The mass of an infinite loss.
 
     Proof:
-        A mass at a loss between two neighbours a < b on the grid is parted between a and b, so that
-        both P and Q keep their totals. Who forgets the parting has the mass back. So the new pair
-        is at least as far apart (data processing), and compositions of such pairs are
-        (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022; Zhu, Dong, Wang 2022, theorem 10).
-        A mass that is moved up, or to infinity, or enlarged, enlarges every delta. Sums and
-        products of positive floats have a relative error alone, which the masses are raised by.
+        Let hat(e) be the sum of p_i (1 - exp(e - l_i))+ and ``beyond``. If hat(e) is at least
+        delta(e) for all real e, also below 0, the masses may stand for the pair (P, Q). For delta
+        of two independent releases is the integral of delta_2(e - l) dp_1(l), and p_1 at infinity.
+        It grows where delta_2 is replaced by hat_2. Then the two change roles. So a mass that is
+        moved up or enlarged is safe, and no step needs a total of 1. A mechanism that is chosen by
+        the answers before, under a fixed pair, is in Zhu, Dong, Wang 2022, theorem 10.
     """
 
     step: float
     first: int
     masses: Floats
-    beyond: float = _LOST
+    beyond: float
 
-    def compose_with(self, other: LossDistribution) -> LossDistribution:
-        """That of two releases: the sum of independent losses. Both are on one grid."""
-        terms = min(len(self.masses), len(other.masses)) + 4
-        return LossDistribution(
-            self.step,
-            self.first + other.first,
-            np.convolve(self.masses, other.masses) * (1 + terms * 2.0**-52),
-            _up(self.beyond + other.beyond + _LOST),
-        )
+    @property
+    def losses(self) -> Floats:
+        """Exactly."""
+        places = np.arange(self.first, self.first + len(self.masses), dtype=np.float64)
+        return places * self.step
 
-    def mix(self, other: LossDistribution) -> LossDistribution:
-        """Both on one grid: for parts of one law."""
-        first = min(self.first, other.first)
-        ends = (each.first + len(each.masses) for each in (self, other))
-        total = np.zeros(max(ends) - first)
-        for each in (self, other):
-            start = each.first - first
-            total[start : start + len(each.masses)] += each.masses
-        return LossDistribution(
-            self.step, first, total * (1 + 2.0**-50), _up(self.beyond + other.beyond)
-        )
+    @property
+    def end(self) -> float:
+        """The largest finite loss."""
+        return (self.first + len(self.masses) - 1) * self.step
 
-    def within(self, most: int) -> LossDistribution:
-        """The same between -most and most steps: what is above becomes infinite."""
-        low, high = -most - self.first, most + 1 - self.first
-        if low <= 0 and high >= len(self.masses):
-            return self
-        kept = self.masses[max(low, 0) : max(high, 0)]
-        if not len(kept):
-            kept = np.zeros(1)
-        above = float(self.masses[max(high, 0) :].sum()) * _SLACK
-        kept = kept.copy()
-        # What is below moves up to the lowest point, which enlarges every delta.
-        kept[0] += float(self.masses[: max(low, 0)].sum())
-        kept[0] *= _SLACK
-        first = max(self.first, -most)
-        return LossDistribution(self.step, first, kept, _up(self.beyond + above))
+    @property
+    def reach(self) -> float:
+        """The largest finite loss in size."""
+        return max(self.end, -self.first * self.step)
 
-    def spilling(self, probability: float) -> LossDistribution:
-        """The same, and the loss is infinite with this probability besides."""
-        return attrs.evolve(self, beyond=_up(self.beyond + probability))
-
-    def delta(self, epsilon: Fraction) -> Fraction:
-        """At least the delta at this epsilon."""
-        # A float below epsilon, since delta falls with it.
-        level = math.nextafter(nearest(epsilon), -math.inf)
-        start = max(math.floor(level / self.step) - self.first, 0) if level < 2.0**60 else None
-        if start is None or start >= len(self.masses):
-            return min(Fraction(1), Fraction(self.beyond))
-        losses = np.arange(self.first + start, self.first + len(self.masses)) * self.step
-        shares = -np.expm1(np.minimum(level - losses, 0.0))
-        above = float(self.masses[start:] @ shares) * _SLACK
-        return min(Fraction(1), Fraction(_up(above + self.beyond)))
+    def cumulant(self, tilt: float) -> Floats:
+        """log E exp(tilt loss) of the finite losses, and their tilted mean and variance."""
+        losses = self.losses
+        exponents = np.where(self.masses > 0, tilt * losses, -math.inf)
+        top = float(exponents.max())
+        weights = self.masses * np.exp(exponents - top)
+        total = weights.sum()
+        mean = (weights * losses).sum() / total
+        variance = (weights * (losses - mean) ** 2).sum() / total
+        return np.array([top + math.log(total), mean, variance])
 
 
-def atoms(grid: LossGrid, losses: Floats, masses: Floats) -> LossDistribution:
-    """A loss with these values and probabilities.
+@attrs.frozen(eq=False, repr=False)
+class Chain:
+    """Levels on a grid, deltas at them that are convex in e^level, and the slopes after each."""
 
-    Each is parted between its neighbours. Distances from the grid are exact, as floats, where they
-    are measured towards 0. A loss above the grid is infinite, and one below it is moved up to it.
+    levels: Floats
+    deltas: Floats
+    slopes: Floats
+
+    def until(self, end: float) -> Chain:
+        """The same up to a level."""
+        count = min(int(np.searchsorted(self.levels, end)) + 1, len(self.levels))
+        slopes = np.append(self.slopes[: count - 1], 0.0)
+        return Chain(self.levels[:count], self.deltas[:count], slopes)
+
+
+def draw_chain(curve: Curve, step: float, end: float, start: float) -> Chain:
+    """Chords between points of a curve, from ``start`` at 0 to about ``end``.
+
+    Points are left out until the chain is convex. The chords between those that stay are above the
+    curve as well, so what a curve was rounded by costs tightness and never safety.
     """
-    step, high = grid.step, losses > grid.end
-    above = float(masses[high].sum()) * _SLACK
-    masses = np.where(high, 0.0, masses)
-    losses = np.where(high, 0.0, np.maximum(losses, -grid.end))
-    sizes = np.abs(losses)
-    inner = np.floor(sizes / step)
-    rest = sizes - inner * step
-    positive = losses >= 0
-    up, down = np.where(positive, rest, step - rest), np.where(positive, step - rest, rest)
-    low = np.where(positive, inner, -inner - 1).astype(np.int64)
-    first = int(low.min())
-    total = np.zeros(int(low.max()) + 2 - first)
-    np.add.at(total, low - first, masses * (np.expm1(down) / math.expm1(step)))
-    np.add.at(total, low + 1 - first, masses * (np.expm1(-up) / math.expm1(-step)))
-    slack = _SLACK + len(losses) * 2.0**-52
-    return LossDistribution(step, first, total * slack).spilling(above)
+    levels = np.arange(math.ceil(end / step) + 1, dtype=np.float64) * step
+    deltas = _raise(curve(levels))
+    deltas[0] = start
+    # A delta holds at all higher levels.
+    deltas = np.minimum.accumulate(deltas)
+    while True:
+        slopes: Floats = np.diff(deltas) / (np.exp(levels[:-1]) * np.expm1(np.diff(levels)))
+        kept = np.ones(len(levels), dtype=bool)
+        kept[1:-1] = np.diff(slopes) > 0
+        if kept.all():
+            return Chain(levels, deltas, np.append(slopes, 0.0))
+        levels, deltas = levels[kept], deltas[kept]
 
 
-def band(grid: LossGrid, edge: float, factor: float, lowered: float) -> LossDistribution:
-    """A loss with the density ``factor`` exp((loss - lowered) / 2) from -edge to edge.
+def connect_dots(there: Chain, back: Chain, step: float) -> LossDistribution:
+    """The losses of P against Q.
+
+    Args:
+        there: Chords of the curve of (P, Q). Losses above its end become infinite.
+        back: Those of (Q, P), from the same delta at 0. Losses below move up to its end.
+        step: A power of two.
 
     Proof:
-        The part of a cell [a, b] of width w that goes to b is
-        2 factor exp((b - lowered) / 2) tanh(w / 4), and to a likewise. What is beyond the grid
-        has 2 factor exp((edge - lowered) / 2) at most above it, and below it
-        2 factor exp((-end - lowered) / 2).
+        With a = e^level, delta is convex in a, so the chords between some of its points are above
+        it (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). The mass of Q at a point is the jump
+        of the slope there, and that of P is a times as much. Below 0 it is delta(-e) =
+        1 - a + a delta_back(e): P's mass at -e is the jump of the slope of the curve of (Q, P). So
+        nothing is subtracted from 1, and low tails keep their relative precision.
     """
-    step, cut = grid.step, edge > grid.end
-    inner = min(edge, grid.end)
-    count = math.floor(inner / step)
-    rest = inner - count * step
-    points = np.arange(-count, count + 1, dtype=np.float64) * step
-    sides = np.full(len(points), 2 * math.tanh(step / 4))
-    sides[[0, -1]] = math.tanh(step / 4) if count else 0.0
-    for end in (0, -1):
-        sides[end] += math.tanh(rest / 4)
-    inside = 2 * factor * sides * np.exp((points - lowered) / 2)
-    ends = np.array([-inner, inner])
-    outside = 2 * factor * math.tanh(rest / 4) * np.exp((ends - lowered) / 2)
-    above = 0.0
-    if cut:
-        inside[0] += 2 * factor * math.exp((-inner - lowered) / 2)
-        above = 2 * factor * math.exp((edge - lowered) / 2) * _SLACK
-    found = LossDistribution(step, -count, inside * _SLACK).mix(atoms(grid, ends, outside))
-    return found.spilling(above)
+    rising, falling = (np.rint(each.levels[1:] / step).astype(np.int64) for each in (there, back))
+    lowest = falling[-1]
+    masses = np.zeros(rising[-1] + lowest + 1)
+    masses[lowest + rising] = _jumps(there.slopes) * np.exp(there.levels[1:])
+    masses[lowest - falling] = _jumps(back.slopes)
+    turn = there.slopes[0] + back.slopes[0]
+    masses[lowest] += max(0.0, 1 - there.deltas[0] + turn) + _SLACK * (1 - turn)
+    beyond = float(there.deltas[-1]) * (1 + _SLACK)
+    return LossDistribution(step, -int(lowest), masses * (1 + _SLACK), beyond)
 
 
-def two_points(grid: LossGrid, loss: float, share: float = 1.0) -> LossDistribution:
-    """Randomised response: the loss is +-``loss``, with odds e^loss; times a ``share``."""
-    tail = math.exp(-loss)
-    masses = np.array([share / (1 + tail), share * tail / (1 + tail)])
-    return atoms(grid, np.array([loss, -loss]), masses)
+def _raise(deltas: Floats) -> Floats:
+    found: Floats = np.minimum(deltas * (1 + _SLACK) + LOST, 1.0)
+    return found
 
 
-def bounded_range_losses(grid: LossGrid, loss: float) -> LossDistribution:
-    """The density exp((x - loss) / 2) / (2 (1 - exp(-loss))) of ``BoundedRangeProfile``."""
-    return band(grid, loss, 1 / (-2 * math.expm1(-loss)), loss)
+def _jumps(slopes: Floats) -> Floats:
+    """Of a slope at each point but the first, at least: each slope has its own relative error."""
+    found: Floats = np.diff(slopes) + _SLACK * (np.abs(slopes[1:]) + np.abs(slopes[:-1]))
+    return found
 
 
-def laplace_losses(grid: LossGrid, loss: float) -> LossDistribution:
-    """The Laplace mechanism: see ``LaplaceProfile``.
+Part = tuple[tuple[Curve, ...], int]
+"""The curve of each direction, of the last on the way back, and how many releases have them."""
 
-    The loss is ``loss`` with probability 1/2 and -loss with probability exp(-loss) / 2. Between
-    them it has the density exp((x - loss) / 2) / 4.
+
+def connect_all(parts: Sequence[Part], small: float) -> tuple[Convolution, ...]:
+    """All on one grid in each direction, for a delta of 100 ``small``.
+
+    None at all where losses are too large. All parts have as many directions.
     """
-    ends = two_points(grid, loss, (1 + math.exp(-loss)) / 2)
-    return ends.mix(band(grid, loss, 0.25, loss))
+    number, far = sum(count for _, count in parts), np.array([_FARTHEST])
+    if any(side(far)[0] > 1 - 2.0**-20 for sides, _ in parts for side in sides):
+        return ()
+    ends = [
+        [(_find_end(side, 1e-5 * small / number), _find_end(side, 1e-12 / number)) for side in each]
+        for each, _ in parts
+    ]
+    widest = max(max(pair) for each in ends for pair in each)
+    if not _NEAREST < widest < _FARTHEST:
+        return ()
+    step, least = 2.0 ** math.floor(math.log2(widest / 128)), widest / _MOST_OF_ONE
+    while True:
+        pairs = [
+            _connect_sides(sides, step, each) for (sides, _), each in zip(parts, ends, strict=True)
+        ]
+        counts = [count for _, count in parts]
+        found = [tuple(zip(each, counts, strict=True)) for each in zip(*pairs, strict=True)]
+        whole = tuple(map(Convolution, found))
+        # The law is too wide on a coarse grid, so the step shrinks to its place.
+        # The direction with the larger delta has the smaller tilt, and it counts.
+        fine = max(least, *(each.choose_step(number, 100 * small) for each in whole))
+        fine = 2.0 ** math.floor(math.log2(fine) + 0.5)
+        if fine >= step:
+            return whole
+        step = fine
 
 
-def discrete_laplace_losses(grid: LossGrid, rate: float, steps: int) -> LossDistribution:
-    """Discrete Laplace noise of this ``rate`` for a step of the grid, at so many steps.
+def _connect_sides(
+    sides: Sequence[Curve], step: float, ends: Sequence[tuple[float, float]]
+) -> list[LossDistribution]:
+    """The losses of one release in each direction."""
+    # Both ways round delta(0) is the total variation. Two chains must start at one number: else
+    # the bound fails just below 0, by their difference.
+    first = [_raise(side(np.zeros(1)))[0] for side in sides]
+    starts = [min(pair) for pair in zip(first, first[::-1], strict=True)]
+    chains = [
+        draw_chain(side, step, up, start)
+        for side, (up, _), start in zip(sides, ends, starts, strict=True)
+    ]
+    downs = [chain.until(down) for chain, (_, down) in zip(chains, ends, strict=True)]
+    return [connect_dots(*pair, step) for pair in zip(chains, downs[::-1], strict=True)]
 
-    The loss is (n - 2 j) rate with probability (1 - q) q^j / (1 + q) for 0 < j < n and q = e^-rate.
-    It is n rate with 1 / (1 + q), and -n rate with q^n / (1 + q). The ``rate`` has so few binary
-    digits that the losses are exact as floats. Where there are many, the atoms between the ends
-    are spread evenly over the gaps between them, which puts them further apart.
+
+def _find_end(curve: Curve, small: float) -> float:
+    """About the least level from which on the curve falls by no more than this."""
+    rest = float(curve(np.array([_FARTHEST]))[0]) + small
+    high = 2.0**-40
+    while float(curve(np.array([high]))[0]) > rest and high < _FARTHEST:
+        high *= 2
+    low = high / 2
+    for _ in range(8):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(curve(np.array([middle]))[0]) > rest else (low, middle)
+    return high
+
+
+@attrs.frozen(eq=False, repr=False)
+class LossLaw:
+    """Finite losses of several releases, with masses and their error, and that of infinity.
+
+    Attributes:
+        losses: In no order.
+        masses: Times ``exp(log_scale - tilt loss)`` those of the losses.
+        error: The Euclidean norm of what the masses may be too small by.
+        raised: A factor above all relative errors.
+        beyond: The mass of an infinite loss.
     """
-    tail = math.exp(-rate)
-    if steps <= _FEW:
-        places = np.arange(steps + 1, dtype=np.float64)
-        masses = np.exp(-places * rate) * (-math.expm1(-rate) / (1 + tail))
-        masses[[0, -1]] = 1 / (1 + tail), math.exp(-steps * rate) / (1 + tail)
-        return atoms(grid, (steps - 2 * places) * rate, masses)
-    edge = steps * rate
-    ends = np.array([1 / (1 + tail), math.exp(-edge) / (1 + tail)])
-    inside = band(grid, (steps - 1) * rate, 1 / (2 * (1 + tail)), edge + rate)
-    return inside.mix(atoms(grid, np.array([edge, -edge]), ends))
+
+    losses: Floats
+    masses: Floats
+    beyond: float
+    log_scale: float = 0.0
+    tilt: float = 0.0
+    error: float = 0.0
+    raised: float = 1 + 2.0**-30
+
+    def delta(self, level: float) -> float:
+        """At least the delta at this level."""
+        above = self.losses > level
+        losses = self.losses[above]
+        weights = np.exp(self.log_scale - self.tilt * losses) * -np.expm1(level - losses)
+        # What the masses lack is at most the product of both norms (Cauchy and Schwarz).
+        found = float((weights * self.masses[above]).sum()) + _norm(weights) * self.error
+        return min(1.0, (found + self.beyond) * self.raised)
 
 
-def gaussian_losses(grid: LossGrid, ratio: float) -> LossDistribution | None:
-    """Gaussian noise with (distance / sigma)^2 = ``ratio``; None where that is above 2^16.
+@attrs.frozen(eq=False, repr=False)
+class Convolution:
+    """The sum of independent losses, worked out near the level that is asked for.
 
-    Proof:
-        The loss is normal with mean m^2 / 2 and variance m^2, m the root of the ratio. Its density
-        is exp(loss / 2) times a function h that is even, and whose logarithm is concave. The mass
-        at a point k of the grid is exp(k / 2) times an integral of h times
-        sinh((step - |loss - k|) / 2) / sinh(step / 2), which is at most 1 - |loss - k| / step. With
-        h below its tangent at k, the integral is at most
-        h(k) step (sinh(c) / c)^2, c = k step / (2 m^2). Tails: P(Z > x) <= exp(-x^2 / 2) / 2.
+    Each part is tilted by exp(tilt loss), so that the sum of the tilted losses has the level as its
+    mean. The error of a Fourier transform is absolute. So it is relative to delta, however small
+    delta is.
     """
-    root = math.sqrt(ratio)
-    if root > _WIDEST_GAUSSIAN:
-        return None
-    step = grid.step
-    fine = min(step, 2.0 ** math.floor(math.log2(root / _CELLS_OF_GAUSSIAN)))
-    count = math.ceil((ratio / 2 + _REACH * root) / fine)
-    points = np.arange(-count, count + 1, dtype=np.float64) * fine
-    slopes = points * (fine / (2 * ratio))
-    # sinh(c) / c is 1 in the middle, where c is 0.
-    slopes[count] = 1.0
-    widened = (np.sinh(slopes) / slopes) ** 2
-    widened[count] = 1.0
-    density = np.exp(-((points - ratio / 2) ** 2) / (2 * ratio)) / (root * math.sqrt(2 * math.pi))
-    masses = density * widened * fine
-    edge = count * fine
-    below, above = (math.exp(-(((edge + side * ratio / 2) / root) ** 2) / 2) for side in (1, -1))
-    masses[0] += below
-    found = (
-        LossDistribution(step, -count, masses * _SLACK)
-        if fine == step
-        else atoms(grid, points, masses * _SLACK)
-    )
-    return found.spilling(above * _SLACK)
 
+    parts: tuple[tuple[LossDistribution, int], ...]
+    # Tilt, log E exp(tilt loss), mean and variance, a standard deviation of means apart.
+    tilts: list[Floats] = attrs.field(init=False)
 
-def float_up(value: Fraction, bits: int = 53) -> float:
-    """A float that is at least a positive value, of so many binary digits."""
-    found = math.nextafter(nearest(value), math.inf)
-    if math.isinf(found):
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "tilts", [np.append(0.0, self.cumulant(0.0))])
+
+    @property
+    def step(self) -> float:
+        """Of all parts."""
+        return self.parts[0][0].step
+
+    def cumulant(self, tilt: float) -> Floats:
+        """That of the sum."""
+        found: Floats = np.sum([count * one.cumulant(tilt) for one, count in self.parts], axis=0)
         return found
-    mantissa, exponent = math.frexp(found)
-    return math.ldexp(math.ceil(math.ldexp(mantissa, bits)), exponent - bits)
+
+    def delta(self, level: float) -> float:
+        """At least the delta at this level."""
+        return _convolve(self, self._choose(level)).delta(level)
+
+    def find_tilt(self, delta: float) -> Floats:
+        """That of about the level with this delta, by the saddlepoint method."""
+        for place in count_up():
+            if place == len(self.tilts) and not self._extend():
+                break
+            tilt, log_scale, mean, variance = self.tilts[place]
+            spread = tilt * (1 + tilt) * math.sqrt(2 * math.pi * variance)
+            if log_scale - tilt * mean - math.log1p(spread) <= math.log(delta):
+                return self.tilts[place]
+        return self.tilts[-1]
+
+    def choose_step(self, number: int, delta: float) -> float:
+        """One for so many parts that enlarges this delta by a thousandth, or the variance as much.
+
+        Parting a loss between points enlarges its exp(tilt loss) by 1 + (tilt step)^2 / 12 or so,
+        and its variance by step^2 / 6.
+        """
+        by_tilt = math.sqrt(0.012 / number) / max(float(self.find_tilt(delta)[0]), 1e-9)
+        return max(by_tilt, math.sqrt(0.001 * float(self.tilts[0][3]) / number))
+
+    def _choose(self, level: float) -> int:
+        while self.tilts[-1][2] < level and self._extend():
+            pass
+        means = [float(each[2]) for each in self.tilts]
+        place = next((place for place, mean in enumerate(means) if mean >= level), len(means) - 1)
+        nearer = place and level - means[place - 1] < means[place] - level
+        return place - 1 if nearer else place
+
+    def _extend(self) -> bool:
+        """A further tilt, unless there is no use for one."""
+        tilt, _, mean, variance = self.tilts[-1]
+        reach = max(one.end for one, _ in self.parts)
+        # All of the law is at one place, but for roundings of its mean.
+        if variance <= 1e-12 * self.step**2 or len(self.tilts) > _MOST_TILTS:
+            return False
+        stride = 1 / math.sqrt(variance)
+        found = self.cumulant(tilt + stride)
+        # Of a skewed law the variance grows and falls again: no level may lie far between.
+        while found[1] - mean > 2 * math.sqrt(max(variance, found[2])):
+            stride /= 2
+            found = self.cumulant(tilt + stride)
+        if (tilt + stride) * reach > _MOST_EXPONENT:
+            return False
+        self.tilts.append(np.append(tilt + stride, found))
+        return bool(found[1] > mean)
 
 
-def _up(value: float) -> float:
-    return math.nextafter(value * (1 + 2.0**-50), math.inf)
+@attrs.frozen
+class _Window:
+    """The places of a sum that are worked out: ``size`` multiples of the step up to ``last``.
+
+    ``over`` is at least the mass above, and ``top`` the largest loss in size.
+    """
+
+    last: int
+    size: int
+    over: float
+    top: float
 
 
-def accounting_library() -> ModuleType:
-    """Its events, or a refusal that says how to install it."""
-    try:
-        return import_module("dp_accounting.dp_event")
-    except ImportError:
-        raise ParameterError(
-            'to_dp_event needs dp-accounting: pip install "opendp_lite[accounting]"; '
-            "pipeline.epsilon(delta) does without"
-        ) from None
+def _choose_window(whole: Convolution, place: int) -> _Window:
+    """One beyond which nothing matters to a delta within a standard deviation of the mean."""
+    tilt, log_scale, mean, variance = map(float, whole.tilts[place])
+    step, deviation = whole.step, math.sqrt(variance)
+    least = sum(count * one.first * step for one, count in whole.parts)
+    most = sum(count * one.end for one, count in whole.parts)
+    shifts = [each / max(deviation, step) for each in _TRIALS]
+    higher = [(each, float(whole.cumulant(tilt + each)[0])) for each in shifts]
+    lower = [(each, float(whole.cumulant(tilt - each)[0])) for each in shifts]
+    tiny = math.log(1e-9)
+    spare = tiny + min(0.0, log_scale - tilt * mean) - 2 * tilt * deviation - 5
+    # Chernoff: the mass above ``top`` is at most exp(log E exp(trial loss) - trial top).
+    top, trial, log_moment = min(
+        ((found - spare) / (tilt + shift), tilt + shift, found) for shift, found in higher
+    )
+    bottom = max((tiny + log_scale - found) / shift for shift, found in lower)
+    top, bottom = min(top, most + step), max(min(bottom, mean - 8 * deviation), least - step)
+    # A loss above ``level + size step`` wraps to above the level, where its tilt is undone too
+    # generously. That is safe, and loose: so the window holds the tail of the tilted law too.
+    far = min((found - log_scale - tiny) / shift for shift, found in higher)
+    wide = max(top - bottom, min(far, most) - mean + 3 * deviation)
+    size, last = 2 ** math.ceil(math.log2(max(wide / step, 64))), math.ceil(top / step)
+    rounding = 2.0**-50 * sum(count * (64 + trial * one.reach) for one, count in whole.parts)
+    over = 0.0 if top > most else math.exp(min(0.0, log_moment - trial * last * step + rounding))
+    return _Window(last, size, over, max(abs(top), abs(bottom)))
 
 
-def noise_multiplier(loss: Fraction) -> float:
-    """The noise for a distance of 1 that loses this much, or a little less noise."""
-    return math.nextafter(1 / float_up(loss), 0.0)
+@lru_cache(maxsize=32)
+def _convolve(whole: Convolution, place: int) -> LossLaw:
+    """The law of the sum under a tilt.
+
+    Proof:
+        Losses above the window wrap around to its bottom, where no delta counts them: their bound
+        is added to the mass of infinity. Losses below wrap to the top, which enlarges every delta.
+        Entries F of a transform are off by at most ``off``, so their powers by at most
+        n (|F| + off)^(n-1) off, and by 3 n u |F|^n for n products. By Parseval's equation the norm
+        of all these is that of the masses' error.
+    """
+    tilt, log_scale = map(float, whole.tilts[place][:2])
+    window = _choose_window(whole, place)
+    size = window.size
+    if size > _MOST_OF_ALL:
+        return LossLaw(np.zeros(0), np.zeros(0), beyond=1.0)
+    product: NDArray[np.complex128] = np.ones(size // 2 + 1, dtype=np.complex128)
+    absolute: Floats = np.zeros(size // 2 + 1)
+    raised, units, log_total, beyond = 2.0**-30, 2.0**-50, 0.0, 0.0
+    relative = _TRANSFORM * math.log2(size)
+    for one, count in whole.parts:
+        log_one = float(one.cumulant(tilt)[0])
+        tilted = one.masses * np.exp(tilt * one.losses - log_one)
+        wrapped = np.bincount((one.first + np.arange(len(tilted))) % size, tilted, size)
+        found = np.fft.rfft(wrapped)
+        off = relative * math.sqrt(size) * _norm(wrapped)
+        bound, power = np.abs(found) + off, _power(found, count)
+        error = count * (bound ** (count - 1) * off + units * np.abs(power))
+        absolute = absolute * bound**count + np.abs(product) * error + absolute * error
+        product = product * power
+        # Each tilted mass has the relative error of its exponent, and of the sums that it wraps to.
+        raised += count * units * (abs(tilt) * one.reach + abs(log_one) + len(tilted) / size + 8)
+        log_total += count * math.log(max(1.0, float(one.masses.sum()) + one.beyond))
+        beyond += count * one.beyond
+    masses: Floats = np.maximum(np.fft.irfft(product, size), 0.0)
+    # Half a spectrum stands for all of it; then the error of the way back.
+    norms = _norm(absolute) + relative * _norm(np.abs(product))
+    last = window.last
+    places = last - (last - np.arange(size, dtype=np.float64)) % size
+    raised += units * (abs(log_scale) + abs(tilt) * window.top)
+    return LossLaw(
+        places * whole.step,
+        masses,
+        window.over + beyond * math.exp(log_total),
+        log_scale,
+        tilt,
+        error=math.sqrt(2 / size) * norms,
+        raised=1 + 2 * raised,
+    )
+
+
+def _norm(values: Floats) -> float:
+    """Euclidean. BLAS would add up by as many threads as there are cores, and in another order."""
+    return math.sqrt(float(np.square(values).sum()))
+
+
+def _power(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
+    """By squaring, so that the relative error is below 3 units a factor on each machine."""
+    found, square = None, values
+    while True:
+        if count & 1:
+            found = square if found is None else found * square
+        count >>= 1
+        if not count:
+            assert found is not None
+            return found
+        square = square * square
+
+
+def combine_atoms(parts: Iterable[tuple[LossDistribution, int]]) -> LossLaw | None:
+    """The law of all, each loss where it is: a grid would part what lies at a level itself."""
+    losses, masses, beyond, terms = np.zeros(1), np.ones(1), LOST, 0
+    for one, count in parts:
+        span = (len(one.masses) - 1) * count
+        if span > 2 * _FEW:
+            return None
+        power = np.ones(1)
+        for _ in range(count):
+            power = np.convolve(power, one.masses)
+        here = np.flatnonzero(power)
+        if len(here) * len(losses) > _FEW:
+            return None
+        both = np.add.outer(losses, (one.first * count + here) * one.step).ravel()
+        # A loss that is moved up is safe; one that is moved down is not.
+        losses, masses = both + np.abs(both) * 2.0**-50, np.outer(masses, power[here]).ravel()
+        beyond, terms = beyond + count * one.beyond, terms + count * len(one.masses)
+    return LossLaw(losses, masses, beyond, raised=1 + 2.0**-30 + terms * 2.0**-52)

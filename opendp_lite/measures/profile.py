@@ -6,21 +6,14 @@ import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
+from importlib import import_module
 from types import ModuleType
-from typing import Final
 
 import attrs
+import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.measures.loss_distribution import (
-    LossDistribution,
-    LossGrid,
-    bounded_range_losses,
-    float_up,
-    gaussian_losses,
-    noise_multiplier,
-    two_points,
-)
+from opendp_lite.measures.loss_distribution import Curve, Floats, LossDistribution
 from opendp_lite.numbers.exact import (
     NEGLIGIBLE,
     exp_down,
@@ -38,6 +31,30 @@ _STEPS = 200
 # About where floats end: a larger epsilon shows as infinity, a smaller root as infinite noise.
 _LARGEST = 2.0**1000
 _SMALLEST = 2.0**-1000
+
+
+_KNOTS = 257
+# Up to here exp(level) is far from the largest float.
+_FARTHEST = 512.0
+# So few binary digits leave multiples by 2^13 exact, as floats.
+RATE_BITS = 40
+_tail_of = np.frompyfunc(math.erfc, 1, 1)
+
+
+def normal_tails(x: Floats) -> Floats:
+    """P(Z > x): C libraries' erfc is within a few units, which numpy has not."""
+    found: Floats = 0.5 * np.asarray(_tail_of(x * math.sqrt(0.5)), dtype=np.float64)
+    return found
+
+
+def draw_chords(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
+    """At least the deltas at levels of at least the first knot: delta is convex in e^level."""
+    left = np.clip(np.searchsorted(knots, levels, "right") - 1, 0, len(knots) - 2)
+    gaps = knots[left + 1] - knots[left]
+    shares = np.expm1(np.minimum(levels - knots[left], gaps)) / np.expm1(gaps)
+    # Where the share is near 1, what is left of the higher end is off by units of that end.
+    found: Floats = deltas[left] * (1 - shares + 2.0**-50) + deltas[left + 1] * shares
+    return found
 
 
 class Profile(ABC):
@@ -68,12 +85,31 @@ class Profile(ABC):
         """The delta from which on ``epsilon`` knows an answer."""
         return NEGLIGIBLE if self.pure is None else Fraction(0)
 
-    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        """A pair of laws on this grid of losses that is no closer than any releases.
+    @property
+    def sides(self) -> tuple[Curve, ...]:
+        """A curve for each way in which units may come or go; from the last on the way back.
 
-        None where no such pair is known.
+        One curve bounds all ways.
         """
+        return (self.deltas,)
+
+    def deltas(self, levels: Floats) -> Floats:
+        """At least (1 - 2^-47) times the delta at each of these rising levels, all at least 0.
+
+        Delta is convex in e^level, so between some levels chords are above it. A curve that has a
+        formula for all levels at once overrides this.
+        """
+        knots = levels[np.unique(np.linspace(0, len(levels) - 1, _KNOTS).astype(np.int64))]
+        known = np.array([float_up(self.delta(Fraction(float(level)))) for level in knots])
+        return draw_chords(knots, known, levels) if len(knots) > 1 else known
+
+    def atoms(self) -> LossDistribution | None:
+        """The exact law of the loss, where it has few values; None otherwise."""
         return None
+
+    def guess(self, delta: Fraction) -> tuple[float, float]:
+        """About the epsilon of a delta, and about how far off it is: where a search begins."""
+        return 1.0, 1.0
 
     def dp_event(self, library: ModuleType) -> object:
         """An event of dp_accounting that loses at least as much.
@@ -120,40 +156,50 @@ class Profile(ABC):
 
         By bisection on the certified ``delta``, to 15 digits.
         """
-        if self.delta(Fraction(0)) <= delta:
-            return Fraction(0)
-        known = self.pure
-        if known is not None and delta < NEGLIGIBLE:
-            return known
-        if delta <= 0:
-            raise ParameterError(
-                "no finite epsilon holds at delta = 0 for this mechanism; give a delta above 0"
-            )
-        if delta < NEGLIGIBLE:
-            raise ParameterError("a delta below 1e-340 is finer than the curves are computed")
-        low, high = 0.0, 1.0
-        while self.delta(Fraction(high)) > delta:
-            if high > _LARGEST:
-                return self._beyond_floats(delta)
-            low, high = high, high * 2
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            if high - low <= 1e-15 * high or middle in (low, high):
-                break
-            if self.delta(Fraction(middle)) <= delta:
-                high = middle
-            else:
-                low = middle
-        # The upper end, at which the delta was certified.
-        return Fraction(high) if known is None else min(known, Fraction(high))
+        return _find_epsilon(self, delta)
 
-    def _beyond_floats(self, delta: Fraction) -> Fraction:
-        """A power of two, which shows as infinity."""
-        # Above all floats, which end at 2^1024.
-        epsilon = Fraction(2) ** 1100
-        while self.delta(epsilon) > delta:
-            epsilon *= epsilon
-        return epsilon
+
+# Equal parts of a composition are worked out once.
+@lru_cache(maxsize=1024)
+def _find_epsilon(curve: Profile, delta: Fraction) -> Fraction:
+    if curve.delta(Fraction(0)) <= delta:
+        return Fraction(0)
+    known = curve.pure
+    if known is not None and delta < NEGLIGIBLE:
+        return known
+    if delta <= 0:
+        raise ParameterError(
+            "no finite epsilon holds at delta = 0 for this mechanism; give a delta above 0"
+        )
+    if delta < NEGLIGIBLE:
+        raise ParameterError("a delta below 1e-340 is finer than the curves are computed")
+    high, width = curve.guess(delta)
+    low = max(0.0, high - width)
+    while curve.delta(Fraction(high)) > delta:
+        if high > _LARGEST:
+            return _go_beyond_floats(curve, delta)
+        low, high, width = high, high + width, width * 2
+    while low and curve.delta(Fraction(low)) <= delta:
+        low, high, width = max(0.0, low - width), low, width * 2
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if high - low <= 1e-15 * high or middle in (low, high):
+            break
+        if curve.delta(Fraction(middle)) <= delta:
+            high = middle
+        else:
+            low = middle
+    # The upper end, at which the delta was certified.
+    return Fraction(high) if known is None else min(known, Fraction(high))
+
+
+def _go_beyond_floats(curve: Profile, delta: Fraction) -> Fraction:
+    """A power of two, which shows as infinity."""
+    # Above all floats, which end at 2^1024.
+    epsilon = Fraction(2) ** 1100
+    while curve.delta(epsilon) > delta:
+        epsilon *= epsilon
+    return epsilon
 
 
 def zcdp_of_pure(epsilon: Fraction) -> Fraction:
@@ -186,9 +232,19 @@ class PointProfile(Profile):
     def least_delta(self) -> Fraction:
         return self.spill
 
-    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        found = two_points(grid, float_up(self.loss), float_up(1 - self.spill))
-        return found.spilling(float_up(self.spill))
+    def deltas(self, levels: Floats) -> Floats:
+        loss, spill = float_up(self.loss), float_up(self.spill)
+        inside = np.expm1(np.minimum(levels - loss, 0.0)) / -(1 + math.exp(-loss))
+        found: Floats = spill + (1 - spill) * inside
+        return found
+
+    def atoms(self) -> LossDistribution | None:
+        if self.loss > _FARTHEST:
+            return None
+        loss, spill = float_up(self.loss, RATE_BITS), float_up(self.spill)
+        tail = math.exp(-loss)
+        masses = np.array([tail, 0.0, 1.0]) / (1 + tail) * (1 - spill)
+        return LossDistribution(loss, -1, masses, spill)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.loss:
@@ -217,13 +273,6 @@ class PureProfile(PointProfile):
     """
 
     spill: Fraction = attrs.field(default=Fraction(0), init=False, repr=False)
-
-    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        return two_points(grid, float_up(self.loss))
-
-
-# Smaller losses are rounded up to it: the inverse of one below is no float.
-_LEAST: Final = 2.0**-1000
 
 
 @attrs.frozen
@@ -260,8 +309,11 @@ class BoundedRangeProfile(Profile):
         root = 1 - exp_down((epsilon - self.loss) / 2)
         return min(known, root * root / least)
 
-    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        return bounded_range_losses(grid, max(float_up(self.loss), _LEAST))
+    def deltas(self, levels: Floats) -> Floats:
+        loss = float_up(self.loss)
+        roots = np.expm1(np.minimum(levels - loss, 0.0) / 2)
+        found: Floats = roots * roots / -math.expm1(-loss)
+        return np.minimum(found, PureProfile(self.loss).deltas(levels))
 
 
 @attrs.frozen
@@ -329,8 +381,29 @@ class GaussianProfile(Profile):
     def _event(self, library: ModuleType) -> object:
         return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))
 
-    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        return gaussian_losses(grid, float_up(self.ratio)) if self.ratio else None
+    def deltas(self, levels: Floats) -> Floats:
+        if not self.ratio:
+            return np.zeros(len(levels))
+        root = float_up(sqrt_up(self.ratio))
+        high = levels / root + root / 2
+        near, far = normal_tails(levels / root - root / 2), normal_tails(high)
+        lost = np.exp(np.minimum(levels, 700.0)) * far
+        # The error of tail(x) is a unit times x times its hazard, which is about x. It is relative
+        # to ``near``, which is x / root times the difference: no constant relative slack is enough.
+        slack = 2.0**-53 * (16 + 12 * high * (high + 1) + 4 * levels)
+        found: Floats = np.maximum(near - lost, 0.0) + near * slack
+        return found
+
+    def guess(self, delta: Fraction) -> tuple[float, float]:
+        if self.ratio > _FARTHEST:
+            return super().guess(delta)
+        # In floats, so that the exact search has a few steps left.
+        low, high = 0.0, _FARTHEST
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            found = self.deltas(np.array([middle]))[0] > nearest(delta)
+            low, high = (middle, high) if found else (low, middle)
+        return high, 1e-11 * high
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         if self.ratio == 0:
@@ -361,3 +434,28 @@ def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
         )
     # The lower end, at which the curve was certified to meet the pair.
     return Fraction(low) ** 2
+
+
+def float_up(value: Fraction, bits: int = 53) -> float:
+    """A float that is at least a positive value, of so many binary digits."""
+    found = math.nextafter(nearest(value), math.inf)
+    if math.isinf(found):
+        return found
+    mantissa, exponent = math.frexp(found)
+    return math.ldexp(math.ceil(math.ldexp(mantissa, bits)), exponent - bits)
+
+
+def accounting_library() -> ModuleType:
+    """Its events, or a refusal that says how to install it."""
+    try:
+        return import_module("dp_accounting.dp_event")
+    except ImportError:
+        raise ParameterError(
+            'to_dp_event needs dp-accounting: pip install "opendp_lite[accounting]"; '
+            "pipeline.epsilon(delta) does without"
+        ) from None
+
+
+def noise_multiplier(loss: Fraction) -> float:
+    """The noise for a distance of 1 that loses this much, or a little less noise."""
+    return math.nextafter(1 / float_up(loss), 0.0)

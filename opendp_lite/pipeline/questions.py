@@ -18,8 +18,7 @@ from opendp_lite.base.spelling import write
 from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
-from opendp_lite.measures.loss_distribution import accounting_library
-from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.profile import Profile, accounting_library
 from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
 from opendp_lite.samplers.law import half_widths
 from opendp_lite.spaces.maps import StabilityMap

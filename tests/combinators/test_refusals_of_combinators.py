@@ -81,7 +81,6 @@ REFUSALS = {
     "dp.sample(0.1, dp.count())": "put noise after dp.count",
     "dp.sample(0.1, dp.records() >> COUNT)": "leave out the space in front",
     "dp.sample(0.1, len)": "ends in noise, got",
-    "dp.sample(0.1, dp.count() >> dp.gaussian(rho=1)).map(1)": "to_approximate",
     "dp.sample(0.1, dp.laplace(epsilon=1)).map(1)": "takes the rows of a dataset",
     "SIZED >> dp.sample(0.1, COUNT)": "number of rows is public",
     "dp.clamp(0, 1) >> dp.resize(5, fill=0) >> dp.sample(0.1, COUNT)": "dp.resize inside",
@@ -118,8 +117,6 @@ REFUSALS = {
     "dp.calibrate(LAPLACE, d_out=0.1, bounds=(1.0, 2.0))": "misses",
     "dp.calibrate(LAPLACE, d_out=100, bounds=(1.0, 2.0))": "meets",
     "dp.calibrate(LAPLACE, d_out=1, bounds=(2.0, 1.0))": "rise",
-    "dp.sample(0.1, SUM >> dp.gaussian(rho=0.1))": r"Put >> dp.to_approximate\(1e-6\) after",
-    "dp.sample(0.1, SUM >> dp.gaussian(mu=0.1))": r"Put >> dp.to_approximate\(1e-6\) after",
     "(X >> dp.mean(0, 9, epsilon=1))([1.0, 2.0])": r"leave out dp.select\('x'\)",
     "dp.mean(0, 9, epsilon=1)([{'x': 1.0}])": r"pandas.DataFrame\(rows\)",
     **{

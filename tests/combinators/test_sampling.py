@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.stats import chi2
 
 import opendp_lite as dp
-from opendp_lite.combinators.sampling import AmplifiedProfile
+from opendp_lite.combinators.losses_of_samples import AmplifiedProfile
 from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import materialise
 from opendp_lite.engines.sampling.row_sample import row_sample

@@ -9,7 +9,8 @@ from fractions import Fraction
 import attrs
 import numpy as np
 
-from opendp_lite.measures.composed import DiscreteLaplaceProfile
+from opendp_lite.combinators.losses_of_samples import AmplifiedProfile
+from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile
 from opendp_lite.measures.profile import BoundedRangeProfile, PointProfile, Profile, PureProfile
 from opendp_lite.numbers.exact import exp_down, log_up
 
@@ -59,7 +60,15 @@ def bounded_range(odds: Fraction, share: Fraction) -> Release:
     return Release(law, BoundedRangeProfile(log_above(odds)))
 
 
+def sampled(inner: Release, rate: Fraction) -> Release:
+    """Of a sample that holds the unit with this probability, against one without it."""
+    law = tuple(((1 - rate) * q + rate * p, q) for p, q in inner.law)
+    return Release(law, AmplifiedProfile(inner.curve, rate))
+
+
 def random_release(generator: np.random.Generator) -> Release:
+    if generator.integers(3) == 0:
+        return sampled(random_release(generator), Fraction(int(generator.integers(1, 20)), 20))
     odds = 1 + Fraction(int(generator.integers(1, 40)), int(generator.choice([4, 16, 64])))
     match generator.integers(4):
         case 0:

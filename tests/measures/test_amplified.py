@@ -8,8 +8,8 @@ from math import comb, exp, expm1, log1p
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.sampling import AmplifiedProfile, amplified_epsilon
-from opendp_lite.combinators.sampling import amplify as amplified
+from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, amplified_epsilon
+from opendp_lite.combinators.losses_of_samples import amplify as amplified
 from opendp_lite.measures.curve import curved_pair
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
@@ -134,7 +134,8 @@ def test_a_loss_takes_its_curve_along():
     assert APPROXIMATE.profile(found) == AmplifiedProfile(ratio, TENTH)
     plain = amplified(APPROXIMATE, lambda _: tuple(loss), TENTH, 1)
     assert APPROXIMATE.profile(found).delta(TENTH) < APPROXIMATE.profile(plain).delta(TENTH)
-    assert amplified(APPROXIMATE, lambda _: loss, Fraction(1), 1) is loss
+    whole = amplified(APPROXIMATE, lambda _: loss, Fraction(1), 1)
+    assert (tuple(whole), APPROXIMATE.profile(whole)) == (tuple(loss), ratio)
 
 
 def test_a_pure_loss_takes_the_curve_of_randomised_response_along():
@@ -147,11 +148,20 @@ def test_a_pure_loss_takes_the_curve_of_randomised_response_along():
     assert PureProfile(Fraction(found)).delta(Fraction(0)) > Fraction(most) * Fraction(3, 2)
 
 
-def test_another_measure_is_refused_with_the_way_around():
-    with pytest.raises(
-        dp.ParameterError, match=r"to_approximate\(1e-6\) after the mechanism, inside"
-    ):
-        amplified(dp.ZeroConcentratedDivergence(), lambda _: Fraction(0), TENTH, 1)
+@pytest.mark.parametrize("noise", [dp.gaussian(rho=0.5), dp.gaussian(mu=1)], ids=repr)
+def test_a_concentrated_loss_stays_and_its_curve_is_that_of_the_sample(noise):
+    whole = dp.clamp(0, 1) >> dp.sum() >> noise
+    part = dp.sample(0.1, whole)
+    assert part.loss() == whole.loss()
+    assert part.privacy_profile() == AmplifiedProfile(GaussianProfile(Fraction(1)), TENTH)
+    assert part.epsilon(1e-6) < whole.epsilon(1e-6) / 2
+    hundred = dp.compose([dp.sample(0.01, whole)] * 100)
+    assert hundred.epsilon(1e-6) == pytest.approx(0.95422, rel=1e-4)
+
+
+def test_another_measure_is_refused():
+    with pytest.raises(dp.ParameterError, match="no loss of a secret sample is known under"):
+        amplified("a measure of one's own", lambda _: Fraction(0), TENTH, 1)
 
 
 def test_a_sample_of_a_loss_at_one_delta_is_composed():

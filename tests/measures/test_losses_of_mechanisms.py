@@ -8,14 +8,16 @@ from math import exp, floor, inf, log
 
 import numpy as np
 import pytest
+from mpmath import erfc, mp, mpf, quad, sinh, sqrt, tanh
 from mpmath import exp as mexp
 from mpmath import log as mlog
-from mpmath import mp, mpf, quad, sinh, tanh
+from scipy.stats import binom, norm
 
 import opendp_lite as dp
-from opendp_lite.measures.composed import DiscreteLaplaceProfile, LaplaceProfile
+from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, SampledGaussianProfile
+from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures.divergences import PureConcentratedProfile
-from opendp_lite.measures.loss_distribution import LossGrid
+from opendp_lite.measures.loss_distribution import connect_dots, draw_chain
 from opendp_lite.measures.profile import (
     BoundedRangeProfile,
     ConcentratedProfile,
@@ -178,46 +180,102 @@ PAIRS = [
     PointProfile(Fraction(1), Fraction(1, 1000)),
     GaussianProfile(Fraction(1, 100)),
     GaussianProfile(Fraction(4)),
+    ConcentratedProfile(Fraction(1, 10)),
+    PureConcentratedProfile(Fraction(1), Fraction(1, 50)),
+    AmplifiedProfile(LaplaceProfile(Fraction(2)), Fraction(1, 10)),
+    AmplifiedProfile(GaussianProfile(Fraction(1)), Fraction(1, 100)),
+    SampledGaussianProfile(Fraction(1, 4), Fraction(1, 20), 3),
 ]
+
+
+def hat(found, level: float) -> float:
+    """The delta of a loss distribution, also below 0."""
+    return float(found.masses @ np.maximum(-np.expm1(level - found.losses), 0.0)) + found.beyond
 
 
 @pytest.mark.parametrize("step", [2.0**-10, 2.0**-4, 1.0])
 @pytest.mark.parametrize("profile", PAIRS, ids=str)
 def test_a_loss_distribution_is_above_the_curve_and_close_to_it(profile, step):
     """Half of the loss would be below. The grid widens a loss by less than a step."""
-    found = profile.loss_distribution(LossGrid(step, 2**20))
-    most = profile.pure if profile.pure is not None else Fraction(6)
-    for level in (most * share for share in LEVELS):
-        delta = profile.delta(level)
-        assert delta <= found.delta(level) * (1 + Fraction(1, 10**12))
-        wider = max(Fraction(0), level - Fraction(step))
-        assert found.delta(level) <= profile.delta(wider) * Fraction(1001, 1000) + Fraction(
-            1, 10**12
-        )
-    total = found.masses.sum() + found.beyond
-    assert 1 <= total < 1.001
+    for side, back in zip(profile.sides, profile.sides[::-1], strict=True):
+        most = float(profile.pure) if profile.pure is not None else 6.0
+        start = min(side(np.zeros(1))[0], back(np.zeros(1))[0]) * (1 + 1e-13)
+        chains = [draw_chain(each, step, most + 20, start) for each in (side, back)]
+        found = connect_dots(*chains, step)
+        # At 0 the two ways have one delta, and the lesser bound is taken.
+        for level in (most * share / 16 for share in (0.01, 1, 4, 8, 11, 15)):
+            wider = np.array([max(0.0, level - step)])
+            true, less = float(side(np.array([level]))[0]), float(back(np.array([level]))[0])
+            assert true <= hat(found, level) * (1 + 1e-13)
+            assert hat(found, level) <= side(wider)[0] * 1.1 + 1e-10
+            # delta(-e) of (P, Q) is 1 - exp(-e) + exp(-e) times that of (Q, P).
+            assert -np.expm1(-level) + exp(-level) * less <= hat(found, -level) * (1 + 1e-13)
+        # A bound on a curve need not be that of a pair of laws.
+        loose = 1.2 if isinstance(profile, ConcentratedProfile) else 1.001
+        assert 1 <= found.masses.sum() + found.beyond < loose
 
 
 @pytest.mark.parametrize("profile", PAIRS, ids=str)
-def test_a_fine_grid_is_close(profile):
-    found = profile.loss_distribution(LossGrid(2.0**-10, 2**20))
-    most = profile.pure if profile.pure is not None else Fraction(2)
-    if most > Fraction(1, 10):
-        level = most / 2
-        assert found.delta(level) <= profile.delta(level) * Fraction(101, 100)
+def test_floats_of_a_curve_are_above_it_by_next_to_nothing(profile):
+    levels = np.linspace(0, 8, 60)
+    exact = np.array([float(profile.delta(Fraction(level))) for level in levels])
+    found = profile.deltas(levels)
+    assert (exact <= found * (1 + 1e-13) + 1e-290).all()
+    if profile != PureConcentratedProfile(Fraction(1), Fraction(1, 50)):
+        assert (found <= exact * (1 + 1e-3) + 1e-12).all()
 
 
-def test_what_has_no_pair_of_laws_says_so():
-    assert ConcentratedProfile(Fraction(1)).loss_distribution(LossGrid(0.5, 2**20)) is None
-    assert GaussianProfile(Fraction(10**6)).loss_distribution(LossGrid(0.5, 2**20)) is None
-    both = PureConcentratedProfile(Fraction(1), Fraction(1, 50))
-    assert both.rho == Fraction(1, 50)
-    assert both.delta(Fraction(1, 2)) < min(
-        PureProfile(Fraction(1)).delta(Fraction(1, 2)), Fraction(1, 10)
-    )
-    assert both.loss_distribution(LossGrid(0.5, 2**20)).delta(Fraction(0)) >= PureProfile(
-        Fraction(1)
-    ).delta(Fraction(0))
+@pytest.mark.parametrize("seed", range(3))
+def test_curves_of_samples_are_above_the_truth(seed):
+    """Against 200 digits: Gaussian noise of a sample, by one unit, both ways round."""
+    generator = np.random.default_rng(seed)
+    for _ in range(20):
+        low, high = [-0.5, -4, -4], [1.5, 0, 0.7]
+        sigma, rate, level = map(float, 10 ** generator.uniform(low, high))
+        curve = AmplifiedProfile(GaussianProfile(Fraction(sigma) ** -2), Fraction(rate))
+        true = sampled_gaussian(mpf(sigma), mpf(rate), mpf(level))
+        for side, delta in zip(curve.sides, true, strict=True):
+            found = mpf(float(side(np.array([level]))[0]))
+            assert delta * (1 - mpf(2) ** -46) <= found + mpf(10) ** -290
+            assert found <= delta * (1 + mpf(10) ** -6) + mpf(10) ** -200
+
+
+def sampled_gaussian(sigma: mpf, rate: mpf, level: mpf) -> tuple[mpf, mpf]:
+    """The deltas of (1 - q) N(0) + q N(1) against N(0), and of N(0) against it."""
+    mp.dps = 200
+    a = mexp(level)
+    tail = [lambda t, mean=mean: erfc((t - mean) / sigma / sqrt(mpf(2))) / 2 for mean in (0, 1)]
+    t = sigma**2 * mlog((a - 1 + rate) / rate) + mpf(1) / 2
+    less = rate * tail[1](t) - (a - 1 + rate) * tail[0](t)
+    if 1 / a <= 1 - rate:
+        return less, mpf(0)
+    t = sigma**2 * mlog((1 / a - 1 + rate) / rate) + mpf(1) / 2
+    return less, (1 - a * (1 - rate)) * (1 - tail[0](t)) - a * rate * (1 - tail[1](t))
+
+
+@pytest.mark.parametrize(("units", "coming"), [(1, 1), (1, 0), (3, 3), (3, 1), (3, 0), (8, 5)])
+@pytest.mark.parametrize("sigma", [0.7, 3.0])
+def test_units_that_come_and_units_that_go_are_two_mixtures(units, coming, sigma):
+    rate = 0.1
+    curve = SampledGaussianProfile(Fraction(sigma) ** -2, Fraction(rate), units)
+    points = np.linspace(-30 * sigma, 30 * sigma + units, 400_001)
+
+    def mixture(number: int, sign: int) -> np.ndarray:
+        shares = binom.pmf(range(number + 1), number, rate)
+        return sum(
+            share * norm.pdf(points, sign * hits, sigma) for hits, share in enumerate(shares)
+        ) * (points[1] - points[0])
+
+    p, q = mixture(coming, 1), mixture(units - coming, -1)
+    for level in (0.0, 0.01, 0.3, 2.0):
+        true = np.maximum(p - exp(level) * q, 0).sum()
+        found = curve.sides[coming](np.array([level]))[0]
+        assert true <= found * (1 + 1e-9) + 1e-12
+        assert found <= true * (1 + 1e-3) + 1e-9
+    both = AmplifiedProfile(GaussianProfile(Fraction(sigma) ** -2), Fraction(rate))
+    if units == 1:
+        alone = both.sides[1 - coming](np.array([0.3]))[0]
+        assert curve.sides[coming](np.array([0.3]))[0] == pytest.approx(alone, rel=1e-3)
 
 
 def rho_of(pipeline, d_in=1) -> float:

@@ -1,0 +1,325 @@
+"""The loss of a release of a secret sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache, partial, reduce, singledispatch
+from types import ModuleType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.measures.curve import Pair, curved_number, curved_pair
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    GaussianDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
+from opendp_lite.measures.loss_distribution import LOST, Curve, Floats
+from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.profile import Profile, draw_chords, float_up, normal_tails, zcdp_of_pure
+from opendp_lite.numbers.exact import exp_up, log_up, nearest, sqrt_up
+
+# Of a Gaussian's sample, each way to come or go is a curve of its own.
+_MOST_SHIFTS: Final = 12
+# The power of a rate for more units has too many digits, and the union bound serves.
+_MOST_UNITS: Final = 1000
+# A level of which no finite loss is in sight, and whose exponential is a float.
+_FAR: Final = 600.0
+# Probabilities of meeting one of many units are rounded up to a multiple of its inverse.
+_GRID: Final = 2**256
+
+
+@singledispatch
+def amplify(
+    measure: AnyMeasure, losses: Callable[[int], Any], rate: Fraction, units: int
+) -> object:
+    """The loss of a release of a sample that holds each unit with a probability, independently.
+
+    Let P and Q be the laws of the release for neighbours. Outside of an event of probability h, the
+    two samples are equal. So P = (1 - h) R + h P' and Q = (1 - h) R + h Q'. The hockey-stick
+    divergence of P and Q at 1 + h (a - 1) is then at most h times the largest one at ``a`` among
+    releases of samples that differ: advanced joint convexity (Balle, Barthe, Gaboardi 2018, theorem
+    2). It bounds both directions.
+
+    Args:
+        measure: The measure of the loss.
+        losses: The loss of the release of all rows, by the number of units that come or go.
+        rate: The probability to be in the sample, above 0.
+        units: How many units come or go, at least 1.
+
+    Raises:
+        ParameterError: If no such law is known for the measure.
+    """
+    raise ParameterError(f"sample: no loss of a secret sample is known under {measure!r}")
+
+
+@amplify.register
+def _pure(
+    measure: MaxDivergence, losses: Callable[[int], Fraction], rate: Fraction, units: int
+) -> Fraction:
+    hit, loss = _hit(rate, units), losses(units)
+    whole = amplified_epsilon(Fraction(loss), hit)
+    # Both bounds hold: a group's loss amplified, and the amplified loss of a group.
+    by_group = measure.group(amplified_epsilon(Fraction(losses(1)), rate), units)
+    if by_group < whole:
+        return by_group
+    return curved_number(whole, _curve(measure, losses, rate, units))
+
+
+@amplify.register(ZeroConcentratedDivergence)
+@amplify.register(GaussianDivergence)
+def _concentrated(
+    measure: ZeroConcentratedDivergence | GaussianDivergence,
+    losses: Callable[[int], Fraction],
+    rate: Fraction,
+    units: int,
+) -> Fraction:
+    # Renyi divergences are jointly quasi-convex (van Erven and Harremoes 2014, theorem 13), and
+    # tradeoffs of mixtures are no lower. The order of infinity has no less than all rows have, so
+    # the number stays; the curve is that of the sample.
+    return curved_number(Fraction(losses(units)), _curve(measure, losses, rate, units))
+
+
+@amplify.register
+def _approximate(
+    measure: ApproximateDivergence, losses: Callable[[int], Pair], rate: Fraction, units: int
+) -> Pair:
+    hit, (epsilon, delta) = _hit(rate, units), losses(units)
+    curve, spill = _curve(measure, losses, rate, units), delta * hit
+    whole = amplified_epsilon(epsilon, hit)
+    if units == 1:
+        return curved_pair((whole, spill), curve)
+    epsilon, delta = losses(1)
+    by_group = measure.group((amplified_epsilon(epsilon, rate), delta * rate), units)
+    if curve.delta(by_group[0]) > by_group[1]:
+        return by_group
+    if curve.least_delta <= spill:
+        whole = min(whole, curve.epsilon(spill))
+    return curved_pair((whole, spill), curve)
+
+
+def _curve(
+    measure: AnyMeasure, losses: Callable[[int], Any], rate: Fraction, units: int
+) -> Profile:
+    known = measure.profile(losses(units))
+    if rate == 1:
+        return known
+    if 1 < units <= _MOST_SHIFTS:
+        # Of noise that is known for one unit more is known for each number of them.
+        each = [measure.profile(losses(here)).gaussian_ratio for here in range(1, units + 1)]
+        if None not in each:
+            ratio = max(ratio / here**2 for here, ratio in enumerate(each, 1) if ratio is not None)
+            return SampledGaussianProfile(ratio, rate, units)
+    return AmplifiedProfile(known, _hit(rate, units), several=units > 1)
+
+
+def _hit(rate: Fraction, units: int) -> Fraction:
+    """At least the probability that one of some units is in the sample."""
+    if units == 1 or rate == 1:
+        return rate
+    if units > _MOST_UNITS:
+        return min(Fraction(1), rate * units)
+    return Fraction(-(-(1 - (1 - rate) ** units) * _GRID // 1), _GRID)
+
+
+def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
+    """log(1 + rate (e^epsilon - 1)), rounded up."""
+    if epsilon == 0 or rate == 1:
+        return epsilon
+    # Of a sample no more is lost than of all, however the logarithm rounds.
+    found = min(epsilon, epsilon + log_up(rate + (1 - rate) * exp_up(-epsilon)))
+    # log(1 + x) <= x, which is closer where x is near the absolute error of ``log_up``.
+    return min(found, rate * (exp_up(epsilon) - 1)) if epsilon < 1 else found
+
+
+@attrs.frozen
+class AmplifiedProfile(Profile):
+    """The curve of a release of a secret sample.
+
+    delta'(log(1 + rate (e^epsilon - 1))) = rate delta(epsilon), where each row is in the sample
+    with probability ``rate`` (Balle, Barthe, Gaboardi 2018, theorem 8). See ``amplified``.
+
+    Args:
+        inner: The curve of the same release of all rows.
+        rate: Between 0 and 1.
+    """
+
+    inner: Profile
+    rate: Fraction
+    several: bool = False
+
+    @property
+    def pure(self) -> Fraction | None:
+        return None if self.inner.pure is None else amplified_epsilon(self.inner.pure, self.rate)
+
+    @property
+    def rho(self) -> Fraction | None:
+        # Of a sample no more is lost than of all: see ``_concentrated``.
+        known = [self.inner.rho, None if self.pure is None else zcdp_of_pure(self.pure)]
+        return min((rho for rho in known if rho is not None), default=None)
+
+    @property
+    def least_delta(self) -> Fraction:
+        return self.rate * self.inner.least_delta
+
+    def _event(self, library: ModuleType) -> object:
+        # Its accountants know the sample of one unit that comes or goes, and no group.
+        if self.several:
+            return super()._event(library)
+        return library.PoissonSampledDpEvent(self._share, self.inner.dp_event(library))
+
+    @property
+    def _share(self) -> float:
+        """The rate: a larger one loses no less."""
+        return min(float_up(self.rate), 1.0)
+
+    @property
+    def sides(self) -> tuple[Curve, ...]:
+        both = self._delta_of_less, self._delta_of_more
+        return both[:1] if self.several else both
+
+    def deltas(self, levels: Floats) -> Floats:
+        known = self._delta_of_less(levels)
+        return known if self.several else np.maximum(known, self._delta_of_more(levels))
+
+    def _delta_of_less(self, levels: Floats) -> Floats:
+        """Of the release with the unit against that without it."""
+        rate = self._share
+        before = np.log1p(np.expm1(levels) / rate) * (1 - 2.0**-46)
+        return rate * self.inner.deltas(np.minimum(before, _FAR))
+
+    def _delta_of_more(self, levels: Floats) -> Floats:
+        """Of the release without the unit against that with it.
+
+        Proof:
+            The positive part of Q - a ((1 - rate) Q + rate P) is c times that of Q - a rate / c P,
+            with c = 1 - a (1 - rate). It is 0 where c is. The part rises with c, so a c that is
+            too large is safe.
+        """
+        rate = self._share
+        factors = rate - (1 - rate) * np.expm1(levels) + 2.0**-48 * rate
+        # They fall, so these are the first.
+        factors = factors[factors > 0]
+        found = np.zeros(len(levels))
+        before = np.log(rate / factors) + levels[: len(factors)]
+        before = np.clip(before - 2.0**-46 * (1 + np.abs(before)), 0.0, _FAR)
+        found[: len(factors)] = factors * self.inner.deltas(before)
+        return found
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        least = 1 - (1 - self.rate) * exp_up(-epsilon)
+        if least <= 0:
+            return self.rate * self.inner.delta(Fraction(0))
+        # Rounded down, as a delta falls with its epsilon.
+        before = max(epsilon - log_up(self.rate / least), Fraction(0))
+        return self.rate * self.inner.delta(before)
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        if self.delta(Fraction(0)) <= delta:
+            return Fraction(0)
+        try:
+            return amplified_epsilon(self.inner.epsilon(delta / self.rate), self.rate)
+        except ParameterError:
+            refusal = ParameterError(
+                f"this loss of a sample has no epsilon at delta = {nearest(delta):g}; give a "
+                "larger delta"
+            )
+        raise refusal
+
+
+@attrs.frozen
+class SampledGaussianProfile(Profile):
+    """The curve of Gaussian noise on a secret sample, where up to ``units`` units come or go.
+
+    Proof:
+        Let i units come and n - i go. So many of them are in the sample: u_j = Bin(i, rate)(j) of
+        those that come, and v_k of those that go. Given them, the means are at most j + k shifts m
+        apart. Put P = sum u_j N(j m, 1) and Q = sum v_k N(-k m, 1), with densities p and q. Their
+        ratio rises, so the best test of the level a is a threshold t with p(t) = a q(t). With
+        b = n_k(t) / q(t) and c = n_j(t) / q(t), the sum of u_j over c is a for each k, and that of
+        v_k over b is 1 for each j. So by the triangle inequality the divergence of the releases is
+        at most the sum of u_j v_k (b P_jk - c Q_jk)+, each at most that of two normal laws j + k
+        shifts apart. Their ratio at t is c / b, so t is the best test of all. The sum is
+        P(> t) - a Q(> t), which is the divergence of P and Q. Where all come or all go this is the
+        tight pair of Ganesh 2024 (arXiv 2401.10294). Fewer units are units that change nothing.
+
+    Args:
+        ratio: (shift of one unit / sigma)^2, at least.
+        rate: Of the sample.
+        units: At least 1.
+    """
+
+    ratio: Fraction
+    rate: Fraction
+    units: int
+
+    @property
+    def rho(self) -> Fraction:
+        return self.ratio * self.units**2 / 2
+
+    @property
+    def least_delta(self) -> Fraction:
+        return Fraction(2 * LOST)
+
+    @property
+    def sides(self) -> tuple[Curve, ...]:
+        return tuple(partial(self._deltas_of, coming) for coming in range(self.units + 1))
+
+    def deltas(self, levels: Floats) -> Floats:
+        return reduce(np.maximum, [side(levels) for side in self.sides])
+
+    def _deltas_of(self, coming: int, levels: Floats) -> Floats:
+        return draw_chords(*_mixture_curve(self, coming), levels)
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        level = math.nextafter(nearest(epsilon), 0.0)
+        return Fraction(
+            min(1.0, float(self.deltas(np.array([level]))[0]) * (1 + 2.0**-46) + 1e-290)
+        )
+
+
+@lru_cache(maxsize=256)
+def _mixture_curve(curve: SampledGaussianProfile, coming: int) -> tuple[Floats, Floats]:
+    """Levels that rise, and deltas there, for thresholds a hundredth of a deviation apart."""
+    root, rate = float_up(sqrt_up(curve.ratio)), min(float_up(curve.rate), 1.0)
+    high, low = (_binomial(number, rate) for number in (coming, curve.units - coming))
+    shifts = [np.arange(len(each))[:, None] * root for each in (high, low)]
+    thresholds = np.arange(-40.0, 40.0 + root * len(high), 0.01)
+    densities = [
+        _log_sum(np.log(each)[:, None] + sign * shift * thresholds - shift**2 / 2)
+        for each, sign, shift in zip((high, low), (1, -1), shifts, strict=True)
+    ]
+    levels = densities[0] - densities[1]
+    near = high @ normal_tails(thresholds - shifts[0])
+    far = low @ normal_tails(thresholds + shifts[1])
+    # An exponent has the error of its largest term, and a tail that of its hazard: see
+    # ``GaussianProfile``.
+    most = np.abs(thresholds) + root * curve.units + 1
+    slack = 2.0**-50 * (16 + most * most + root * curve.units * most)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = np.where(far > 0, np.exp(np.minimum(levels, _FAR)) * far, 0.0)
+    deltas = np.maximum(near - lost, 0.0) + near * slack
+    # A level that is too high keeps the delta of a lower one, which is no smaller.
+    levels = np.maximum.accumulate(levels + slack)
+    first = max(0, int(np.searchsorted(levels, 0.0)) - 1)
+    rising = np.append(np.diff(levels[first:]) > 0, True)
+    return levels[first:][rising], deltas[first:][rising]
+
+
+def _binomial(number: int, rate: float) -> Floats:
+    """The probabilities of 0 to ``number`` hits."""
+    hits = range(number + 1)
+    return np.array([math.comb(number, n) * rate**n * (1 - rate) ** (number - n) for n in hits])
+
+
+def _log_sum(exponents: Floats) -> Floats:
+    """The logarithm of the sum of their exponentials, for each column."""
+    top = exponents.max(axis=0)
+    found: Floats = top + np.log(np.exp(exponents - top).sum(axis=0))
+    return found
