@@ -24,7 +24,7 @@ _LARGE: Final = 2.0**500
 _ROUNDING: Final = Fraction(1, 2**47)
 # A sum rounds by no more than so many steps.
 _SUMS: Final = 2**8
-# ``_bessel_integrals`` proves that what it leaves out, beyond exponents of 80, is below 2^-100.
+# ``bessel_integrals`` proves that what it leaves out, beyond exponents of 80, is below 2^-100.
 _LEFT: Final = 2.0**-100
 _NEGLIGIBLE: Final = 80.0
 _CLOSE: Final = 2.0**-34
@@ -131,7 +131,7 @@ class EntryTail:
         if dimension % 2:
             shape, beyond, now, after = 1.0, 0.5, 0.5, (1 + t) / 4
         else:
-            beyond, now, after = (each / pi for each in _bessel_integrals(t))
+            beyond, now, after = (each / pi for each in bessel_integrals(t))
             shape, after = 0.5, after * t
         last, square, halvings, steps = (dimension + 1) / 2, t * t / 4, 0, 0
         while shape < last:
@@ -158,7 +158,7 @@ class EntryTail:
         return log_up(most) + log_up(2 / miss) <= Fraction(self.t)
 
 
-def _bessel_integrals(t: float) -> tuple[float, float, float]:
+def bessel_integrals(t: float) -> tuple[float, float, float]:
     """The integral of K_0 from t on, K_0(t) and K_1(t), times e^t, from above up to rounding.
 
     Proof:

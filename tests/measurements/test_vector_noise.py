@@ -8,6 +8,7 @@ from math import sqrt
 import attrs
 import numpy as np
 import pytest
+from mpmath import besseli, besselk, mpf, workdps
 from scipy.special import gammaln
 
 import opendp_lite as dp
@@ -30,34 +31,80 @@ def test_losses_in_closed_form():
     assert corner.loss(1) ** 2 >= 3
 
 
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(300)
+
+
 def renyi(dimension: int, epsilon: float, order: float) -> float:
-    """The divergence of the noise from itself moved by ``epsilon``, in scales, by quadrature."""
-    length = np.linspace(1e-6, dimension + 16 * dimension**0.5 + 20, 2000)[:, None]
-    cosine = np.linspace(-1, 1, 501)[1:-1]
-    density = np.exp((dimension - 1) * np.log(length) - length - gammaln(dimension))
-    mass = density * (1 - cosine**2) ** ((dimension - 3) / 2)
-    moved = np.sqrt(length**2 - 2 * length * cosine * epsilon + epsilon**2)
-    return float(np.log((mass * np.exp(order * (length - moved))).sum() / mass.sum()) / (order - 1))
+    """The divergence of the noise from itself moved by ``epsilon``, in scales, by quadrature.
+
+    Over the length, in two parts as the density has a kink at the length of the move, and over the
+    angle between both.
+    """
+    ends = np.array([0, epsilon, dimension + 16 * dimension**0.5 + 20])
+    halves = np.diff(ends)[:, None] / 2
+    length = (ends[:-1, None] + halves * (1 + NODES)).ravel()[:, None]
+    angle = (1 + NODES) * np.pi / 2
+    mass = np.exp((dimension - 1) * np.log(length) - length - gammaln(dimension))
+    mass = mass * (halves * WEIGHTS).ravel()[:, None] * np.sin(angle) ** (dimension - 2) * WEIGHTS
+    mass /= mass.sum()
+    loss = np.sqrt(length**2 - 2 * length * np.cos(angle) * epsilon + epsilon**2) - length
+    if order == 1:
+        return float((mass * loss).sum())
+    return float(np.log((mass * np.exp((order - 1) * loss)).sum()) / (order - 1))
+
+
+def rho_of(dimension: int, epsilon: float | Fraction) -> Fraction:
+    return Fraction((dp.vector(dimension) >> l2_mechanism(epsilon=epsilon)).to_zcdp().loss(1))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
-@pytest.mark.parametrize("dimension", [5, 8, 40])
-def test_the_zcdp_loss_bounds_every_order_and_is_at_most_four_times_the_truth(dimension, epsilon):
-    pipeline = dp.vector(dimension) >> l2_mechanism(epsilon=epsilon)
-    rho = pipeline.to_zcdp().loss(1)
-    of_pure = epsilon * np.tanh(epsilon / 2)
-    assert float(rho) == pytest.approx(min(2 * epsilon**2 / dimension, of_pure))
-    assert pipeline.to_zcdp().map(3) <= 9 * rho * (1 + 1e-12)
-    orders = [1.01, 1.1, 1.5, 2, 3, 8, 30]
-    true = max(renyi(dimension, epsilon, order) / order for order in orders)
-    assert true <= rho
-    assert true >= rho / 4 * (0.8 if epsilon < 4 else 0.5)
+@pytest.mark.parametrize("dimension", [2, 3, 4, 5, 16, 40])
+def test_the_zcdp_loss_bounds_every_order_and_is_that_of_order_one(dimension, epsilon):
+    rho = float(rho_of(dimension, epsilon))
+    first, *others = (renyi(dimension, epsilon, order) for order in (1, 1.1, 1.5, 2, 3, 8, 30))
+    assert first == pytest.approx(rho, rel=1e-6)
+    for order, divergence in zip((1.1, 1.5, 2, 3, 8, 30), others, strict=True):
+        assert divergence < order * rho
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 4])
-def test_in_few_dimensions_the_zcdp_loss_is_that_of_the_pure_loss(dimension):
-    pipeline = dp.vector(dimension) >> l2_mechanism(epsilon=1)
-    assert pipeline.to_zcdp().map(1) == pytest.approx(np.tanh(0.5), rel=1e-9)
+EPSILONS = [Fraction(1, 100), Fraction(1, 10), Fraction(1), Fraction(10, 3), Fraction(20), 1000]
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 16, 101, 1024])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_zcdp_loss_is_the_formula_from_above(dimension, epsilon):
+    with workdps(40):
+        number, order = (
+            mpf(Fraction(epsilon).numerator) / Fraction(epsilon).denominator,
+            mpf(dimension) / 2,
+        )
+        z = number / 2
+        true = besseli(order, z) * besselk(order, z)
+        true += besseli(order + 1, z) * besselk(order - 1, z)
+        true *= number**2 / 2
+        found = rho_of(dimension, epsilon)
+        assert true <= mpf(found.numerator) / found.denominator <= true * (1 + mpf(2) ** -35)
+
+
+def test_the_zcdp_loss_of_one_column_is_that_of_laplace_noise():
+    for epsilon in (0.1, 1, 5):
+        assert float(rho_of(1, epsilon)) == pytest.approx(epsilon + np.expm1(-epsilon), rel=1e-9)
+
+
+@pytest.mark.parametrize("dimension", [3, 2000])
+def test_far_from_one_the_zcdp_loss_is_the_simple_bound_or_the_pure_one(dimension):
+    tiny = Fraction(1, 10**200)
+    assert rho_of(dimension, tiny) == tiny**2 / (2 * dimension)
+    assert rho_of(dimension, 10**6) == 10**6
+    assert rho_of(2000, 1) == Fraction(1, 4000)
+
+
+def test_the_zcdp_loss_grows_with_the_distance_and_less_than_its_square():
+    for dimension in (1, 2, 7):
+        pipeline = dp.vector(dimension) >> l2_mechanism(epsilon=Fraction(1, 3)) >> dp.to_zcdp()
+        losses = [pipeline.loss(k) for k in range(1, 9)]
+        assert losses == sorted(losses)
+        assert all(loss <= k * k * losses[0] for k, loss in enumerate(losses, 1))
 
 
 def test_the_noise_has_the_scale_that_the_map_needs():
