@@ -6,7 +6,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from math import exp, expm1, sqrt
+from math import exp, expm1, inf, sqrt
 from statistics import NormalDist, median
 
 import attrs
@@ -24,11 +24,14 @@ from random_compositions import (
     trials,
 )
 from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
 import opendp_lite as dp
 from opendp_lite.measurements.laplace_losses import LaplaceProfile
 from opendp_lite.measures import composed
 from opendp_lite.measures.composed import ComposedProfile, composed_profile
+from opendp_lite.measures.curve import odds_factor
 from opendp_lite.measures.divergences import AdditiveMeasure, PureConcentratedProfile
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
@@ -290,17 +293,54 @@ def test_odds_are_e_to_the_loss_for_pure_privacy():
     assert dp.laplace(epsilon=1).odds(delta=1e-9) <= exp(1) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("rho", [0.001, 0.1, 2])
-@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.2])
-def test_odds_of_a_gaussian_hold_but_for_delta_and_half_would_not(rho, delta):
-    mean, deviation = rho, sqrt(2 * rho)
+@pytest.mark.parametrize("rho", [0.001, 0.03, 2])
+@pytest.mark.parametrize("delta", [1e-9, 0.01, 0.2])
+def test_odds_of_a_gaussian_are_the_most_that_any_use_of_the_release_moves_them(rho, delta):
+    """Telling only that the loss is above a bound, or below one, is what moves them most."""
+    mu = sqrt(2 * rho)
 
-    def beyond(factor: float) -> float:
-        return sum(NORMAL.cdf((-np.log(factor) + side * mean) / deviation) for side in (1, -1))
+    def both(x: float) -> tuple[float, float]:
+        return ndtr(-x), ndtr(-x - mu)
 
     factor = dp.gaussian(rho=rho).odds(delta)
-    assert beyond(factor) <= delta
-    assert beyond(factor**0.5) > delta
+    point = brentq(lambda x: sum(both(x)) - delta, -9, 9, xtol=1e-14, rtol=1e-14)
+    likely, unlikely = both(point)
+    assert factor == pytest.approx(likely / unlikely, rel=1e-9)
+    loss = brentq(lambda x: ndtr(mu / 2 - x / mu) + ndtr(-mu / 2 - x / mu) - delta, 0, 50)
+    # The tempting factor: that of the loss itself is moved beyond, and more often than delta.
+    likely, unlikely = both(point - 0.01)
+    assert likely / unlikely > exp(loss) * 1.001
+    assert likely + unlikely > delta
+
+
+Event = tuple[Fraction, Fraction]
+
+
+def most_told(law: tuple[Event, ...], factor: Fraction) -> Event:
+    """The likeliest event that is more than ``factor`` times as likely, under both laws."""
+    mass = other = Fraction(0)
+    best = mass, other
+    for p, q in sorted(law, key=lambda each: each[0] / each[1] if each[1] else inf, reverse=True):
+        mass, other = mass + p, other + q
+        best = (mass, other) if mass > factor * other else best
+    return best
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(1, 8), Fraction(1, 20)])
+def test_odds_hold_for_whatever_is_made_of_a_release(delta):
+    """Of random compositions: outcomes of high ratios are told as one, and those of low ones."""
+    closest = 0.0
+    for trial in trials(seed=5, count=60):
+        profile = composed_profile(trial.curves, PointProfile(Fraction(0), Fraction(1)))
+        if profile.least_delta >= delta:
+            continue
+        factor = odds_factor(profile, delta)
+        for law in (trial.law, tuple((q, p) for p, q in trial.law)):
+            high, _ = most_told(law, factor)
+            _, low = most_told(tuple((q, p) for p, q in law), factor)
+            assert high + low <= delta
+            closest = max(closest, float((high + low) / delta))
+    assert closest > 0.7
 
 
 def test_words_of_refusals():
