@@ -57,9 +57,14 @@ class ThresholdNoise:
 
     @classmethod
     def of(cls, epsilon: Fraction, positives: int, monotone: bool) -> ThresholdNoise:
-        """The noise that costs epsilon, shared so that its variance is about the least."""
+        """The noise that costs epsilon: every share of it costs the same.
+
+        A share of shift^(2/3) for the queries makes the variance of one comparison least. The
+        threshold has one noise and of many queries the largest counts, so they have half as much
+        again: near the best for ten queries, 5 to 12 % better for a hundred, 8 % worse for one.
+        """
         shift = positives if monotone else 2 * positives
-        ratio = min(shift, _MANY) ** (2 / 3)
+        ratio = 1.5 * min(shift, _MANY) ** (2 / 3)
         share = 1 + Fraction(round(ratio * 2**_SHARE_BITS), 2**_SHARE_BITS)
         first = epsilon / share
         return cls(1 / first, shift / (epsilon - first), positives)

@@ -59,6 +59,7 @@ class Noise:
     def reaches(self, levels: np.ndarray) -> np.ndarray:
         """The probability of being at least each level."""
         tails = np.append(self.chances[::-1].cumsum()[::-1], 0.0)
+        tails[0] = 1  # by its rounding an answer that is impossible would have a chance
         return tails[np.clip(np.ceil(levels).astype(int) - self.steps[0], 0, len(self.steps))]
 
     def at(self, level: int) -> float:
@@ -210,12 +211,12 @@ def test_half_the_noise_would_be_seen():
 
 
 def test_noise_in_closed_form():
-    """Shares of 1 : (2 c)^(2/3), or c^(2/3) where values move in one direction."""
+    """Shares of 2 : 3 (2 c)^(2/3), or 3 c^(2/3) where values move in one direction."""
     for most, monotone, shift in ((1, False, 2), (1, True, 1), (9, False, 18), (9, True, 9)):
         noise = ThresholdNoise.of(Fraction(1, 3), most, monotone)
         first, second = 1 / noise.on_threshold, shift / noise.on_query
         assert first + second == Fraction(1, 3)
-        assert float(second / first) == pytest.approx(shift ** (2 / 3), rel=1e-5)
+        assert float(second / first) == pytest.approx(1.5 * shift ** (2 / 3), rel=1e-5)
         assert noise.positives == most
     assert ThresholdNoise.of(Fraction(1), 10**400, monotone=False).on_query > 10**400
 
