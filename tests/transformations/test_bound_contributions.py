@@ -68,7 +68,7 @@ ADVERSARIAL = {
 }
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_a_person_moves_at_most_its_rows_for_every_order_of_the_keys(name, rows):
     data = np.array(ADVERSARIAL[name], dtype=float)
@@ -85,7 +85,7 @@ def test_a_person_moves_at_most_its_rows_for_every_order_of_the_keys(name, rows)
     assert (PEOPLE >> step).map(1) == rows
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_a_row_moves_at_most_two_for_every_order_of_the_keys(name, rows):
     data = np.array(ADVERSARIAL[name], dtype=float)
@@ -103,13 +103,13 @@ def test_a_row_moves_at_most_two_for_every_order_of_the_keys(name, rows):
 
 
 MOVED_BY_A_ROW = {
-    "one person": (2, 2, 2),
-    "equal rows": (0, 1, 1),
-    "two people": (2, 2, 1),
-    "nobody": (2, 2, 1),
-    "many people": (2, 2, 1),
+    "one person": (2, 2),
+    "equal rows": (0, 1),
+    "two people": (2, 2),
+    "nobody": (2, 2),
+    "many people": (2, 2),
 }
-"""The most rows that one row moves, where 1, 2 or 3 rows of a person are kept."""
+"""The most rows that one row moves, where 1 or 2 rows of a person are kept."""
 
 
 def of_pairs(data: np.ndarray, words: np.ndarray, pairs: dict[Any, int]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import nan
 
 import numpy as np
@@ -287,12 +286,3 @@ def test_own_functions_get_rows_that_lack_nothing_unless_they_ask():
     seen.clear()
     assert np.isnan(step()(rows[1:3])).all()
     assert not seen
-
-
-def test_nothing_warns():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for data in ([nan], [nan, 1.0], [-nan] * 3):
-            for step, _, _ in STEPS.values():
-                step(data)
-                (step >> dp.sum())(data)

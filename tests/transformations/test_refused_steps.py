@@ -93,6 +93,8 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: dp.bins([0, 2, 1]), "must rise"),
     (lambda: dp.bins([0, 1, 1]), "must rise"),
     (lambda: dp.bins([0, inf]), "edges"),
+    (lambda: dp.bins([0, 10**400]), "must be floats"),
+    (lambda: dp.select().map(1), "needs a column"),
     (lambda: dp.bound_contributions(0), AT_LEAST_1),
     (lambda: dp.bound_contributions(2.5), WHOLE),
     (lambda: dp.bound_contributions(2, groups="city"), "such as"),
