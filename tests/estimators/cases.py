@@ -30,6 +30,10 @@ def space_of(columns: int, size: int | None = None) -> dp.Space[dp.Rows]:
     return dp.records(columns=columns, size=size, metric=None if size is None else REPLACE)
 
 
+def sum_around_the_middle(**asked: Any) -> dp.Mechanism[Any, Any, Any]:
+    return dp.clamp(0, 1) >> dp.centered_sum(**asked)
+
+
 @attrs.frozen
 class Case:
     """An estimator, the bounds of what it releases, and where it works."""
@@ -140,6 +144,13 @@ array = partial(Case, is_array=True, asked=PLAIN)
 of_shares = partial(array, low=0, high=1, losses=(RHO[0], RHO[2]))
 told = partial(Case, low=-6, high=6, asked=IN_A_BALL, shapes=OF_TRIPLES)
 OTHERS = {
+    "centered_sum": array(
+        sum_around_the_middle,
+        *(-np.inf, np.inf),
+        losses=(RHO[1], PURE[1]),
+        where=EITHER,
+        shapes=OF_TRIPLES,
+    ),
     "weighted_mean": Case(
         partial(E.weighted_mean, -3, 4, most=2), -3, 4, asked=NOISE_ALONE, shapes=OF_PAIRS
     ),

@@ -9,11 +9,13 @@ from functools import partial
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.parts.budget import concentrated_loss
+from opendp_lite.estimators.parts.budget import budget_of, concentrated_loss
 from opendp_lite.measures.profile import ConcentratedProfile
+from tests.estimators.cases import BINARY, PROGRAMS, SIZED, WILD, space_of, sum_around_the_middle
 
 E = dp.estimators
 THIRD, SPILL = Fraction(1, 3), Fraction(1, 10**6)
@@ -34,10 +36,6 @@ class Case:
     kinds: str = "rho epsilon delta"
     chooses: bool = False
     """Whether it also makes choices: epsilon with delta is then met by the curve of zCDP."""
-
-
-def sum_around_the_middle(**asked: Any) -> dp.Mechanism[Any, Any, Any]:
-    return dp.clamp(0, 1) >> dp.centered_sum(**asked)
 
 
 ALONE = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=THIRD, delta=SPILL)
@@ -79,6 +77,13 @@ CASES = {
     "basis_distribution": Case(
         partial(E.basis_distribution, dp.bases.Haar(4, 0, 1)), rows=EITHER, asked=PLAIN
     ),
+    **{
+        name: Case(
+            partial(PROGRAMS[name], 10), 3, (9,) if name in SIZED | BINARY else EITHER, PLAIN, "rho"
+        )
+        for name in PROGRAMS
+        if name not in ("gaussian_mean", "laplace_mean")
+    },
 }
 
 
@@ -114,6 +119,27 @@ def test_the_loss_is_what_was_given(name):
                 # All noises together have the curve of one Gaussian: none looser is paid for.
                 for delta in (1e-3, 1e-6, 1e-9):
                     assert both.epsilon(delta) == pytest.approx(ALONE.epsilon(delta), rel=1e-6)
+
+
+QUERIED = [name for name in CASES if CASES[name].chooses]
+
+
+@pytest.mark.parametrize("name", QUERIED)
+@pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-6}])
+def test_the_loss_is_what_the_queries_pay(name, loss, paid, seeded):
+    """By their prices, on any data: where the number of rows is public, nearly all of it."""
+    case, whole = CASES[name], budget_of("here", **loss).with_choices().amount
+    shape, generator = (9000, case.columns)[: case.columns], np.random.default_rng(1)
+    tables = [np.full(shape, each) for each in (4.0, np.nan)]
+    tables += [generator.normal(5, 1, shape), generator.choice(WILD, shape)]
+    for size, asked in zip(case.rows, case.asked[-2:] * 2, strict=False):
+        space = space_of(case.columns, size and 9000)
+        bound = space >> case.make(**loss, **asked)
+        for table in tables:
+            paid.clear()
+            bound(table)
+            assert sum(paid) <= whole
+            assert size is None or sum(paid) > whole * Fraction(999, 1000)
 
 
 WRONG = [

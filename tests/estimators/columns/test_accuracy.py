@@ -85,7 +85,7 @@ def test_means_are_unbiased_where_nothing_is_clipped(mechanism):
     public = sized(rows, mechanism)
     private = dp.records(columns=2) >> mechanism
     for bound in (public, private):
-        found = np.array([bound.insecure_release(rows, seed=s).value for s in range(2000)])
+        found = np.array([bound.insecure_release(rows, seed=s).value for s in range(500)])
         error = found.std(axis=0) / np.sqrt(len(found))
         assert (np.abs(found.mean(axis=0) - [-2, 7]) < 6 * error + 1e-4).all()
 
@@ -100,24 +100,24 @@ def test_means_are_unbiased_where_nothing_is_clipped(mechanism):
     ids=repr,
 )
 def test_the_noise_has_the_stated_covariance(mechanism, variance):
-    """Of n times the mean; 5000 releases know a variance to 2 % (3.2 % for Laplace noise)."""
+    """Of n times the mean; 1500 releases know a variance to 4 % (6 % for Laplace noise)."""
     rows = np.tile([[-2.5, 6.0], [-1.5, 8.0]], (500, 1))
     bound = sized(rows, mechanism)
-    found = 1000 * np.array([bound.insecure_release(rows, seed=s).value for s in range(5000)])
-    assert np.allclose(found.var(axis=0), variance, rtol=0.17)
-    assert abs(np.corrcoef(found.T)[0, 1]) < 0.09
+    found = 1000 * np.array([bound.insecure_release(rows, seed=s).value for s in range(1500)])
+    assert np.allclose(found.var(axis=0), variance, rtol=0.3)
+    assert abs(np.corrcoef(found.T)[0, 1]) < 0.15
 
 
 @pytest.mark.parametrize("beyond", [0.3, 0.03, 0.003])
 @pytest.mark.parametrize("sigma", [[1.0, 1.0, 1.0], [1.0, 10.0, 100.0], [1.0]], ids=str)
 def test_the_bound_for_normal_rows_shortens_no_more_than_the_stated_share(beyond, sigma):
     """With next to no noise the mean of one row is the row, unless that was shortened."""
-    rows = np.random.default_rng(3).normal(5, sigma, (1200, len(sigma)))
+    rows = np.random.default_rng(3).normal(5, sigma, (400, len(sigma)))
     step = E.scaled_mean(sigma, rho=1e30, middle=5, beyond=beyond)
     bound = dp.records(columns=len(sigma), size=1, metric=REPLACE) >> step
     releases = np.array([bound(row[None, :]) for row in rows])
     shortened = (np.abs(releases - rows) > 1e-6 * np.array(sigma)).any(axis=1).mean()
-    assert shortened <= beyond + 5 * np.sqrt(beyond / 1200)
+    assert shortened <= beyond + 5 * np.sqrt(beyond / 400)
 
 
 def test_a_searched_length_is_no_worse_for_tails_that_are_not_normal():

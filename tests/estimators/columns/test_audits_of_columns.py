@@ -35,13 +35,13 @@ gaussian, laplace, ball, simplex = (
 weighted = partial(E.weighted_mean, 0, 1, most=1)
 CASES = {
     "gaussian_mean": (TABLE, gaussian, RHO, ADDED, 1500),
-    "gaussian_mean, replaced": (PAIR, gaussian, RHO, TURNED, 1500),
     "laplace_mean": (TABLE, laplace, EPSILON, ADDED_DIAGONALLY, 3000),
     "l2_mechanism_mean": (TABLE, ball, EPSILON, ADDED, 3000),
     "l2_mechanism_mean, replaced": (PAIR, ball, EPSILON, TURNED, 3000),
     "simplex_vector_mean": (TABLE, simplex, EPSILON, ADDED, 2500),
     "simplex_vector_mean, spill": (TABLE, simplex, SPILL, ADDED, 1500),
     "weighted_mean": (TABLE, weighted, EPSILON, (NONE, np.array([[1.0, 1.0]])), 3000),
+    "weighted_mean, rho": (TABLE, weighted, RHO, (NONE, np.array([[1.0, 1.0]])), 1500),
 }
 """A space, an estimator, its budget, neighbours, and how many releases find half the noise."""
 HALF_THE_NOISE = {"rho": {"rho": 4}, "epsilon": {"epsilon": 4}, "epsilon, delta": {"rho": 2}}

@@ -31,62 +31,61 @@ SIZED = [
     E.normal_variance(FAR, rho=0.5, by="direct"),
     E.normal_variance(FAR, rho=0.5, by="binary"),
 ]
-MANY, FEW = 300, 100
-"""Among so few releases a leak of values or of control flow shows. Too little noise shows among
-more, in ``test_half_the_noise_would_be_found``; the queries that programs ask are audited by
-themselves."""
+RELEASES = 100
+"""Among so few a leak of values or of control flow shows. Too little noise shows among more, in
+``test_half_the_noise_would_be_found``; the queries that programs ask are audited by themselves."""
 AT_A_JUMP = [-FAR, -FAR, FAR], [-FAR, -FAR, FAR, FAR]
 """Of the median."""
-ADDED = ([0.0] * 4, [0.0] * 4 + [FAR]), AT_A_JUMP, ([], [FAR])
+ADDED = ([0.0] * 4, [0.0] * 4 + [FAR]), ([], [FAR])
 MOVED_AT_A_JUMP = [-FAR] * 3 + [FAR] * 2, [-FAR] * 2 + [FAR] * 3
-REPLACED = ([0.0] * 3 + [-FAR], [0.0] * 3 + [FAR]), MOVED_AT_A_JUMP, ([-FAR], [FAR])
+REPLACED = ([0.0] * 3 + [-FAR], [0.0] * 3 + [FAR]), ([-FAR], [FAR])
 HALF = np.repeat([-FAR, FAR], 300)
 MOVED = np.where(np.arange(600) == 0, FAR, HALF)
 ONES = np.ones((4, 3))
 END = np.full((1, 3), FAR)
 AT_AN_EXTREME = [np.concatenate([np.zeros((4, 3)), sign * END]) for sign in (-1, 1)]
 OTHERS = [
-    *((each, *AT_AN_EXTREME, MANY) for each in (FAST[0], FAST[2])),
+    *((each, *AT_AN_EXTREME) for each in (FAST[0], FAST[2])),
     *(
-        (E.binary_mean(rho=0.5, published=each), ONES, ONES * np.array([[1], [1], [1], [0]]), FEW)
+        (E.binary_mean(rho=0.5, published=each), ONES, ONES * np.array([[1], [1], [1], [0]]))
         for each in (False, True)
     ),
-    (E.binary_mean(rho=0.5), ONES, ONES[:3], FEW),
-    (dp.mean(rho=0.5), HALF[100:500], np.append(HALF[100:500], FAR), FEW),
-    (dp.mean(rho=0.5), HALF[:2], HALF[:3], FEW),
+    (E.binary_mean(rho=0.5), ONES, ONES[:3]),
+    (dp.mean(rho=0.5), HALF[100:500], np.append(HALF[100:500], FAR)),
+    (dp.mean(rho=0.5), HALF[:2], HALF[:3]),
     *(
-        (E.unbounded_mean(**loss), HALF[100:500], np.append(HALF[101:500], FAR), FEW)
+        (E.unbounded_mean(**loss), HALF[100:500], np.append(HALF[101:500], FAR))
         for loss in ({"rho": 0.5}, {"epsilon": 4})
     ),
-    (dp.private_bounds(0.9, rho=0.5), HALF, np.append(HALF, 1e9), FEW),
-    (dp.private_bounds(0.9, rho=0.5), HALF[:3], HALF[:2], FEW),
-    (dp.private_bounds(0.9, rho=0.5), HALF, MOVED, FEW),
-    (dp.covariance(0, 9, rho=0.5), [0.0, 0.0, 9.0], [0.0] * 3, FEW),
-    (dp.variance(0, 9, rho=0.5), [0.0, 0.0, 0.0, 9.0], [0.0] * 3, FEW),
-    (dp.variance(0, 9, epsilon=1), [0.0, 0.0, 0.0, 9.0], [0.0] * 4, FEW),
+    (dp.private_bounds(0.9, rho=0.5), HALF, np.append(HALF, 1e9)),
+    (dp.private_bounds(0.9, rho=0.5), HALF[:3], HALF[:2]),
+    (dp.private_bounds(0.9, rho=0.5), HALF, MOVED),
+    (dp.covariance(0, 9, rho=0.5), [0.0, 0.0, 9.0], [0.0] * 3),
+    (dp.variance(0, 9, rho=0.5), [0.0, 0.0, 0.0, 9.0], [0.0] * 3),
+    (dp.variance(0, 9, epsilon=1), [0.0, 0.0, 0.0, 9.0], [0.0] * 4),
 ]
-"""An estimator, neighbours that move it most, and a number of releases. A ``standard_deviation`` is
+"""An estimator, and neighbours that move it most. A ``standard_deviation`` is
 a function of the same release as a ``variance``; the noises of both are checked by the sums' tests.
 """
 CASES = [
-    *((each, *pair, MANY) for each in FAST for pair in ADDED + REPLACED),
-    *((each, *AT_A_JUMP, FEW) for each in SLOW[:3]),
-    *((each, *MOVED_AT_A_JUMP, FEW) for each in SLOW + SIZED),
+    *((each, *pair) for each in FAST for pair in ADDED + REPLACED),
+    *((each, *AT_A_JUMP) for each in SLOW[:3]),
+    *((each, *MOVED_AT_A_JUMP) for each in SLOW + SIZED),
     *OTHERS,
 ]
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "data", "other", "releases"),
+    ("mechanism", "data", "other"),
     CASES,
     ids=[f"{place}-{each!r}" for place, (each, *_) in enumerate(CASES)],
 )
-def test_nothing_is_found(mechanism, data, other, releases):
+def test_nothing_is_found(mechanism, data, other):
     """Each would fail with probability 1e-7, were the seed not fixed."""
     columns, size = 1 if np.ndim(data) == 1 else len(data[0]), len(data)
     replaced = size == len(other)
     space = dp.records(columns, size, REPLACE) if replaced else dp.records(columns)
-    dp.audit(space >> mechanism, data, other, releases=releases)
+    dp.audit(space >> mechanism, data, other, releases=RELEASES)
 
 
 HALVED = {
@@ -114,24 +113,5 @@ def test_half_the_noise_would_be_found(name, falsely):
 def test_groups_of_rows(distance):
     data, other = [-FAR] * 3, [FAR] * distance + [-FAR] * (3 - distance)
     space = dp.records(size=3, metric=REPLACE)
-    mechanisms = [(E.gaussian_mean(FAR, rho=0.1), MANY), (E.normal_variance(FAR, rho=0.1), FEW)]
-    for mechanism, releases in mechanisms:
-        dp.audit(space >> mechanism, data, other, d_in=distance, releases=releases)
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        E.plan_plus_mean(FAR, rho=0.5),
-        E.normal_variance(FAR, rho=0.5),
-        dp.standard_deviation(0, 9, rho=0.5),
-        dp.standard_deviation(0, 9, epsilon=1),
-        dp.standard_deviation(0, 9, epsilon=1, delta=1e-6),
-    ],
-    ids=repr,
-)
-def test_no_release_tells_a_value_of_the_data(mechanism):
-    """A number that is in the data comes out no more often than its neighbours."""
-    value, bound = 1.2345678, dp.records(size=5, metric=REPLACE) >> mechanism
-    for data in ([value] * 5, [0.0] * 4 + [value]):
-        assert all(np.atleast_1d(bound(data))[0] != value for _ in range(20))
+    for mechanism in (E.gaussian_mean(FAR, rho=0.1), E.normal_variance(FAR, rho=0.1)):
+        dp.audit(space >> mechanism, data, other, d_in=distance, releases=RELEASES)

@@ -107,11 +107,11 @@ def spaces(name: str, rows: int) -> list:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_each_column_has_its_error_and_interval(name):
-    """Seeded: 300 releases know a spread to 7 %; of 15 intervals below 10 hold with 1e-4."""
+    """Seeded: 150 releases know a spread to 8 %; of 15 intervals below 10 hold with 1e-4."""
     rows = np.random.default_rng(3).dirichlet([1, 2, 3, 2], 400)[:, :3] * 6
     for space in spaces(name, 400):
         plain = space >> COLUMNS[name]()
-        means = np.array([plain.insecure_release(rows, seed=s).value for s in range(300)])
+        means = np.array([plain.insecure_release(rows, seed=s).value for s in range(150)])
         bound = space >> COLUMNS[name](confidence=0.95)
         assert bound.map(1) == plain.map(1) == LOSS.get(name, 0.5)
         found = [bound.insecure_release(rows, seed=s).value for s in range(15)]
@@ -129,16 +129,14 @@ def test_each_column_has_its_error_and_interval(name):
 def test_columns_of_people(name):
     """Each dataset is a sample of 200: the interval is for whom they are drawn from."""
     generator = np.random.default_rng(4)
-    for space in spaces(name, 200):
-        bound = space >> COLUMNS[name](confidence=0.9, sampling=True)
-        assert bound.map(1) == LOSS.get(name, 0.5)
-        held = 0
-        for seed in range(16):
-            rows = generator.dirichlet([1, 2, 3, 2], 200)[:, :3] * 6
-            estimate = bound.insecure_release(rows, seed=seed).value[1]
-            assert estimate.sampling
-            held += estimate.interval[0] <= 1.5 <= estimate.interval[1]
-        assert held >= 9, "14.4 are expected; below 9 has a chance of 1e-4, with fixed seeds"
+    bound = dp.records(columns=3) >> COLUMNS[name](confidence=0.9, sampling=True)
+    held = 0
+    for seed in range(16):
+        rows = generator.dirichlet([1, 2, 3, 2], 200)[:, :3] * 6
+        estimate = bound.insecure_release(rows, seed=seed).value[1]
+        assert estimate.sampling
+        held += estimate.interval[0] <= 1.5 <= estimate.interval[1]
+    assert held >= 9, "14.4 are expected; below 9 has a chance of 1e-4, with fixed seeds"
 
 
 @pytest.mark.parametrize("sized", [False, True])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
-from fractions import Fraction
 from math import sqrt
 
 import numpy as np
@@ -21,17 +19,6 @@ TRUE = np.array([[9.0, 2.0, 0.0], [2.0, 1.0, 0.3], [0.0, 0.3, 4.0]])
 
 def sized(columns: int, rows: int) -> dp.Space:
     return dp.records(columns=columns, size=rows, metric=REPLACE)
-
-
-SPACES = [dp.records(columns=2), sized(2, 9)]
-
-
-@pytest.mark.parametrize("space", SPACES, ids=["add or remove", "replace"])
-@pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
-def test_the_queries_spend_all_of_the_budget_and_no_more(space, loss, paid):
-    (space >> dp.covariance(0, 9, **loss))(np.tile([[1.0, 2.0], [3.0, 2.0], [2.0, 8.0]], (3, 1)))
-    assert sum(paid) == Fraction(next(iter(loss.values())))
-    assert len(paid) == 2 * 2 + 2
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -109,25 +96,23 @@ def test_an_interval_is_never_narrow_where_noise_hides_a_spread(loss, replaced):
 @pytest.mark.parametrize("loss", [{"rho": 1e-6}, {"rho": 1e6}, {"epsilon": 1}], ids=str)
 def test_any_data(loss):
     """A covariance of values between -3 and 4 is at most 3.5^2, and of clipped rows in any case."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for rows in (0, 1, 30):
-            for space in (dp.records(columns=2), *([sized(2, rows)] if rows else [])):
-                bound = space >> dp.covariance(-3, 4, **loss, confidence=0.95)
-                for data in (
-                    np.resize(WILD, (rows, 2)),
-                    np.ones((rows, 2)),
-                    np.full((rows, 2), np.nan),
-                ):
-                    found = bound(data)
-                    low, high = found.interval
-                    assert (low <= found.value).all()
-                    assert (found.value <= high).all()
-                    for each in (found.value, found.standard_error, low, high):
-                        assert each.shape == (2, 2)
-                        assert np.isfinite(each).all()
-                        assert np.array_equal(each, each.T)
-                    assert np.linalg.eigvalsh(found.value).min() >= -1e-9
+    for rows in (0, 1, 30):
+        for space in (dp.records(columns=2), *([sized(2, rows)] if rows else [])):
+            bound = space >> dp.covariance(-3, 4, **loss, confidence=0.95)
+            for data in (
+                np.resize(WILD, (rows, 2)),
+                np.ones((rows, 2)),
+                np.full((rows, 2), np.nan),
+            ):
+                found = bound(data)
+                low, high = found.interval
+                assert (low <= found.value).all()
+                assert (found.value <= high).all()
+                for each in (found.value, found.standard_error, low, high):
+                    assert each.shape == (2, 2)
+                    assert np.isfinite(each).all()
+                    assert np.array_equal(each, each.T)
+                assert np.linalg.eigvalsh(found.value).min() >= -1e-9
 
 
 @pytest.mark.parametrize("rows", [0, 1, 20])

@@ -6,7 +6,6 @@ import json
 from fractions import Fraction
 from math import inf, nan, sqrt
 
-import attrs
 import numpy as np
 import pytest
 from scipy.stats import beta, norm
@@ -101,7 +100,7 @@ def test_cdf_density_and_quantile_agree():
     assert found.density(101.0).standard_error == 0
 
 
-RUNS = 1200
+RUNS = 400
 QUESTIONS = {
     "count": lambda found: found.count,
     "density": lambda found: found.density(30.0),
@@ -113,28 +112,32 @@ QUESTIONS = {
 }
 
 
-def noisy(basis, data, deviation, size, laplace=False):
+def noisy(basis, data, deviation, size, laplace=False, runs=RUNS):
     """Many readings of the same sums with fresh noise, and one without."""
     sums = (dp.transformations.basis_features(basis) >> dp.sum())(data)
     generator = np.random.default_rng(7)
     draw = generator.laplace if laplace else generator.normal
     scale = deviation / sqrt(2) if laplace else deviation
-    noise = draw(0, scale, (RUNS, len(sums)))
+    noise = draw(0, scale, (runs, len(sums)))
     exactly = dp.releases.Distribution(basis, sums, deviation, size)
     return exactly, [
         dp.releases.Distribution(basis, sums + each, deviation, size) for each in noise
     ]
 
 
-@pytest.mark.parametrize("laplace", [False, True])
 @pytest.mark.parametrize("sized", [False, True])
 @pytest.mark.parametrize(
-    "basis",
-    [dp.bases.Cosine(8, 0, 100), dp.bases.Haar(8, 0, 100), dp.bases.MutuallyUnbiased(5, 0, 100)],
+    ("basis", "laplace"),
+    [
+        (dp.bases.Cosine(8, 0, 100), False),
+        (dp.bases.Weighted(dp.bases.Cosine(8, 0, 100)), False),
+        (dp.bases.Haar(8, 0, 100), True),
+        (dp.bases.MutuallyUnbiased(5, 0, 100), True),
+    ],
     ids=repr,
 )
-def test_standard_errors_are_the_spread_of_the_estimates(basis, sized, laplace):
-    """Measured from 1200 runs to about 3 in 100 (Laplace), fixed seed; 12 in 100 allowed."""
+def test_standard_errors_are_the_spread_of_the_estimates(basis, laplace, sized):
+    """Measured from 400 runs to about 5 in 100 (Laplace), fixed seed; 20 in 100 allowed."""
     data = BELL[::40]
     exactly, runs = noisy(basis, data, 15.0, len(data) if sized else None, laplace)
     for name, ask in QUESTIONS.items():
@@ -146,13 +149,13 @@ def test_standard_errors_are_the_spread_of_the_estimates(basis, sized, laplace):
             assert (values == len(data)).all()
             assert stated == 0
             continue
-        assert values.std() == pytest.approx(stated, rel=0.12), name
+        assert values.std() == pytest.approx(stated, rel=0.2), name
         assert stated == pytest.approx(truth.standard_error, rel=0.12), name
         assert abs(values.mean() - truth.value) < 0.2 * stated, name
 
 
 def test_two_standard_errors_cover_as_often_as_they_should():
-    """95.4 in 100 for Gaussian noise; five deviations of 1200 runs are allowed, fixed seed."""
+    """95.4 in 100 for Gaussian noise; five deviations of 400 runs are allowed, fixed seed."""
     data = BELL[::40]
     exactly, runs = noisy(dp.bases.Cosine(8, 0, 100), data, 15.0, None)
     expected = 1 - 2 * norm.sf(2)
@@ -171,12 +174,12 @@ def test_two_standard_errors_cover_where_the_noise_is_large(size):
     of the upper bound 76 in 100; now it is 94 in 100 or more, and the spread is 0.7 in 100.
     """
     data = BELL[:: N // 100] / 10
-    exactly, runs = noisy(dp.bases.Cosine(24, 0, 100), data, 7.0, size)
+    exactly, runs = noisy(dp.bases.Cosine(24, 0, 100), data, 7.0, size, runs=1000)
     for least, ask in (
         (0.92, lambda found: found.standard_deviation()),
         (0.90, lambda found: found.quantile(0.99)),
     ):
-        truth, found = ask(exactly).value, [ask(run) for run in runs[:1000]]
+        truth, found = ask(exactly).value, [ask(run) for run in runs]
         inside = [abs(each.value - truth) <= 2 * each.standard_error for each in found]
         assert np.mean(inside) > least
 
@@ -337,26 +340,6 @@ def test_the_published_l1_claim_is_false(k):
     assert published.map(1) == sqrt(k)
 
 
-def test_an_audit_catches_the_published_l1_claim(seeded):
-    """The score is the likelihood ratio of a row in the first cell, where all functions are 1.
-
-    All four sums are above 1 in 1/16 of the releases with the row and in 1/16 e^-4 without. Of
-    6000 counted releases that bounds epsilon by about 2.4 from below, above a claim of 2.
-    """
-
-    def likelihood(sums):
-        return float((np.abs(sums) - np.abs(sums - 1)).sum())
-
-    basis = dp.bases.Hadamard(4, 0, 1)
-    published = (
-        dp.records() >> dp.transformations.basis_features(basis) >> dp.sum() >> dp.laplace(scale=1)
-    )
-    dp.audit(published, [], [0.0], releases=600, score=likelihood)
-    claiming = attrs.evolve(published, privacy_map=lambda distance: 2 * distance)
-    with pytest.raises(AssertionError, match="claims a loss of 2"):
-        dp.audit(claiming, [], [0.0], releases=12_000, score=likelihood)
-
-
 def test_results_are_shown_short_and_go_to_json(seeded):
     basis = dp.bases.Cosine(6, 0, 100)
     found = (dp.records() >> E.basis_distribution(basis, epsilon=1))(BELL[:1000])
@@ -397,18 +380,6 @@ def test_weights_move_noise_to_fine_functions(kind):
     )
     ratio = both[1].cdf(AT[1:]).standard_error / both[0].cdf(AT[1:]).standard_error
     assert (ratio < 0.85).all()
-
-
-@pytest.mark.parametrize("sized", [False, True])
-def test_standard_errors_with_weights(sized):
-    """As without weights: 12 in 100 are allowed."""
-    data = BELL[::40]
-    basis = dp.bases.Weighted(dp.bases.Cosine(8, 0, 100))
-    exactly, runs = noisy(basis, data, 15.0, len(data) if sized else None)
-    for name in ("cdf", "mean", "density"):
-        values = np.array([QUESTIONS[name](run).value for run in runs])
-        stated = QUESTIONS[name](exactly).standard_error
-        assert values.std() == pytest.approx(stated, rel=0.12), name
 
 
 def test_weights_go_through_json():

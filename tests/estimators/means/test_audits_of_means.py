@@ -139,32 +139,3 @@ def test_half_the_noise_would_be_found(name, kind, falsely):
     score = SCORES.get((name, kind), even)
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(false, data, other, releases=CASES[name, kind], score=score)
-
-
-TABLE = dp.records(columns=2)
-ONES, NO_ROWS = np.array([[1.0, 2.0]]), np.empty((0, 2))
-
-
-@pytest.mark.parametrize("kind", ["rho", "epsilon"])
-def test_weighted_means(kind, falsely):
-    """A row of the largest weight at either end; replaced, from one end to the other."""
-    make = partial(E.weighted_mean, -1, 1, most=2)
-    honest, less = (TABLE >> make(**each[kind]) for each in (LOSSES, HALF_THE_NOISE))
-    dp.audit(honest, NO_ROWS, ONES, releases=1300)
-    dp.audit(honest, NO_ROWS, ONES * [-1, 1], releases=150)
-    with pytest.raises(AssertionError, match="at least"):
-        dp.audit(falsely(honest, less), NO_ROWS, ONES, releases=1300)
-    space = dp.records(columns=2, size=1, metric=REPLACE)
-    dp.audit(space >> make(**LOSSES[kind]), ONES * [-1, 1], ONES, releases=150)
-
-
-@pytest.mark.parametrize("kind", ["rho", "epsilon"])
-def test_simplex_means(kind, falsely):
-    """As released, which tells less than the sums: half the noise is not found, a sixth is."""
-    make = partial(E.simplex_vector_mean, 3)
-    honest = TABLE >> make(**LOSSES[kind])
-    less = TABLE >> make(**({"rho": 36} if kind == "rho" else {"epsilon": 12}))
-    for row in ([3.0, 0.0], [0.0, 0.0], [1.5, 1.5]):
-        dp.audit(honest, NO_ROWS, np.array([row]), releases=150)
-    with pytest.raises(AssertionError, match="at least"):
-        dp.audit(falsely(honest, less), NO_ROWS, np.array([[3.0, 0.0]]), releases=500)

@@ -32,7 +32,7 @@ RESIZED = {
 }
 GAUSSIAN = {"recentred_mean": E.recentred_mean, **BOTH, **RESIZED}
 PURE = {**CORE, **BOTH, **RESIZED}
-RELEASES = 800
+RELEASES = 400
 
 
 def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
@@ -168,8 +168,8 @@ def integrated(make, rows: int, mean: float, epsilon: float, stretch: float, nod
     return sqrt(np.average(squares, weights=density))
 
 
-@pytest.mark.parametrize("t", [0.0, 0.1, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("rows", [10, 100, 1000, 10**6])
+@pytest.mark.parametrize("t", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("rows", [10, 100, 10**6])
 def test_a_mean_is_never_much_worse_than_a_simplex_mean(rows, t):
     """5 % are allowed. For rho the ratio is known to 0.6 %, and the largest are 1.01."""
     worst = partial(error, rows=rows, mean=t, low=-1, high=1)
@@ -181,11 +181,10 @@ def test_a_mean_is_never_much_worse_than_a_simplex_mean(rows, t):
         assert integrated(dp.mean, rows, t, epsilon, 1, nodes=70) < 1.05 * simplex
 
 
-@pytest.mark.parametrize("rows", [60, 70, 80, 90])
-def test_a_mean_at_its_worst(rows):
+def test_a_mean_at_its_worst():
     """Where rows are hardly told from none and the mean is at a bound: 1.048, without chance."""
-    simplex = integrated(E.simplex_mean, rows, 1.0, 0.05, 0, nodes=160)
-    assert 1.04 < integrated(dp.mean, rows, 1.0, 0.05, 1, nodes=160) / simplex < 1.05
+    simplex = integrated(E.simplex_mean, 75, 1.0, 0.05, 0, nodes=120)
+    assert 1.04 < integrated(dp.mean, 75, 1.0, 0.05, 1, nodes=120) / simplex < 1.05
 
 
 def test_integrals_are_the_errors_of_simulations():

@@ -25,6 +25,12 @@ def test_ratio_stays_inside_the_bounds(sums):
     assert 0 <= dp.simplex_ratio(0, 100)(sums) <= 100
 
 
+@pytest.mark.parametrize("ratio", [dp.simplex_ratio, dp.count_ratio])
+def test_bounds_in_the_wrong_order_are_refused(ratio):
+    with pytest.raises(dp.SpaceError, match="must be below the upper"):
+        PIPELINE >> ratio(100, 0)
+
+
 def test_post_processing_keeps_the_map():
     mean = PIPELINE >> dp.simplex_ratio(0, 100)
     assert (mean.map(1), mean.map(2)) == (0.5, 2.0)

@@ -25,35 +25,7 @@ unbounded = dp.estimators.unbounded_mean
 ROWS = 2000
 SIZED = dp.records(size=ROWS, metric=dp.ChangeOneDistance())
 SPACES = {"added": dp.records(), "replaced": SIZED}
-ASKED = ({}, {"confidence": 0.9}, {"confidence": 0.9, "sampling": True})
 LOSSES = ({"rho": 0.1}, {"rho": 2}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-6})
-WILD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0]
-
-
-def tables(rows: int) -> list[np.ndarray]:
-    random = np.random.default_rng(rows)
-    return [
-        random.normal(50, 10, rows),
-        (random.random(rows) < 0.3).astype(float),
-        np.full(rows, 42.0),
-        np.full(rows, np.nan),
-        random.choice(WILD, rows),
-        random.choice([-1.0, 1.0], rows) * np.inf,
-    ]
-
-
-@pytest.mark.parametrize("where", SPACES)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_what_is_asked_is_what_is_paid(paid, where, loss):
-    """By the prices of the queries, on any data: all of the budget, and no refusal."""
-    whole = budget_of("here", **loss).with_choices().amount
-    for asked in ASKED[:2]:
-        bound = SPACES[where] >> unbounded(**loss, **asked)
-        for table in tables(ROWS):
-            paid.clear()
-            bound(table)
-            left_out = where == "added" and np.isnan(table).all()
-            assert sum(paid) <= whole if left_out else sum(paid) == whole
 
 
 @pytest.mark.parametrize("where", SPACES)
@@ -139,6 +111,7 @@ def test_intervals_hold_the_mean_where_nothing_is_clipped(sampling):
     found = [mean.insecure_release(data, seed).value for seed in range(80)]
     held = sum(each.interval[0] <= data.mean() <= each.interval[1] for each in found)
     assert held >= 64
+    assert all(each.clipped for each in found)
     widths = [each.interval[1] - each.interval[0] for each in found]
     assert 0.003 < np.median(widths) < (0.06 if sampling else 0.02)
 

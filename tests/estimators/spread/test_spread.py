@@ -48,19 +48,6 @@ def test_the_rho_for_epsilon_and_delta_is_the_largest(epsilon, delta):
     assert rho < budget_of("here", epsilon=level, delta=spill).amount
 
 
-@pytest.mark.usefixtures("seeded")
-@pytest.mark.parametrize("space", [dp.records(), sized(6000)], ids=["add or remove", "replace"])
-@pytest.mark.parametrize("sampling", [False, True])
-@pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
-@pytest.mark.parametrize("farthest", [60, 0])
-def test_the_queries_spend_all_of_the_budget_and_no_more(space, loss, sampling, farthest, paid):
-    """Where no spread is found there is a second search."""
-    values = np.linspace(0, farthest, 6000)
-    (space >> dp.variance(0, 100, **loss, confidence=0.9, sampling=sampling))(values)
-    assert sum(paid) == Fraction(next(iter(loss.values())))
-    assert len(paid) == 3 + sampling + (not farthest)
-
-
 RINGS = value_search.rings_for(8.0)
 
 
