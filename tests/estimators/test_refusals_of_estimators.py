@@ -14,6 +14,8 @@ from tests.estimators.cases import REPLACE, TINY
 E = dp.estimators
 TABLE = dp.records(columns=2)
 SPACE = dp.records(columns=2, size=9, metric=REPLACE)
+COSINE = dp.bases.Cosine(3, 0, 1)
+COSINES = dp.transformations.basis_features(COSINE) >> dp.sum() >> dp.gaussian(scale=1)
 PARAMETERS_OF_PAIRS = [
     (lambda: E.plan_plus_mean(1, rho=1, p=0.9), "p must be at least 1"),
     (lambda: E.plan_mean(1, rho=1, p=np.inf), "p must be finite"),
@@ -91,9 +93,38 @@ PARAMETERS = [
     (lambda: E.binary_mean(rho=0), "rho must"),
     (lambda: dp.multivariate_mean(5, rho=1, epsilon=1), "one of rho= or epsilon="),
     (lambda: dp.multivariate_mean(5), r"needs a privacy budget: add rho=0\.03"),
+    *(
+        (lambda step=step, given=given: step(**given, rho=1), f"^{step.__name__}.*{words}")
+        for step in (dp.variance, dp.standard_deviation)
+        for given, words in (
+            ({"lower": 1, "upper": 0}, "lower must be below upper"),
+            ({"lower": [1, 2, 3]}, "two numbers"),
+        )
+    ),
+    *(
+        (lambda make=make, given=given: TABLE >> make(5, **given), f"^{make.__name__}.*{words}")
+        for make in (E.gaussian_mean, E.laplace_mean, E.l2_mechanism_mean)
+        for loss in ({"rho": 1} if make is E.gaussian_mean else {"epsilon": 1},)
+        for given, words in (
+            ({**loss, "sampling": True}, "sampling=True widens an interval"),
+            ({**loss, "confidence": 95}, "confidence"),
+        )
+    ),
+    (lambda: dp.cdf(0, 100, rho=1, cells=0), "cdf: cells must be a whole number of at least 1"),
+    (lambda: dp.cdf(0, 100, rho=1, cells=10**6), "cdf: cells must be at most 4096"),
+    (lambda: dp.cdf(101, 100, rho=1), "cdf: lower must be below upper.*swap"),
+    (lambda: dp.cdf([1.0, 2.0], rho=1), "the data in a second call"),
+    (lambda: COSINES >> E.distribution(None, 1), "needs a basis"),
+    (lambda: COSINES >> E.distribution(COSINE, 0), "deviation"),
+    (lambda: COSINES >> E.distribution(COSINE, 1, 0), "size"),
     *((lambda make=make: SPACE >> make(), words) for make, words in PARAMETERS_OF_PAIRS),
 ]
 SPACES = [
+    (lambda: dp.records() >> E.known_size_mean(0, 1, rho=1), "known_size_mean.*ChangeOneDistance"),
+    *(
+        (lambda make=make: dp.records(3) >> make(0, 1, rho=1), r"one column.*select\(\)")
+        for make in (dp.mean, E.recentred_mean, E.resized_mean, dp.variance, dp.cdf)
+    ),
     (lambda: E.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
     (lambda: dp.records(columns=2) >> E.unbounded_mean(rho=1), r"Put select\(\) before it"),
     (lambda: dp.centered_sum(rho=1).bind(dp.records(3)), r"put dp.clamp\(0, 100\)"),

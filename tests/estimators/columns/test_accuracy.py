@@ -112,12 +112,12 @@ def test_the_noise_has_the_stated_covariance(mechanism, variance):
 @pytest.mark.parametrize("sigma", [[1.0, 1.0, 1.0], [1.0, 10.0, 100.0], [1.0]], ids=str)
 def test_the_bound_for_normal_rows_shortens_no_more_than_the_stated_share(beyond, sigma):
     """With next to no noise the mean of one row is the row, unless that was shortened."""
-    rows = np.random.default_rng(3).normal(5, sigma, (400, len(sigma)))
+    rows = np.random.default_rng(3).normal(5, sigma, (1200, len(sigma)))
     step = E.scaled_mean(sigma, rho=1e30, middle=5, beyond=beyond)
     bound = dp.records(columns=len(sigma), size=1, metric=REPLACE) >> step
     releases = np.array([bound(row[None, :]) for row in rows])
     shortened = (np.abs(releases - rows) > 1e-6 * np.array(sigma)).any(axis=1).mean()
-    assert shortened <= beyond + 5 * np.sqrt(beyond / 400)
+    assert shortened <= beyond + 5 * np.sqrt(beyond / 1200)
 
 
 def test_a_searched_length_is_no_worse_for_tails_that_are_not_normal():

@@ -53,16 +53,3 @@ def test_sparse_rows_stay_sparse_and_agree_with_dense_ones(published):
     dense, sparse = pipeline(rows), pipeline(sp.csr_array(rows))
     assert np.abs(dense - sparse).max() < 0.02
     assert np.abs(dense - rows.mean(axis=0)).max() < 0.01
-
-
-def test_many_rows_are_hardly_shortened():
-    generator = np.random.default_rng(0)
-    lengths = np.minimum(generator.geometric(0.15, 200_000), 200)
-    columns = generator.zipf(1.5, lengths.sum()) % 300
-    rows = np.repeat(np.arange(200_000), lengths)
-    data = sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(200_000, 300)).tocsr()
-    data.data[:] = 1
-    shares = np.asarray(data.sum(axis=0)).ravel() / 200_000
-    space = dp.records(columns=300, size=200_000, metric=REPLACE)
-    release = (space >> E.binary_mean(rho=0.5))(data)
-    assert np.abs(release - shares).sum() / 2 < 0.02

@@ -107,20 +107,20 @@ def spaces(name: str, rows: int) -> list:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_each_column_has_its_error_and_interval(name):
-    """Seeded: 150 releases know a spread to 8 %; of 15 intervals below 10 hold with 1e-4."""
+    """Seeded: 150 releases know a spread to 8 %; of 10 intervals below 6 hold with 1e-4."""
     rows = np.random.default_rng(3).dirichlet([1, 2, 3, 2], 400)[:, :3] * 6
     for space in spaces(name, 400):
         plain = space >> COLUMNS[name]()
         means = np.array([plain.insecure_release(rows, seed=s).value for s in range(150)])
         bound = space >> COLUMNS[name](confidence=0.95)
         assert bound.map(1) == plain.map(1) == LOSS.get(name, 0.5)
-        found = [bound.insecure_release(rows, seed=s).value for s in range(15)]
+        found = [bound.insecure_release(rows, seed=s).value for s in range(10)]
         for j, true in enumerate(rows.mean(axis=0)):
             column = [each[j] for each in found]
             error = np.median([estimate.standard_error for estimate in column])
             assert np.std(means[:, j]) == pytest.approx(error, rel=0.25)
             held = [each.interval[0] <= true <= each.interval[1] for each in column]
-            assert np.sum(held) >= 10
+            assert np.sum(held) >= 6
             width = np.median([each.interval[1] - each.interval[0] for each in column])
             assert 3.5 * error < width < 4.5 * error
 
@@ -131,12 +131,12 @@ def test_columns_of_people(name):
     generator = np.random.default_rng(4)
     bound = dp.records(columns=3) >> COLUMNS[name](confidence=0.9, sampling=True)
     held = 0
-    for seed in range(16):
+    for seed in range(10):
         rows = generator.dirichlet([1, 2, 3, 2], 200)[:, :3] * 6
         estimate = bound.insecure_release(rows, seed=seed).value[1]
         assert estimate.sampling
         held += estimate.interval[0] <= 1.5 <= estimate.interval[1]
-    assert held >= 9, "14.4 are expected; below 9 has a chance of 1e-4, with fixed seeds"
+    assert held >= 5, "9 are expected; below 5 has a chance of 1e-4, with fixed seeds"
 
 
 @pytest.mark.parametrize("sized", [False, True])
@@ -161,15 +161,6 @@ def test_weighted_values_of_people(sized):
     assert 78 <= sum(held) <= 100, "90 of 100 are expected; below 78 by chance 1e-4 (seeded)"
     means = np.array([e.value for e in found])
     assert np.median([e.standard_error for e in found]) < 1.6 * np.std(means)
-
-
-def test_intervals_are_refused_in_words():
-    for make in (E.gaussian_mean, E.laplace_mean, E.l2_mechanism_mean):
-        loss = {"rho": 1} if make is E.gaussian_mean else {"epsilon": 1}
-        with pytest.raises(dp.ParameterError, match="sampling=True widens an interval"):
-            dp.records(columns=2) >> make(5, sampling=True, **loss)
-        with pytest.raises(dp.ParameterError, match=f"{make.__name__}: confidence"):
-            dp.records(columns=2) >> make(5, confidence=95, **loss)
 
 
 def test_squares_of_rows_in_a_ball_move_a_sum_by_the_square_of_the_radius():

@@ -268,26 +268,6 @@ def test_what_is_asked_wrongly_is_answered_in_words():
             ask()
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"rho": 1, "cells": 0}, "cdf: cells must be a whole number of at least 1"),
-        ({"rho": 1, "cells": 10**6}, "cdf: cells must be at most 4096"),
-        ({"rho": 1, "lower": 101}, "cdf: lower must be below upper.*swap"),
-    ],
-)
-def test_refusals(given, words):
-    with pytest.raises(dp.ParameterError, match=words):
-        dp.cdf(**{"lower": 0, "upper": 100, **given}).bind(dp.records())
-
-
-def test_one_column_is_needed():
-    with pytest.raises(dp.SpaceError, match=r"needs one column.*select"):
-        dp.records(columns=2) >> dp.cdf(0, 1, rho=1)
-    with pytest.raises(dp.ParameterError, match="the data in a second call"):
-        dp.cdf([1.0, 2.0], rho=1)
-
-
 def test_the_errors_of_the_study():
     """Study, item 13: n = 20 000, rho = 0.5, 1024 cells; medians of 15 runs, in percent."""
     generator = np.random.default_rng(0)

@@ -196,14 +196,6 @@ def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
         dp.records(size=9, metric=REPLACE) >> makes[name](0, 1, **loss)
 
 
-def test_other_spaces_that_are_refused():
-    with pytest.raises(dp.SpaceError, match=r"known_size_mean.*ChangeOneDistance"):
-        dp.records() >> E.known_size_mean(0, 1, rho=1)
-    for make in (dp.mean, E.recentred_mean, E.simplex_mean, E.resized_mean):
-        with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3. Put select\(\)"):
-            dp.records(columns=3) >> make(0, 1, rho=1)
-
-
 @pytest.mark.parametrize("bounds", [(-1e100, 1e100), (0, 1e-100)], ids=str)
 @pytest.mark.parametrize("loss", [1e-30, 1e30])
 def test_budgets_at_the_ends_release_numbers(bounds, loss):

@@ -385,21 +385,6 @@ def test_a_column_of_a_table():
 # What is typed wrongly.
 
 
-@pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda step: step(1, 0, rho=1), "lower must be below upper"),
-        (lambda step: step([1, 2, 3], rho=1), "two numbers"),
-        (lambda step: dp.records(columns=2) >> step(0, 1, rho=1), r"select\(\) before it"),
-    ],
-)
-def test_the_message_says_what_to_type(name, make, words):
-    with pytest.raises(dp.OpenDPLiteError, match=words) as refusal:
-        make(STEPS[name])
-    assert name in str(refusal.value)
-
-
 def test_the_explanation_says_where_the_budget_goes():
     said = dp.variance(0, 100, epsilon=1).explain()
     assert "10% of the budget is for a median, 35%" in said
