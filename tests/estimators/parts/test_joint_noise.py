@@ -6,7 +6,7 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, norm
+from scipy.stats import norm
 
 from opendp_lite.estimators.parts.noisy_totals import (
     JointLaplace,
@@ -37,15 +37,6 @@ def law(pair: JointNoise, theta: float):
     return lambda gaps: np.concatenate(
         [pair.below(np.full(len(part), theta), part) for part in np.array_split(gaps, 50)]
     )
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_the_law_is_that_of_the_draws(name):
-    """60 tests in all, each at 1e-8 with a fixed seed: they fail with a probability of 6e-7."""
-    pair = PAIRS[name]
-    total, rows = pair.draw(4000, np.random.default_rng(6))
-    for theta in THETAS:
-        assert kstest(total - theta * rows, law(pair, theta)).pvalue > 1e-8
 
 
 @pytest.mark.parametrize("name", PAIRS)
