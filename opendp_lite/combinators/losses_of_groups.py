@@ -57,8 +57,8 @@ class LossOfGroups:
         # epsilon that is near the truth unless there are many groups.
         within = self.measure.within
         if within(by_groups, by_rows) or not (others or within(by_rows, by_groups)):
-            return by_groups
-        return by_rows if self._promises(by_rows) else by_groups
+            return self.measure.worst([by_groups])
+        return by_rows if self._promises(by_rows) else self.measure.worst([by_groups])
 
     def _promises(self, loss: object) -> bool:
         """Whether not every release has this loss, as at a delta of 1."""

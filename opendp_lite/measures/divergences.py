@@ -334,8 +334,11 @@ class ApproximateDivergence(Measure[Pair]):
         return epsilon * count, min(Fraction(1), delta * factor)
 
     def worst(self, losses: Sequence[Pair]) -> Pair:
-        pair = max(loss[0] for loss in losses), max(loss[1] for loss in losses)
-        return curved_pair(pair, gaussian_curve(losses, max))
+        epsilon, delta = max(loss[0] for loss in losses), max(loss[1] for loss in losses)
+        curve = gaussian_curve(losses, max)
+        # Sums of deltas may lie far above the curve of all: the pair is then a point of the curve.
+        least = delta if curve is None else min(delta, curve.delta(epsilon))
+        return curved_pair((epsilon, least), curve)
 
     def within(self, loss: Pair, budget: Pair) -> bool:
         return loss[0] <= budget[0] and loss[1] <= budget[1]

@@ -363,6 +363,15 @@ def test_epsilon_and_delta_are_above_the_curve_of_all_rows_in_one_group(rows, pe
     assert delta <= 2 * groups * Fraction(1, 10**6)
 
 
+@pytest.mark.parametrize("rows", [3, 16, 17, 50])
+def test_a_pair_of_groups_is_a_point_of_its_own_curve(rows):
+    """The deltas of three groups add up to 3e-6, and the curve of all has 1e-6 there."""
+    pipeline = X >> dp.mean(0, 1, epsilon=1, delta=1e-6)
+    grouped = PEOPLE >> dp.bound_contributions(rows) >> dp.by("key", range(3), pipeline)
+    epsilon, delta = grouped.privacy_map(Fraction(1))
+    assert delta == grouped.privacy_profile(1).delta(epsilon) < Fraction(12, 10**7)
+
+
 def test_many_rows_in_many_groups_keep_a_delta_that_says_something():
     """The law of groups has a delta of 1 for 17 rows: the bound by groups promises more."""
     median = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1) >> dp.to_approximate(1e-6)
