@@ -147,7 +147,12 @@ class Dataset:
             return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
         if found is None:
-            rows = self._rows(whole, columns)
+            if isinstance(whole, Blocks):
+                whole.require(columns, self.titles)
+                rows: Source = _BlockColumns(whole.only(columns), columns, self.titles)
+            else:
+                words = "the columns of the table could not be read"
+                rows = attempt(partial(whole.rows, columns), words)
             found = self._picked[columns] = check_size(rows, max(1, len(columns)), self.size)
         return found, None
 
@@ -199,13 +204,6 @@ class Dataset:
         """The names of columns that bring none: what the data says goes before what is declared."""
         found = cast(Names | None, self.whole.names)
         return self.declared if found is None else found
-
-    def _rows(self, whole: Blocks | NamedColumns, columns: tuple[Column, ...]) -> Source:
-        if isinstance(whole, Blocks):
-            whole.require(columns, self.titles)
-            return _BlockColumns(whole.only(columns), columns, self.titles)
-        words = "the columns of the table could not be read"
-        return attempt(partial(whole.rows, columns), words)
 
     def _picking(self, columns: tuple[Column, ...], width: int | None) -> Block | None:
         """What makes the columns of blocks of numbers that have no names of their own."""

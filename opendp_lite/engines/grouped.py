@@ -91,17 +91,16 @@ class LazyTable:
         asked = (*self.beside, *columns)
         wanted = tuple(dict.fromkeys([*[kept.column for kept in self.filters], *asked]))
         source, function = self.dataset.columns(wanted)
-        read = () if function is None else (Part(function, "select"),)
-        rest = (Part(WithoutFirst(len(self.beside))),) if self.beside else ()
-        rows = LazyRows(source, read, self.keys)
-        if not isinstance(self.dataset.whole, Source):
-            rows = attrs.evolve(rows, table=self.dataset, asked=wanted)
-        if wanted == asked and not self.filters:
-            return rows.map_rows(*rest)
-        tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
-        kept = (Part(test, "keep") for test in tests)
-        picked = Picked(tuple(map(wanted.index, asked)))
-        return rows.map_rows(*kept, Part(picked, "select"), *rest)
+        parts = [] if function is None else [Part(function, "select")]
+        for kept in self.filters:
+            parts.append(Part(KeepRows(wanted.index(kept.column), kept.test), "keep"))
+        if wanted != asked:
+            parts.append(Part(Picked(tuple(map(wanted.index, asked))), "select"))
+        if self.beside:
+            parts.append(Part(WithoutFirst(len(self.beside))))
+        if isinstance(self.dataset.whole, Source):
+            return LazyRows(source, tuple(parts), self.keys)
+        return LazyRows(source, tuple(parts), self.keys, self.dataset, wanted)
 
     def numbers(self) -> LazyRows:
         """The rows as numbers."""

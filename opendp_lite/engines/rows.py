@@ -142,11 +142,6 @@ class _Plan:
             functions = (Part(Picked(tuple(map(held.index, asked))), "select"), *functions)
         return cls(functions, ask.how, ask.step)
 
-    def of_part(self, source: Source) -> _Plan:
-        """The same for one part of the rows."""
-        how = self.how.of_part(source)
-        return self if how is self.how else attrs.evolve(self, how=how)
-
     def lying(self) -> Lying | None:
         """What does it all for rows as they lie, where there is such."""
         return self.how.as_they_lie([part.function for part in self.functions])
@@ -169,7 +164,7 @@ def summaries(asks: Sequence[AnyRequest]) -> list[object]:
 def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
     """The summaries of rows of one source or table, in one pass over it."""
     source, table, wanted = asks[0].rows.source, asks[0].rows.table, asks[0].rows.asked
-    if table is not None and any(ask.rows.source is not source for ask in asks):
+    if table is not None and len({id(ask.rows.source) for ask in asks}) > 1:
         wanted = tuple(dict.fromkeys(column for ask in asks for column in ask.rows.asked))
         source, _ = table.columns(wanted)
     plans = [_Plan.of(ask, wanted) for ask in asks]
@@ -184,7 +179,7 @@ def _merge(plans: Sequence[_Plan], first: list[object], second: list[object]) ->
 
 
 def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
-    plans = [plan.of_part(source) for plan in given]
+    plans = [_Plan(plan.functions, plan.how.of_part(source), plan.step) for plan in given]
     work = _StepByStep(plans)
     with np.errstate(all="ignore"):
         if (size := source.size) is None or size * (source.columns or 1) > _FEW:

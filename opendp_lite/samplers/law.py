@@ -374,7 +374,7 @@ def in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]
     """The output cell of each value, and where in it the value lies."""
     shift = target - exponent
     if shift <= 0:
-        largest = max((abs(int(v)) for v in (values.min(), values.max())), default=0)
+        largest = max([abs(int(v)) for v in (values.min(), values.max())], default=0)
         if largest << -shift >= _SAFE:
             values = values.astype(object)
         return values << -shift, Offsets(None, lambda _: Fraction(0))

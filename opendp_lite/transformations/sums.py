@@ -155,7 +155,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> Totals:
         steps = layout.column_sums(self._snapper.steps(entries, layout))
-        return Totals(steps + self._origins(rows), rows)
+        return Totals(steps + _wrap(rows * self._snapper.origin), rows)
 
     def keeps_zeros(self) -> bool:
         return self._body.keeps_zeros()
@@ -172,15 +172,12 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def _buffers(self, block: Floats, scratch: Scratch) -> tuple[Floats, Floats]:
         """Where the images go, and where the snapper may write besides."""
-
-        def take(name: str) -> Floats:
-            rows, columns = block.shape
-            if self._snapper.by_column:
-                return scratch.take(name, (columns, rows)).T
-            return scratch.take(name, (rows, columns))
-
-        out = take("snapped")
-        return out, take("spare") if self._snapper.spares else out
+        shape, by_column = block.shape, self._snapper.by_column
+        if by_column:
+            shape = shape[::-1]
+        out = scratch.take("snapped", shape)
+        spare = scratch.take("spare", shape) if self._snapper.spares else out
+        return (out.T, spare.T) if by_column else (out, spare)
 
     def merge(self, first: Totals, second: Totals, out: NDArray[np.int64] | None = None) -> Totals:
         """The totals of both; ``out`` may be the array of one of them, to be written over."""
@@ -193,11 +190,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         return Totals(second.wrapped, second.rows, _add(earlier, second.settled))
 
     def _steps(self, totals: Totals) -> Whole:
-        return totals.wrapped - self._origins(totals.rows)
-
-    def _origins(self, rows: int) -> Whole:
-        """The origins of so many rows, added up modulo 2^64."""
-        return _wrap(rows * self._snapper.origin)
+        return totals.wrapped - _wrap(totals.rows * self._snapper.origin)
 
     def finish(self, totals: Totals) -> Numeric:
         """The sums in grid steps: int64 where that is certainly enough, else Python integers."""

@@ -50,12 +50,8 @@ def _number_of_each(column: pd.Categorical) -> Floats:
 
 
 @open_rows.register
-def _of_series(data: pd.Series | pd.Index) -> object:
-    return _of_values(data.array)
-
-
-@open_rows.register
-def _of_values(values: ExtensionArray) -> object:
+def _of_column(data: pd.Series | pd.Index | ExtensionArray) -> object:
+    values = data if isinstance(data, ExtensionArray) else data.array
     kind = values.dtype
     if isinstance(kind, pd.StringDtype):
         raise DataError(no_numbers("text"))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.categories import is_missing
 from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Summary
-from opendp_lite.engines.data.source import BLOCK_ENTRIES, InMemory, NoRows, Source, blocks_of
+from opendp_lite.engines.data.source import BLOCK_ENTRIES, InMemory, NoRows, Source
 
 Whole = NDArray[np.int64]
 
@@ -151,8 +151,9 @@ class ArrayRows(InMemory):
         return self.plain
 
     def blocks(self) -> Iterator[Floats]:
-        short = self.plain and self.rows.size <= BLOCK_ENTRIES  # A short array needs no walk.
-        return blocks_of(self.rows) if short else super().blocks()
+        if self.plain and 0 < self.rows.size <= BLOCK_ENTRIES:  # One block needs no walk.
+            return iter((np.ascontiguousarray(self.rows, dtype=np.float64),))
+        return super().blocks()
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]

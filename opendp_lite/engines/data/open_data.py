@@ -7,7 +7,7 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -38,6 +38,10 @@ _LIBRARIES: Final = f"{_PACKAGE}.engines.containers"
 _END: Final = object()
 _BY_ROWS: Final = (
     "dp.Blocks(lambda: (data[i : i + 100_000] for i in range(0, len(data), 100_000)), columns=...)"
+)
+_UNREADABLE: Final = (
+    "a {} could not be read: the function or the library that opens it failed; open it once "
+    "without dp to see why"
 )
 # What to hand over instead of a container that may be larger than memory, by what it offers.
 _WAYS: Final = {
@@ -95,7 +99,8 @@ def open_source(data: object, names: tuple[str, ...] | None = None) -> Source:
     found = data if isinstance(data, Source) else opened_table(data, names)
     if not isinstance(found, Source):
         with QUIET:
-            found = attempt(partial(found.read, names, NUMBERS), _unreadable(data))
+            words = _UNREADABLE.format(type(data).__name__)
+            found = attempt(partial(found.read, names, NUMBERS), words)
     if names is not None and found.names is not None:
         require_order(found.names, names)
     return found
@@ -117,7 +122,7 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
     in that order. A container that a stranger's function opens is another matter: which columns it
     gave, and in which order, only the function knows. So it says their names, or it is refused.
     """
-    found, unnamed, words = data, None, _unreadable(data)
+    found, unnamed, words = data, None, _UNREADABLE.format(type(data).__name__)
     with QUIET:
         while not isinstance(found, Source | Table):
             if type(found) is np.ndarray:
@@ -136,13 +141,6 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
             "dictionary of columns"
         )
     return found
-
-
-def _unreadable(data: object) -> str:
-    return (
-        f"a {type(data).__name__} could not be read: the function or the library that opens it "
-        "failed; open it once without dp to see why"
-    )
 
 
 def read(source: Source, *, as_they_lie: bool = False) -> RowBlocks:
@@ -171,18 +169,17 @@ def to_array(data: object) -> np.ndarray:
     return found[:, 0] if found.shape[1] == 1 else found
 
 
-def register_libraries(kind: type) -> None:
-    """Lets the libraries that a type comes from register how their containers are opened."""
-    _libraries_of(cast(Hashable, kind))
-
-
-@lru_cache
-def _libraries_of(kind: Any) -> None:
+def _register_all(kind: type) -> None:
     for base in kind.__mro__:
         library, *part = base.__module__.split(".")[:2]
         _register(library.strip("_"))
         if part:
             _register(f"{library}_{part[0].strip('_')}")
+
+
+# Cast, as mypy takes no type for hashable.
+register_libraries: Final = cast(Callable[[type], None], lru_cache(_register_all))
+"""Lets the libraries that a type comes from register how their containers are opened."""
 
 
 @cache
