@@ -20,7 +20,8 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.by_name import ByName
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Errors
-from opendp_lite.spaces.space import example, scalar, vector
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import scalar, vector
 from opendp_lite.spelling.description import Proof
 
 S = TypeVar("S", bound=AnySpace)

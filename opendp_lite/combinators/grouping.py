@@ -38,7 +38,8 @@ from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
 from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimates import Estimate
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
-from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import Tables
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import clamp

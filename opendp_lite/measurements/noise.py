@@ -40,7 +40,8 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate, Estimates
 from opendp_lite.samplers.law import SCALE_SLACK, Errors, Law, Noise, grid_for, half_widths
 from opendp_lite.spaces.domains import Scalars, Vectors
-from opendp_lite.spaces.space import Space, example, scalar, vector
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, scalar, vector
 from opendp_lite.spelling.description import Proof
 
 Aggregate = Space[Scalars | Vectors]

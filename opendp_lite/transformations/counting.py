@@ -21,7 +21,8 @@ from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Scalars
-from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import RowsOrTables, Tables
 from opendp_lite.spelling.description import Proof
 

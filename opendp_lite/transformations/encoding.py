@@ -27,7 +27,8 @@ from opendp_lite.metrics.distances import ChangeOneDistance, Metric
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import TablesOrRows
 from opendp_lite.transformations.axes import Axis, CategoryAxis, EdgeAxis, one_for_each
 from opendp_lite.transformations.row_maps import (

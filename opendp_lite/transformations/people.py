@@ -28,7 +28,8 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in
+from opendp_lite.spaces.examples import example, rows_in
+from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, tables_in
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.row_maps import fitting, plain_nan

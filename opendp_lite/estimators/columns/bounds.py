@@ -22,7 +22,8 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest, open_probability
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 
 _COARSE: Final = 0.2
 _CUTS: Final = 3

@@ -36,7 +36,8 @@ from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate, Estimates
 from opendp_lite.samplers.law import ErrorLaw, Errors, Law, NormalError, ScaledError, half_widths
-from opendp_lite.spaces.space import example, row_metric, rows_in
+from opendp_lite.spaces.examples import example, rows_in
+from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations.bounding import center, scale
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.sums import sum

@@ -35,7 +35,8 @@ from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.spaces.domains import Vectors
-from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import norm

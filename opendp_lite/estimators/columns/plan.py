@@ -30,7 +30,8 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, quote, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Stage, mechanism
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.powers import absolute, norm
 from opendp_lite.transformations.sums import sum

@@ -28,7 +28,8 @@ from opendp_lite.numbers.exact import Number, nearest, positive, quote, whole
 from opendp_lite.pipeline.postprocessor import postprocessor, validator
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.features import basis_features
 from opendp_lite.transformations.sums import sum

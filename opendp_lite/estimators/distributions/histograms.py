@@ -39,7 +39,8 @@ from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records
 from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.transformations.axes import one_for_each
 from opendp_lite.transformations.encoding import Edges, bins, one_hot

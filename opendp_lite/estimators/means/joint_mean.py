@@ -31,7 +31,8 @@ from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.sums import sum
 

@@ -25,7 +25,8 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, digits_up, rational_of_float
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 
 _LARGEST: Final = 20.0
 _ROWS: Final = 1000

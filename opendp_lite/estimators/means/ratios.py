@@ -26,7 +26,8 @@ from opendp_lite.pipeline.postprocessor import postprocessor, validator
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.space import example, records, row_metric
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.counting import count

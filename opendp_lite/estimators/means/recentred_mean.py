@@ -40,7 +40,8 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.sums import sum

@@ -31,7 +31,8 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 
 # The exponent at which a median among 2^20 cells to a doubling is found.
 _FEWEST: Final = 60.0

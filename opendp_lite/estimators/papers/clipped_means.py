@@ -40,7 +40,8 @@ from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDive
 from opendp_lite.numbers.exact import Number, nearest, open_probability, positive
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import norm

@@ -25,7 +25,8 @@ from opendp_lite.numbers.exact import Number, exact, positive, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.lattice import FARTHEST_BOUND
-from opendp_lite.spaces.space import example, records
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clip_to_norm
 from opendp_lite.transformations.encoding import indicator_below
 from opendp_lite.transformations.powers import norm

@@ -35,7 +35,8 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, rational_of_float
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.space import Example, example, records
+from opendp_lite.spaces.examples import Example, example
+from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import square

@@ -49,7 +49,8 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.samplers.rank_choice import STEEPEST, RankLaw
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spelling.description import Proof
 
 # So many quantiles divide the loss evenly; more are found by recursion.

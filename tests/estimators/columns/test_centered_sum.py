@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.spaces.space import rows_in
+from opendp_lite.spaces.examples import rows_in
 
 UNEVEN = ([0, -1, 3], [10, 5, 3.5])
 HALVES, MIDDLES = np.array([5, 3, 0.25]), np.array([5, 2, 3.25])
