@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import attrs
 
@@ -15,7 +15,7 @@ from opendp_lite.base.frozen import fields_of
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable, spellable
 from opendp_lite.bodies.body import Body
-from opendp_lite.numbers.exact import exact, exact_size, format_number, quote, round_up, whole
+from opendp_lite.numbers.exact import exact, exact_size, format_number, quote, whole
 from opendp_lite.numbers.norms import Norms
 
 Distance = Fraction | Norms
@@ -168,9 +168,11 @@ class SymmetricDistance(RowMetric):
         return body.radii()
 
 
-def _is_a_column(metric: object, field: object, value: Any) -> None:
+def _is_a_name(metric: object, field: attrs.Attribute[str], value: object) -> None:
     if not isinstance(value, str):
-        raise ParameterError(f"column is the name of a column, such as 'city'; got {quote(value)}")
+        raise ParameterError(
+            f"{field.name} is the name of a column, such as 'id'; got {quote(value)}"
+        )
 
 
 def _is_a_number_of_groups(metric: object, field: object, value: Any) -> None:
@@ -211,7 +213,7 @@ class SpreadDistance(Spread):
         groups: Over how many of its values the rows are spread.
     """
 
-    column: str = attrs.field(validator=_is_a_column)
+    column: str = attrs.field(validator=_is_a_name)
     groups: int = attrs.field(validator=_is_a_number_of_groups)
 
     def protected(self, distance: Fraction) -> str:
@@ -274,11 +276,6 @@ class ChangeOneDistance(RowMetric):
 
     def per_row(self, body: Body) -> Norms | None:
         return body.diameters()
-
-
-def _is_a_name(metric: object, field: object, value: Any) -> None:
-    if not isinstance(value, str):
-        raise ParameterError(f"person is the name of a column, such as 'id'; got {quote(value)}")
 
 
 @spellable
@@ -374,7 +371,6 @@ class NormDistance(Metric):
 class OneNorm(NormDistance):
     """A norm distance that a plain number may state: a bound on all norms of these names."""
 
-    p: ClassVar[float]
     stated: ClassVar[tuple[str, ...]]
 
     def distance(self, value: object) -> Norms:
@@ -383,8 +379,8 @@ class OneNorm(NormDistance):
         return Norms(**dict.fromkeys(self.stated, exact(value, "d_in")))
 
     def show(self, distance: Norms) -> Norms | float:
-        bound = distance.of(self.p)
-        return inf if bound is None else round_up(bound)
+        _, bounds = distance.spell()
+        return cast(float, bounds.get(self.stated[0], inf))
 
 
 @spellable
@@ -397,8 +393,6 @@ class L1Distance(OneNorm):
         0.5
     """
 
-    __slots__ = ()
-    p = 1
     stated = ("l1",)
 
 
@@ -412,8 +406,6 @@ class L2Distance(OneNorm):
         0.5
     """
 
-    __slots__ = ()
-    p = 2
     stated = ("l2",)
 
 
@@ -427,8 +419,6 @@ class LInfDistance(OneNorm):
         1.0
     """
 
-    __slots__ = ()
-    p = inf
     stated = ("linf",)
 
 
@@ -442,6 +432,4 @@ class AbsoluteDistance(OneNorm):
         dp.metrics.AbsoluteDistance()
     """
 
-    __slots__ = ()
-    p = 1
     stated = ("l1", "linf")
