@@ -189,10 +189,9 @@ def with_result(trace: Sequence[TraceStep], words: str) -> tuple[TraceStep, ...]
 
 
 def _leave_functions_out(trace: Sequence[TraceStep]) -> tuple[TraceStep, ...]:
+    left = [each for each in trace if each.role is not Role.RELEASE or each.map]
     return tuple(
-        attrs.evolve(each, parts=_leave_functions_out(each.parts))
-        for each in trace
-        if each.role is not Role.RELEASE or each.map
+        [attrs.evolve(e, parts=_leave_functions_out(e.parts)) if e.parts else e for e in left]
     )
 
 
