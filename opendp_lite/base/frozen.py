@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -26,17 +26,22 @@ def copy_with(value: T, **fields: object) -> T:
 
     The constructor does not run: nothing is checked or converted again.
     """
-    found = object.__new__(type(value))
-    for name, given in {**fields_of(value), **fields}.items():
+    kind: Any = type(value)
+    found: T = object.__new__(kind)
+    for name, given in ({name: getattr(value, name) for name in _names(kind)} | fields).items():
         object.__setattr__(found, name, given)
     return found
 
 
 def fields_of(value: object) -> dict[str, object]:
     """The fields of an attrs class by name; none of another class."""
-    kind = type(value)
-    fields = attrs.fields(kind) if attrs.has(kind) else ()
-    return {field.name: getattr(value, field.name) for field in fields}
+    kind: Any = type(value)
+    return {name: getattr(value, name) for name in _names(kind)}
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
 
 
 # One for each fork that led to this process: a fork may get the number of the process it copies,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
 
 import attrs
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable
 from opendp_lite.display.formatting import html_table
 from opendp_lite.measures.curve import without_curve
@@ -30,8 +32,10 @@ from opendp_lite.numbers.exact import (
     rational_of_float,
     round_up,
 )
+from opendp_lite.spelling.signatures import Arguments, arguments_text, typed_signature
 
 Loss = Fraction | tuple[Fraction, ...]
+_NAMES: Final = ("epsilon", "delta", "rho", "mu")
 
 
 def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
@@ -178,6 +182,53 @@ def require_budget(given: object, step: str) -> None:
             f"{step}: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1); "
             f"got {quote(given)}"
         )
+
+
+def budget_by_name(constructor: Callable[..., object], arguments: Arguments) -> Arguments:
+    """The arguments, in which numbers by name replace a budget that was given as a value.
+
+    So both spellings are the same value, with one repr and one JSON text.
+    """
+    given, step = dict(arguments), constructor.__name__
+    parameters = typed_signature(constructor).parameters
+    if "epsilon" not in parameters:
+        return arguments
+    for name in _NAMES:
+        if isinstance(given.get(name), PrivacyBudget):
+            raise _refuse_named_budget(constructor, given, name)
+    if "budget" not in given:
+        return arguments
+    budget = given.pop("budget")
+    if not isinstance(budget, PrivacyBudget):
+        raise TypeError(f"a budget is dp.epsilon(1) or dp.rho(0.03), got {quote(budget)}")
+    numbers = budget.by_name()
+    if unknown := set(numbers) - set(parameters):
+        known = [name for name in ("epsilon", "rho", "mu") if name in parameters]
+        raise ParameterError(
+            f"{step} takes no {' and no '.join(sorted(unknown))}; got a budget of "
+            f"{budget.words()}. Give it {' or '.join(f'{name}=' for name in known)}"
+        )
+    if twice := [name for name in _NAMES if name in given]:
+        raise ParameterError(
+            f"{step} takes one budget; got {twice[0]}= beside a budget of {budget.words()}. Leave "
+            "one out"
+        )
+    every = given | numbers
+    return tuple((name, every[name]) for name in parameters if name in every)
+
+
+def _refuse_named_budget(
+    constructor: Callable[..., object], given: dict[str, object], name: str
+) -> ParameterError:
+    """The refusal of a whole budget as one of its numbers."""
+    (kind, number), *more = cast(PrivacyBudget[AnyMeasure], given[name]).by_name().items()
+    numbers = ", ".join(map(str, [number, *(f"{key}={each}" for key, each in more)]))
+    others = tuple((key, each) for key, each in given.items() if key not in _NAMES)
+    typed = filter(None, [arguments_text(constructor, others), f"dp.{kind}({numbers})"])
+    return ParameterError(
+        f"{constructor.__name__}: {name} is a number, and a budget goes in by itself: "
+        f"{path_of(constructor)}({', '.join(typed)})"
+    )
 
 
 @overload

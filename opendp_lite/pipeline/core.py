@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast, overload
 
 import attrs
 import numpy as np
 
-from opendp_lite import explain
-from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError, shorten
+from opendp_lite.base.errors import OpenDPLiteError, ParameterError, shorten
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.base.spelling import NO_RECIPE, ByHand, by_hand, one_line, without_parentheses
+from opendp_lite.base.spelling import NO_RECIPE, ByHand, by_hand
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map as Mapped
 from opendp_lite.engines.plan import Node, Own, plan_of, release_of
@@ -29,8 +27,9 @@ from opendp_lite.measures.divergences import (
     ZeroConcentratedDivergence,
 )
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.numbers.exact import Number, quote
-from opendp_lite.pipeline.questions import NO_DATA, LossQuestions, Pipeline, without_data
+from opendp_lite.numbers.exact import Number
+from opendp_lite.pipeline.questions import LossQuestions, Pipeline, link_text
+from opendp_lite.pipeline.refusals import check_follower, refuse_no_data, refuse_step
 from opendp_lite.releases.result import InsecureRelease, mark_as_exact
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.law import Errors, Law
@@ -52,6 +51,8 @@ M = TypeVar("M", bound=AnyMeasure)
 M2 = TypeVar("M2", bound=AnyMeasure)
 Release = TypeVar("Release", contravariant=True)
 Next = TypeVar("Next", covariant=True)
+# What a pipeline is called on where nobody said.
+_NO_DATA: Final = object()
 
 
 def _read_stability(law: MapLaw) -> StabilityMap:
@@ -93,10 +94,10 @@ class Stable(Pipeline, Generic[In, Out]):
 
     else:
 
-        def __call__(self, data: object = NO_DATA) -> Any:
+        def __call__(self, data: object = _NO_DATA) -> Any:
             """The exact result. It is not private, and its repr says so."""
-            if data is NO_DATA:
-                raise without_data(self)
+            if data is _NO_DATA:
+                raise refuse_no_data(self)
             try:
                 return self.bound._result(data)
             except OpenDPLiteError as problem:
@@ -145,10 +146,10 @@ class Private(LossQuestions, Generic[In, M, R]):
 
     else:
 
-        def __call__(self, data: object = NO_DATA) -> R:
+        def __call__(self, data: object = _NO_DATA) -> R:
             """A private release. Its loss is ``map(1)`` for one unit of the input space."""
-            if data is NO_DATA:
-                raise without_data(self)
+            if data is _NO_DATA:
+                raise refuse_no_data(self)
             return release_from(SecureEntropy(), self.bound, data)
 
     def insecure_release(self, data: object, seed: int) -> InsecureRelease:
@@ -211,9 +212,6 @@ class _Joined(Pipeline, Generic[In]):
     def __hash__(self) -> int:
         return hash((self.input_space, self.recipe))
 
-    def __repr__(self) -> str:
-        return " >> ".join([repr(self.input_space), *map(link_text, _spell(self))])
-
 
 @attrs.frozen(eq=False, repr=False)
 class Transformation(_Joined[In], Stable[In, Out]):
@@ -255,7 +253,7 @@ class Transformation(_Joined[In], Stable[In, Out]):
             """What is joined to a transformation joins itself."""
             if isinstance(other, Pipeline):
                 return NotImplemented
-            raise not_a_step(other, self.recipe)
+            raise refuse_step(other, self.recipe)
 
 
 @attrs.frozen
@@ -380,17 +378,31 @@ AnyPrivate = Private[Any, Any, Any]
 
 
 def join_step(
-    before: Space[Domain] | AnyTransformation,
-    step: AnyTransformation | AnyMeasurement,
-    link: object,
+    before: Space[Domain] | AnyTransformation, step: AnyTransformation | AnyMeasurement, link: Any
 ) -> AnyTransformation | AnyMeasurement:
-    """A space or a transformation, and the step made on it."""
-    if not isinstance(before, Transformation):
-        first = copy_with(step, function=step.function.on(Data(before)))
-        return _trace(first, StabilityMap(before.metric), (), (), link)
-    function = step.function.on(_receive(before))
-    whole = copy_with(step, input_space=before.input_space, function=function)
-    return _trace(whole, before.stability_map, before.recipe, before.trace, link)
+    """A space or a transformation, and the step made on it, whose link in the recipe says its name.
+
+    The maps of all steps become one, and the lines of this step end the trace.
+    """
+    name, function = link.name, step.function
+    if isinstance(before, Transformation):
+        start, reach, plan = before.input_space, before.stability_map, _receive(before)
+        recipe, trace = (*before.recipe, link), before.trace
+    else:
+        start, reach, plan = step.input_space, StabilityMap(before.metric), Data(before)
+        recipe, trace = (link,), ()
+    function = function.name_step(name).on(plan)
+    # Of a step that no person can type, the name alone.
+    shown = name.strip("_").replace("_", " ") if name.startswith("_") else link
+    whole = partial(copy_with, step, input_space=start, function=function, recipe=recipe)
+    if isinstance(step, Transformation):
+        reach = step.stability_map.after(reach, link)
+        line = TraceStep(shown, map=reach, space=step.output_space, parts=step.trace)
+        return whole(stability_map=reach, trace=(*trace, line))
+    loss = step.privacy_map.after(reach, link)
+    says = f"release with {step.facts.noise}" if step.facts.noise else "release"
+    line = TraceStep(shown, says, loss, role=Role.NOISE, parts=step.trace)
+    return whole(privacy_map=loss, trace=(*trace, line))
 
 
 def _receive(before: AnyTransformation) -> Node:
@@ -399,31 +411,6 @@ def _receive(before: AnyTransformation) -> Node:
     received = before.output_space.domain.receive
     own = isinstance(plan, Mapped) and isinstance(plan.function, Own)
     return plan if received is identity or not own else Mapped(Own(received), before=plan)
-
-
-def _trace(
-    whole: AnyTransformation | AnyMeasurement,
-    before: StabilityMap,
-    recipe: tuple[object, ...],
-    trace: tuple[TraceStep, ...],
-    link: object,
-) -> AnyTransformation | AnyMeasurement:
-    """With the maps of all steps, the lines of this one and its link."""
-    shown, recipe = _show(link), (*recipe, link)
-    if isinstance(whole, Transformation):
-        reach = whole.stability_map.name_step(link).after(before)
-        line = TraceStep(shown, map=reach, space=whole.output_space, parts=whole.trace)
-        return copy_with(whole, stability_map=reach, trace=(*trace, line), recipe=recipe)
-    loss = whole.privacy_map.name_step(link).after(before)
-    says = f"release with {whole.facts.noise}" if whole.facts.noise else "release"
-    line = TraceStep(shown, says, loss, role=Role.NOISE, parts=whole.trace)
-    return copy_with(whole, privacy_map=loss, trace=(*trace, line), recipe=recipe)
-
-
-def _show(link: object) -> object:
-    """A step as it is typed; of one that no person can type its name alone."""
-    name = str(getattr(link, "name", ""))
-    return name.strip("_").replace("_", " ") if name.startswith("_") else link
 
 
 def follow(measurement: AnyMeasurement, other: object) -> AnyMeasurement:
@@ -464,62 +451,3 @@ def _convert(measurement: AnyMeasurement, conversion: Conversion[Any, Any]) -> A
 def _spell(pipeline: _Joined[Any]) -> tuple[object, ...]:
     """The recipe, with a mark in its place where the pipeline was put together by hand."""
     return pipeline.recipe or (ByHand(),)
-
-
-def check_follower(other: object, recipe: tuple[object, ...]) -> None:
-    """Refuses what cannot come after noise."""
-    if (reason := _refusal(other, recipe)) is not None:
-        raise _at_the_end(reason, recipe, other)
-
-
-def _refusal(other: object, recipe: tuple[object, ...]) -> SpaceError | None:
-    refusal = getattr(other, "refusal", None)
-    if refusal is not None and (reason := refusal(recipe)):
-        return SpaceError(reason)
-    if isinstance(other, Pipeline):
-        return SpaceError(
-            f"{other!r} works on data and cannot follow noise; put it before the mechanism. Only a "
-            "plain function of the release can follow"
-        )
-    if forgotten := without_parentheses(other):
-        return forgotten
-    if not callable(other) and not isinstance(other, Conversion):
-        return SpaceError(f"only a function of the release can follow it, got {quote(other)}")
-    return None
-
-
-def not_a_step(other: object, recipe: tuple[object, ...]) -> SpaceError:
-    """The refusal of what cannot follow the transformation of a recipe."""
-    before = recipe[-1] if recipe else "the step before"
-    return _at_the_end(_no_step(other, before), recipe, other)
-
-
-def _no_step(other: object, before: object) -> SpaceError:
-    if forgotten := without_parentheses(other):
-        return forgotten
-    if callable(other):
-        return SpaceError(
-            f"{link_text(other)} is a plain function and follows {before}, before any noise: its "
-            "effect on privacy is unknown. Put it after laplace() or gaussian(), or write it as a "
-            "step with a stability map under @dp.stage"
-        )
-    return SpaceError(
-        f">> joins pipeline steps; {quote(other)} is not one. To ask something of a whole "
-        "pipeline, put parentheses around it: (a >> b).map(1)"
-    )
-
-
-def _at_the_end(problem: SpaceError, recipe: tuple[object, ...], other: object) -> SpaceError:
-    shown = link_text(other) if callable(other) else quote(other)
-    return explain.pointing(problem, [*map(heading, recipe), shown], len(recipe))
-
-
-def heading(link: object) -> str:
-    """A step of a recipe with three dots for each pipeline in it."""
-    return link_text(link) if callable(link) else str(getattr(link, "heading", link))
-
-
-def link_text(link: Any) -> str:
-    """A step of a recipe as it would be typed."""
-    named = isinstance(link, type | np.ufunc) or inspect.isroutine(link)
-    return one_line(str(link.__name__) if named else repr(link))

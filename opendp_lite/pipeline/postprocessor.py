@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 import attrs
 
-from opendp_lite.base.public_names import path_of
-from opendp_lite.base.spelling import Named, call_when_read, step
+from opendp_lite.base.spelling import step
 from opendp_lite.spelling.description import UNPROVED, Description, Proof, describe
 from opendp_lite.spelling.signatures import (
-    Arguments,
-    arguments_text,
+    TypedCall,
     call_arguments,
     named_arguments,
     without_first,
@@ -27,43 +25,22 @@ Next = TypeVar("Next", covariant=True)
 
 
 @attrs.frozen(repr=False)
-class Postprocessor(Generic[Release, Next]):
+class Postprocessor(TypedCall, Generic[Release, Next]):
     """A named function of a release with its parameters, made by ``@postprocessor``."""
-
-    function: Callable[..., object]
-    arguments: Arguments
 
     @property
     def __name__(self) -> str:
-        return self.function.__name__
-
-    @property
-    def definition(self) -> Callable[..., object]:
-        """The function that defines it."""
-        return self.function
+        return self.name
 
     def __call__(self, release: Release, /) -> Next:
-        args, kwargs = call_arguments(self.function, self.arguments)
-        return cast(Next, self.function(release, *args, **kwargs))
+        args, kwargs = call_arguments(self.definition, self.arguments)
+        return cast(Next, self.definition(release, *args, **kwargs))
 
     def refusal(self, recipe: tuple[object, ...]) -> str | None:
         """Why this cannot follow such a recipe, where the function can tell; else None."""
-        rejects = getattr(self.function, "rejects", None)
-        args, kwargs = call_arguments(self.function, self.arguments)
+        rejects = getattr(self.definition, "rejects", None)
+        args, kwargs = call_arguments(self.definition, self.arguments)
         return None if rejects is None else rejects(recipe, *args, **kwargs)
-
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
-        """The public name and its arguments."""
-        return self.__name__, dict(self.arguments)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickled as what a person types."""
-        args, kwargs = call_arguments(self.function, self.arguments)
-        return call_when_read(Named.of(self.function), *args, **kwargs)
-
-    def __repr__(self) -> str:
-        inside = arguments_text(self.function, self.arguments)
-        return f"{path_of(self.function)}({inside})"
 
 
 def validator(rejects: Callable[..., str | None]) -> Callable[[F], F]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import numpy as np
 from opendp_lite import explain as drawing
 from opendp_lite import explain as statements
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.base.spelling import write
+from opendp_lite.base.spelling import one_line, write
 from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
@@ -26,13 +27,12 @@ from opendp_lite.spaces.maps import StabilityMap
 _OF_RELEASES: Final = frozenset(
     {"interval", "intervals", "standard_error", "standard_errors", "value", "values"}
 )
-NO_DATA: Final = object()
-"""What a pipeline is called on where nobody said."""
 
 
-def without_data(pipeline: object) -> SpaceError:
-    """The refusal of a call without data."""
-    return SpaceError(f"{pipeline!r} is called on data: write pipeline(data)")
+def link_text(link: Any) -> str:
+    """A step of a recipe as it would be typed."""
+    named = isinstance(link, type | np.ufunc) or inspect.isroutine(link)
+    return one_line(str(link.__name__) if named else repr(link))
 
 
 class Pipeline:
@@ -72,6 +72,10 @@ class Pipeline:
     @abstractmethod
     def spell(self) -> tuple[str, Mapping[str, Any]]:
         """The steps that ``>>`` joins."""
+
+    def __repr__(self) -> str:
+        _, arguments = self.spell()
+        return " >> ".join(map(link_text, arguments["steps"]))
 
     def neighbours(self, d_in: object = 1) -> str:
         """Says what it is to be ``d_in`` apart: "adding or removing one row", say."""

@@ -15,7 +15,7 @@ import attrs
 
 from opendp_lite.base.errors import OpenDPLiteError, SpaceError, shorten
 from opendp_lite.base.public_names import find_public
-from opendp_lite.base.spelling import read, spells, step, without_parentheses
+from opendp_lite.base.spelling import read, spells, step
 from opendp_lite.explain.trace import Explained, Role, TraceStep
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.divergences import (
@@ -37,23 +37,18 @@ from opendp_lite.pipeline.core import (
     R,
     Stable,
     Transformation,
-    check_follower,
     follow,
-    heading,
-    link_text,
-    not_a_step,
     with_release,
 )
 from opendp_lite.pipeline.questions import Pipeline
-from opendp_lite.pipeline.step_call import (
-    Call,
-    broken_at,
-    call_key,
-    default_space,
-    is_building,
-    keep,
-    links_of,
+from opendp_lite.pipeline.refusals import (
+    check_follower,
+    heading,
+    refuse_no_space,
+    refuse_start,
+    refuse_step,
 )
+from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, show_break, type_step
 from opendp_lite.spaces import space
 from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.examples import Example
@@ -85,33 +80,34 @@ class Recipe(Pipeline):
 
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""
-        first = links_of(before)
-        links = (*first, *self.links)
-        for place, call in enumerate(self.calls, len(first)):
-            with broken_at(links, place):
-                before = call.join(before)
-        for link in self.after:
-            before = follow(before, link)
-        return before
+        whole, joined = before, 0
+        try:
+            for call in self.calls:
+                whole = call.join(whole)
+                joined += 1
+        except OpenDPLiteError as problem:
+            first = _links_of(before)
+            show_break(problem, (*first, *self.links), len(first) + joined)
+            raise
+        return functools.reduce(follow, self.after, whole)
 
     def spell(self) -> tuple[str, Mapping[str, Any]]:
         """The steps that ``>>`` joins."""
         return "pipeline", {"steps": self.links}
 
-    def __repr__(self) -> str:
-        return " >> ".join(map(link_text, self.links))
-
     @functools.cached_property
     def typed_key(self) -> tuple[object, ...] | None:
         """Equal for steps that were typed alike; None where one of them has no key."""
-        keys = tuple(getattr(link, "typed_key", None) for link in self.links)
+        keys = tuple([getattr(link, "typed_key", None) for link in self.links])
         return None if None in keys else (type(self), keys)
 
     def _bound_to(self, space: object) -> object:
         """As ``join``, once for spaces and steps that were typed alike."""
-        mine, start = self.typed_key, typed_key(getattr(space, "origin", None) or ...)
-        key = None if mine is None or start is None else (start, mine)
-        return keep(key, lambda: self.join(space))
+        origin = getattr(space, "origin", None)
+        start = None if origin is None else typed_key(origin)
+        if start is None or self.typed_key is None:
+            return self.join(space)
+        return keep(Wanted((start, self.typed_key), partial(self.join, space)))
 
     def _drawn(self, d_in: object) -> Explained:
         try:
@@ -135,11 +131,7 @@ class Recipe(Pipeline):
     @functools.cached_property
     def _by_default(self) -> object:
         if not self.input_kinds:
-            raise SpaceError(
-                f"{self!r} needs an input space. Write dp.records(columns=['age', 'visits']) >> "
-                f"{self!r}; the pipelines in it have no space of their own (dp.select('age') >> "
-                "...)"
-            )
+            raise refuse_no_space(self)
         try:
             return self._bound_to(default_space(self.input_kinds[0]))
         except OpenDPLiteError as problem:
@@ -151,12 +143,7 @@ class Recipe(Pipeline):
                 return self._bound_to(before)
             except OpenDPLiteError as problem:
                 raise shorten(problem) from problem.__cause__
-        if forgotten := without_parentheses(before):
-            raise forgotten
-        raise SpaceError(
-            f"a pipeline starts from a space such as dp.records(); call it on data instead: "
-            f"pipeline(data). Got {type(before).__name__}"
-        )
+        raise refuse_start(before)
 
 
 @attrs.frozen(repr=False, slots=False)
@@ -192,10 +179,12 @@ class Stage(Recipe, Stable[In, Out]):
     def __rshift__(self, other: Mechanism[Out, M, R]) -> Mechanism[In, M, R]: ...
     def __rshift__(self, other: object) -> object:
         if not isinstance(other, Recipe):
-            raise not_a_step(other, self.calls)
-        links = (*self.calls, *other.links)
-        with broken_at(links, len(self.calls)):
+            raise refuse_step(other, self.calls)
+        try:
             other.calls[0].check_kind(self.calls[-1].output_kinds, self.calls[-1])
+        except SpaceError as problem:
+            show_break(problem, (*self.calls, *other.links), len(self.calls))
+            raise
         return attrs.evolve(cast(Any, other), calls=(*self.calls, *other.calls))
 
     @overload
@@ -372,6 +361,13 @@ def mechanism(
     return _steps(Mechanism, constructor, Description(does, changes, proof, examples))
 
 
+def _links_of(before: object) -> tuple[object, ...]:
+    """A space or a transformation as the first links of a chain; nothing of data."""
+    if isinstance(before, Transformation):
+        return before.input_space, *before.recipe
+    return (before,) if isinstance(before, Space) else ()
+
+
 def _steps(
     kind: Any, constructor: Callable[..., object] | None, description: Description
 ) -> object:
@@ -380,28 +376,13 @@ def _steps(
     def decorate(constructor: Callable[..., object]) -> object:
         @functools.wraps(describe(description)(constructor))
         def recipe(*args: object, **kwargs: object) -> object:
-            return _type_in(kind, constructor, args, kwargs)
+            return type_step(kind, constructor, args, kwargs)
 
         typed = without_first(inspect.signature(constructor))
         cast(Any, recipe).__signature__ = typed.replace(return_annotation=kind.__name__)
         return step(recipe)
 
     return decorate if constructor is None else decorate(constructor)
-
-
-def _type_in(
-    kind: Any,
-    constructor: Callable[..., object],
-    args: Sequence[object],
-    kwargs: Mapping[str, object],
-) -> object:
-    """The step that was typed, made once for equal arguments; a refusal shows the person's line."""
-    key = call_key(constructor, args, kwargs)
-    wanted = None if key is None else (is_building(), key)
-    try:
-        return keep(wanted, lambda: kind((Call.of(constructor, args, kwargs, key),)))
-    except OpenDPLiteError as problem:
-        raise shorten(problem) from problem.__cause__
 
 
 def _pipeline(steps: Iterable[object]) -> object:

@@ -46,12 +46,16 @@ class StabilityMap:
     @classmethod
     def between(cls, before: object, after: object, law: object) -> StabilityMap:
         """The map of one step between two spaces; a map as it is."""
-        source, target = _metric_of(before), _metric_of(after)
+        if not isinstance(before, Space) or not isinstance(after, Space):
+            raise _refuse_space(after if isinstance(before, Space) else before)
+        source, target = before.metric, after.metric
         if type(law) is StabilityMap:
             _require_same(law.source, source, "distances")
             _require_same(law.target, target, "distances")
             return law
-        return cls(source, (_Link(_require_law(law, "stability_map"), target, None),))
+        if not callable(law):
+            raise _refuse_law(law, "stability_map")
+        return cls(source, (_Link(law, target, None),))
 
     @property
     def target(self) -> Metric:
@@ -68,15 +72,11 @@ class StabilityMap:
         """A result in words."""
         return str(self.target.show(distance))
 
-    def after(self, first: StabilityMap) -> StabilityMap:
-        """This map once another goes before it."""
+    def after(self, first: StabilityMap, step: object = None) -> StabilityMap:
+        """This map once another goes before it; what has no name yet takes that of the step."""
         _require_same(first.target, self.source, "distances")
-        return StabilityMap(first.source, (*first.links, *self.links))
-
-    def name_step(self, step: object) -> StabilityMap:
-        """The same map, of a step: what has no name yet takes this one."""
         links = [each if each.step else _Link(each.law, each.target, step) for each in self.links]
-        return StabilityMap(self.source, tuple(links))
+        return StabilityMap(first.source, (*first.links, *links))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -98,12 +98,16 @@ class PrivacyMap:
     @classmethod
     def between(cls, before: object, target: object, law: object) -> PrivacyMap:
         """The map of a mechanism from a space to a measure; a map as it is."""
-        source, target = _metric_of(before), _require_measure(target)
+        if not isinstance(before, Space):
+            raise _refuse_space(before)
+        source, target = before.metric, _require_measure(target)
         if type(law) is PrivacyMap:
             _require_same(law.before.source, source, "distances")
             _require_same(law.target, target, "losses")
             return law
-        return cls(StabilityMap(source), target, _require_law(law, "privacy_map"))
+        if not callable(law):
+            raise _refuse_law(law, "privacy_map")
+        return cls(StabilityMap(source), target, law)
 
     def __call__(self, distance: object) -> Loss:
         return exact_loss(self.law(self.before(distance)), self.target, self)
@@ -112,13 +116,9 @@ class PrivacyMap:
         """A loss in words."""
         return self.target.words(loss)
 
-    def after(self, first: StabilityMap) -> PrivacyMap:
-        """This map once another goes before it."""
-        return PrivacyMap(self.before.after(first), self.target, self.law, self.step)
-
-    def name_step(self, step: object) -> PrivacyMap:
-        """The same map, of a step, where it has no name yet."""
-        return self if self.step else PrivacyMap(self.before, self.target, self.law, step)
+    def after(self, first: StabilityMap, step: object = None) -> PrivacyMap:
+        """This map once another goes before it; what has no name yet takes that of the step."""
+        return PrivacyMap(self.before.after(first), self.target, self.law, self.step or step)
 
     def convert(self, target: AnyMeasure, convert: MapFunction, step: object) -> PrivacyMap:
         """The same release, whose loss a function states in another measure."""
@@ -133,10 +133,8 @@ def _name(step: object) -> str:
     return str(step or "a pipeline put together by hand")
 
 
-def _metric_of(space: object) -> Metric:
-    if isinstance(space, Space):
-        return space.metric
-    raise without_parentheses(space) or SpaceError(
+def _refuse_space(space: object) -> SpaceError:
+    return without_parentheses(space) or SpaceError(
         f"a pipeline lies between spaces such as dp.records(), got {quote(space)}. In a step "
         "take the space that it is given"
     )
@@ -151,13 +149,11 @@ def _require_measure(given: object) -> AnyMeasure:
     raise ParameterError(f"output_measure is a measure such as dp.MaxDivergence(), got {found}")
 
 
-def _require_law(law: object, field: str) -> MapFunction:
-    if not callable(law):
-        raise ParameterError(
-            f"{field} is a function of a distance, such as lambda distance: 2 * distance; got "
-            f"{quote(law)}"
-        )
-    return law
+def _refuse_law(law: object, field: str) -> ParameterError:
+    return ParameterError(
+        f"{field} is a function of a distance, such as lambda distance: 2 * distance; got "
+        f"{quote(law)}"
+    )
 
 
 def _require_same(found: object, needed: object, what: str) -> None:

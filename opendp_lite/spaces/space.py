@@ -32,6 +32,7 @@ from opendp_lite.spaces.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.spaces.tables import PersonTables, Tables
 from opendp_lite.spelling.signatures import Arguments, holds_data
 
+Kind = TypeVar("Kind", bound=Domain)
 KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
 
 
@@ -131,9 +132,11 @@ class Space(Storable, Generic[KindCo]):
         return f"dp.{name}({', '.join(texts)})"
 
 
-def made_by(space: Space[KindCo], origin: Origin | None) -> Space[KindCo]:
-    """The same space, made by this function. A copy by ``attrs.evolve`` has another name."""
-    return copy_with(space, origin=origin)
+def front_space(
+    domain: Kind, metric: Metric, origin: Origin, unit: Number | Norms = 1
+) -> Space[Kind]:
+    """The space where a pipeline starts, and the public function that makes it."""
+    return copy_with(Space(domain, metric, unit=metric.distance(unit)), origin=origin)
 
 
 def _say(**arguments: object) -> Arguments:
@@ -193,34 +196,28 @@ def records(
         >>> dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
         dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
     """
-    chosen = _choose(metric)
-    named = tuple(columns) if isinstance(columns, list | tuple) else columns
-    if isinstance(named, str):
+    if isinstance(columns, list | tuple):
+        names = tuple(columns)
+        if not all(isinstance(name, str) for name in names):
+            raise ParameterError("records: columns is a number, or a list of names as text")
+        if len(set(names)) < len(names):
+            raise ParameterError(f"records: a column is named twice in {list(names)}")
+        return _tables("records", names, size, metric, person)
+    if isinstance(columns, str):
         raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
-    if not isinstance(named, tuple) and holds_data(named):
+    if holds_data(columns):
         raise ParameterError(
             "records: data goes into a second call, as in (dp.records() >> dp.count())(data); "
             "columns is a number or a list of names, such as list(df.columns)"
         )
-    if person is not None and not isinstance(named, tuple):
+    if person is not None:
         raise ParameterError(
             f"records: person={person!r} is one of several columns; name them all, as in "
             "dp.records(columns=['id', 'visits'], person='id')"
         )
-    if isinstance(named, tuple):
-        if not all(isinstance(name, str) for name in named):
-            raise ParameterError("records: columns is a number, or a list of names as text")
-        if len(set(named)) < len(named):
-            raise ParameterError(f"records: a column is named twice in {list(named)}")
-        if person is not None:
-            tables = Tables(len(named), names=named)
-            return _of_people(tables, person, size, metric, ("records", _say(columns=named)))
-        domain: Rows = Tables(len(named), size, names=named)
-    else:
-        domain = Rows(cast(int, named), size)
-    typed = named if isinstance(named, tuple) else domain.columns
-    spelling = _say(columns=None if typed == 1 else typed, size=domain.size, metric=metric)
-    return made_by(Space(domain, chosen, unit=chosen.distance(1)), ("records", spelling))
+    rows = Rows(cast(int, columns), size)
+    typed = _say(columns=rows.columns if rows.columns > 1 else None, size=rows.size, metric=metric)
+    return front_space(rows, _choose(metric), ("records", typed))
 
 
 @spellable
@@ -257,19 +254,21 @@ def table(
         raise ParameterError(
             "table: data goes into a second call, as in (dp.table() >> dp.count())(data)"
         )
-    if person is not None:
-        return _of_people(Tables(), person, size, metric, ("table", ()))
-    chosen = _choose(metric)
-    domain = Tables(size=size)
-    spelling = _say(size=domain.size, metric=metric)
-    return made_by(Space(domain, chosen, unit=chosen.distance(1)), ("table", spelling))
+    return _tables("table", None, size, metric, person)
 
 
-def _of_people(
-    tables: Tables, person: str, size: int | None, metric: RowMetric | None, origin: Origin
+def _tables(
+    name: str,
+    columns: tuple[str, ...] | None,
+    size: int | None,
+    metric: RowMetric | None,
+    person: str | None,
 ) -> Space[Any]:
-    """The space of tables whose neighbours have one person more or less."""
-    name, arguments = origin
+    """The space of tables whose neighbours have other rows, or one person more or less."""
+    tables = Tables(1 if columns is None else len(columns), size, names=columns)
+    if person is None:
+        typed = _say(columns=columns, size=tables.size, metric=metric)
+        return front_space(tables, _choose(metric), (name, typed))
     if size is not None or metric is not None:
         raise ParameterError(
             f"{name}: with person={person!r} a neighbour has one person more or less, so the "
@@ -277,11 +276,8 @@ def _of_people(
         )
     people = SymmetricIdDistance(person)
     tables.find_names([person], f"{name}: person={person!r}")
-    spelling = (*arguments, *_say(person=person))
-    found: Space[PersonTables] = Space(
-        PersonTables(tables, person), people, unit=people.distance(1)
-    )
-    return made_by(found, (name, spelling))
+    typed = _say(columns=columns, person=person)
+    return front_space(PersonTables(tables, person), people, (name, typed))
 
 
 def _choose(metric: RowMetric | None) -> RowMetric:
@@ -326,8 +322,8 @@ def vector(
     """
     chosen = L2Distance() if metric is None else metric
     domain = Vectors(dimension)
-    spelling = _say(dimension=domain.dimension, metric=metric, unit=None if unit == 1 else unit)
-    return made_by(Space(domain, chosen, unit=chosen.distance(unit)), ("vector", spelling))
+    typed = _say(dimension=domain.dimension, metric=metric, unit=None if unit == 1 else unit)
+    return front_space(domain, chosen, ("vector", typed), unit)
 
 
 @spellable
@@ -348,6 +344,5 @@ def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
         >>> (dp.scalar() >> dp.laplace(scale=2)).map(1)
         0.5
     """
-    metric = AbsoluteDistance()
-    spelling = _say(unit=None if unit == 1 else unit)
-    return made_by(Space(Scalars(), metric, unit=metric.distance(unit)), ("scalar", spelling))
+    typed = _say(unit=None if unit == 1 else unit)
+    return front_space(Scalars(), AbsoluteDistance(), ("scalar", typed), unit)

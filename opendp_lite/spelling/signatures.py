@@ -11,11 +11,13 @@ from keyword import iskeyword
 from math import isfinite
 from typing import Any, cast, get_type_hints
 
+import attrs
 import numpy as np
 
 from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.base.spelling import FrozenList, is_row
+from opendp_lite.base.public_names import path_of
+from opendp_lite.base.spelling import FrozenList, Named, call_when_read, is_row
 from opendp_lite.numbers.exact import format_number, nearest, rational_of_float
 from opendp_lite.numbers.fraction_array import FractionArray
 
@@ -241,3 +243,34 @@ def _named_text(name: str, value: str) -> str:
     """An argument under a name of its own."""
     plain = name.isidentifier() and not iskeyword(name)
     return f"{name}={value}" if plain else f"**{{{name!r}: {value}}}"
+
+
+@attrs.frozen(repr=False)
+class TypedCall:
+    """A call as a person typed it: a function, and its arguments without the first.
+
+    Args:
+        definition: The function.
+        arguments: By name; those that are equal to their default are left out.
+    """
+
+    definition: Callable[..., object]
+    arguments: Arguments
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.definition.__name__
+
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name and its arguments."""
+        return self.name, dict(self.arguments)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as what a person types, which makes a step of one call."""
+        args, kwargs = call_arguments(self.definition, self.arguments)
+        return call_when_read(Named.of(self.definition), *args, **kwargs)
+
+    def __repr__(self) -> str:
+        inside = arguments_text(self.definition, self.arguments)
+        return f"{path_of(self.definition)}({inside})"

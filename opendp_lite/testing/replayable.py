@@ -28,9 +28,8 @@ from opendp_lite.pipeline.core import (
     Measurement,
     Private,
     Transformation,
-    link_text,
 )
-from opendp_lite.pipeline.questions import Pipeline
+from opendp_lite.pipeline.questions import Pipeline, link_text
 from opendp_lite.pipeline.steps import Mechanism, Recipe
 from opendp_lite.sessions.sessions import table_of
 from opendp_lite.testing.events import leaves

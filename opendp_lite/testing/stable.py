@@ -302,7 +302,7 @@ def _bound(
 def _recipe(stage: AnyStage | AnyTransformation) -> tuple[object, ...]:
     """The constructors and their arguments, where a recipe is known."""
     calls = stage.calls if isinstance(stage, Stage) else cast(tuple[Call, ...], stage.recipe)
-    return tuple(part for call in calls for part in (call.arguments, call.constructor))
+    return tuple(part for call in calls for part in (call.arguments, call.definition))
 
 
 @attrs.frozen(eq=False)
