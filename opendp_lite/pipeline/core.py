@@ -384,7 +384,7 @@ def join_step(
 
     The maps of all steps become one, and the lines of this step end the trace.
     """
-    name, function = link.name, step.function
+    name, function = link.definition.__name__, step.function
     if isinstance(before, Transformation):
         start, reach, plan = before.input_space, before.stability_map, _receive(before)
         recipe, trace = (*before.recipe, link), before.trace

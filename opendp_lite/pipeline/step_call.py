@@ -81,7 +81,8 @@ class Call(TypedCall):
             raise TypeError(f"{name}(): {problem}; {usage(name, known)}{hint}") from None
         needs, gives = _read_annotations(constructor)
         needs = needs or _needs_of_parts(arguments)
-        return cls(constructor, arguments, needs, gives, typed_key=key)._rehearse()
+        made = cls(constructor, arguments, needs, gives, typed_key=key)
+        return made if _BUILDING.get() else made._rehearse()
 
     def is_of(self, step: Callable[..., object]) -> bool:
         """Whether this is a call of a public step, such as ``dp.clamp``."""
@@ -93,8 +94,6 @@ class Call(TypedCall):
         So parameters that no space could mend are refused when they are typed. Where any space
         will do, one of rows is tried.
         """
-        if _BUILDING.get():
-            return self
         kind, *_ = self.input_kinds or (Rows,)
         try:
             return attrs.evolve(self, rehearsal=self.build(default_space(kind)))

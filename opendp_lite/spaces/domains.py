@@ -22,7 +22,14 @@ from opendp_lite.engines.data.open_data import check_size, open_source, to_array
 from opendp_lite.engines.data.source import public_columns, public_size
 from opendp_lite.engines.missing import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
-from opendp_lite.metrics.distances import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
+from opendp_lite.metrics.distances import (
+    AbsoluteDistance,
+    L2Distance,
+    Metric,
+    RowMetric,
+    SymmetricDistance,
+    SymmetricIdDistance,
+)
 from opendp_lite.numbers.exact import quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.spelling.signatures import Arguments
@@ -80,6 +87,14 @@ class Domain(Storable, ABC):
     @abstractmethod
     def words(self) -> str:
         """The domain in a few words."""
+
+    def check_metric(self, metric: Metric) -> None:
+        """Refuses a metric that does not measure such values."""
+        if isinstance(metric, RowMetric | SymmetricIdDistance):
+            raise self._refuse_metric(metric)
+
+    def _refuse_metric(self, metric: Metric) -> SpaceError:
+        return SpaceError(f"{metric!r} does not measure {self.words()}")
 
     def sketch(self) -> display.Sketch:
         """Its shape, for pictures of pipelines."""
@@ -197,6 +212,21 @@ class Rows(Domain):
             else f" in {self.body!r}".replace("dp.bodies.", "")
         )
         return f"{count}rows{columns}{inside}"
+
+    def check_metric(self, metric: Metric) -> None:
+        if not isinstance(metric, RowMetric):
+            raise self._refuse_metric(metric)
+        name = type(metric).__name__
+        if metric.fixed_size and self.size is None:
+            raise SpaceError(
+                f"{name} holds the number of rows fixed, so it is public; declare it: "
+                f"dp.records(size=..., metric={metric!r})"
+            )
+        if self.size is not None and not metric.fixed_size:
+            raise SpaceError(
+                f"{name} changes the number of rows, so it is private: leave size out, or use "
+                "metric=dp.ChangeOneDistance()"
+            )
 
     def sketch(self) -> display.Sketch:
         return self.body.sketch()

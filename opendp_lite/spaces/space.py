@@ -75,30 +75,7 @@ class Space(Storable, Generic[KindCo]):
         except ParameterError as problem:
             # A refusal of this space alone: the step may be typed, since another may do.
             raise SpaceError(str(problem)) from None
-        people = isinstance(self.metric, SymmetricIdDistance)
-        if isinstance(self.domain, PersonTables) != people or isinstance(
-            self.domain, Rows
-        ) != isinstance(self.metric, RowMetric):
-            raise SpaceError(f"{self.metric!r} does not measure {self.domain.words()}")
-        match self.domain, self.metric:
-            case PersonTables(person=told), SymmetricIdDistance(person=counted) if told != counted:
-                raise SpaceError(
-                    f"{self.metric!r} does not measure a table whose people are told apart by "
-                    f"{told!r}; name one column, as dp.table(person={told!r}) does"
-                )
-        if not isinstance(self.domain, Rows) or not isinstance(self.metric, RowMetric):
-            return
-        name, declared = type(self.metric).__name__, self.domain.size is not None
-        if self.metric.fixed_size and not declared:
-            raise SpaceError(
-                f"{name} holds the number of rows fixed, so it is public; declare it: "
-                f"dp.records(size=..., metric={self.metric!r})"
-            )
-        if declared and not self.metric.fixed_size:
-            raise SpaceError(
-                f"{name} changes the number of rows, so it is private: leave size out, or use "
-                "metric=dp.ChangeOneDistance()"
-            )
+        self.domain.check_metric(self.metric)
 
     if not TYPE_CHECKING:
         # Type checkers see the operator of the step, which knows what it makes of the space.

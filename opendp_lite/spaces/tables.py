@@ -122,6 +122,15 @@ class PersonTables(Domain):
     def words(self) -> str:
         return f"{self.rows.words()}, any number of a person"
 
+    def check_metric(self, metric: Metric) -> None:
+        if not isinstance(metric, SymmetricIdDistance):
+            raise self._refuse_metric(metric)
+        if metric.person != self.person:
+            raise SpaceError(
+                f"{metric!r} does not measure a table whose people are told apart by "
+                f"{self.person!r}; name one column, as dp.table(person={self.person!r}) does"
+            )
+
     def public(self) -> tuple[str, ...]:
         return *self.rows.public(), f"The column that tells people apart: {printable(self.person)}."
 
