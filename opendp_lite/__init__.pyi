@@ -59,9 +59,9 @@ from opendp_lite.pipeline.core import Facts as Facts
 from opendp_lite.pipeline.core import Measurement as Measurement
 from opendp_lite.pipeline.core import Transformation as Transformation
 from opendp_lite.pipeline.postprocessor import postprocessor as postprocessor
+from opendp_lite.pipeline.questions import from_json as from_json
 from opendp_lite.pipeline.steps import Mechanism as Mechanism
 from opendp_lite.pipeline.steps import Stage as Stage
-from opendp_lite.pipeline.steps import from_json as from_json
 from opendp_lite.pipeline.steps import mechanism as mechanism
 from opendp_lite.pipeline.steps import stage as stage
 from opendp_lite.releases.estimates import Estimate as Estimate

@@ -6,22 +6,26 @@ import functools
 import inspect
 import operator
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
 from opendp_lite import explain as drawing
 from opendp_lite import explain as statements
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.base.spelling import one_line, write
+from opendp_lite.base.public_names import find_public
+from opendp_lite.base.spelling import one_line, read, spells, write
 from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
 from opendp_lite.measures.profile import Profile, accounting_library
+from opendp_lite.numbers import norms
 from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
 from opendp_lite.samplers.law import half_widths
+from opendp_lite.spaces import space
 from opendp_lite.spaces.maps import StabilityMap
 
 _OF_RELEASES: Final = frozenset(
@@ -98,9 +102,9 @@ class Pipeline:
 
     def _explain_by(self, d_in: object) -> Explained:
         bound = self.bound
-        space = bound.input_space
-        distance = space.metric.distance(d_in)
-        start = TraceStep(space, map=StabilityMap(space.metric), space=space)
+        first = bound.input_space
+        distance = first.metric.distance(d_in)
+        start = TraceStep(first, map=StabilityMap(first.metric), space=first)
         return Explained(
             (start, *bound.trace), distance, self.neighbours(d_in), *self._result_of(d_in)
         )
@@ -311,3 +315,38 @@ def _probability(given: object, name: str = "delta") -> Fraction:
     if not 0 <= value <= 1:
         raise ParameterError(f"{name} must be between 0 and 1, got {given}")
     return value
+
+
+def _pipeline(steps: Iterable[object]) -> object:
+    return functools.reduce(operator.rshift, steps)
+
+
+def _step(name: str) -> Callable[..., object] | None:
+    """The step of the package, imported now; None where none has this name."""
+    of_modules = (vars(module).get(name) for module in (norms, space))
+    found = filter(spells, chain(find_public(name), of_modules))
+    return cast("Callable[..., object] | None", next(found, None))
+
+
+def from_json(text: str, extra: Iterable[Callable[..., object]] = ()) -> Any:
+    """Reads the pipeline that ``to_json`` wrote.
+
+    Args:
+        text: The JSON text.
+        extra: Your own steps that the pipeline uses.
+
+    Returns:
+        A pipeline that equals the one written.
+
+    Raises:
+        ParameterError: If the text spells anything but steps of this package and ``extra``.
+            Nothing else in a file is ever called.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pipeline = dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.03)
+        >>> dp.from_json(pipeline.to_json()) == pipeline
+        True
+    """
+    own = {"pipeline": _pipeline} | {function.__name__: function for function in extra}
+    return read(text, lambda name: own.get(name) or _step(name))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast, overload
 
 import attrs
 
 from opendp_lite.base.errors import OpenDPLiteError, SpaceError, shorten
-from opendp_lite.base.public_names import find_public
-from opendp_lite.base.spelling import read, spells, step
+from opendp_lite.base.spelling import step
 from opendp_lite.explain.trace import Explained, Role, TraceStep
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.divergences import (
@@ -23,7 +21,6 @@ from opendp_lite.measures.divergences import (
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
-from opendp_lite.numbers import norms
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import (
     M2,
@@ -49,7 +46,6 @@ from opendp_lite.pipeline.refusals import (
     refuse_step,
 )
 from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, show_break, type_step
-from opendp_lite.spaces import space
 from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.examples import Example
 from opendp_lite.spaces.space import Space
@@ -383,38 +379,3 @@ def _steps(
         return step(recipe)
 
     return decorate if constructor is None else decorate(constructor)
-
-
-def _pipeline(steps: Iterable[object]) -> object:
-    return functools.reduce(operator.rshift, steps)
-
-
-def _step(name: str) -> Callable[..., object] | None:
-    """The step of the package, imported now; None where none has this name."""
-    of_modules = (vars(module).get(name) for module in (norms, space))
-    found = filter(spells, chain(find_public(name), of_modules))
-    return cast("Callable[..., object] | None", next(found, None))
-
-
-def from_json(text: str, extra: Iterable[Callable[..., object]] = ()) -> Any:
-    """Reads the pipeline that ``to_json`` wrote.
-
-    Args:
-        text: The JSON text.
-        extra: Your own steps that the pipeline uses.
-
-    Returns:
-        A pipeline that equals the one written.
-
-    Raises:
-        ParameterError: If the text spells anything but steps of this package and ``extra``.
-            Nothing else in a file is ever called.
-
-    Example:
-        >>> import opendp_lite as dp
-        >>> pipeline = dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.03)
-        >>> dp.from_json(pipeline.to_json()) == pipeline
-        True
-    """
-    own = {"pipeline": _pipeline} | {function.__name__: function for function in extra}
-    return read(text, lambda name: own.get(name) or _step(name))
