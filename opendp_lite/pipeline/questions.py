@@ -8,7 +8,6 @@ import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
 
 import numpy as np
@@ -22,10 +21,8 @@ from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
 from opendp_lite.measures.profile import Profile, accounting_library
-from opendp_lite.numbers import norms
 from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
 from opendp_lite.samplers.law import half_widths
-from opendp_lite.spaces import space
 from opendp_lite.spaces.maps import StabilityMap
 
 _OF_RELEASES: Final = frozenset(
@@ -102,9 +99,9 @@ class Pipeline:
 
     def _explain_by(self, d_in: object) -> Explained:
         bound = self.bound
-        first = bound.input_space
-        distance = first.metric.distance(d_in)
-        start = TraceStep(first, map=StabilityMap(first.metric), space=first)
+        space = bound.input_space
+        distance = space.metric.distance(d_in)
+        start = TraceStep(space, map=StabilityMap(space.metric), space=space)
         return Explained(
             (start, *bound.trace), distance, self.neighbours(d_in), *self._result_of(d_in)
         )
@@ -323,9 +320,7 @@ def _pipeline(steps: Iterable[object]) -> object:
 
 def _step(name: str) -> Callable[..., object] | None:
     """The step of the package, imported now; None where none has this name."""
-    of_modules = (vars(module).get(name) for module in (norms, space))
-    found = filter(spells, chain(find_public(name), of_modules))
-    return cast("Callable[..., object] | None", next(found, None))
+    return cast("Callable[..., object] | None", next(filter(spells, find_public(name)), None))
 
 
 def from_json(text: str, extra: Iterable[Callable[..., object]] = ()) -> Any:
