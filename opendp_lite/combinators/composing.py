@@ -10,7 +10,8 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import AnySpace, require_mechanism
-from opendp_lite.engines.plan import Going, Release, together
+from opendp_lite.engines.plan import Release
+from opendp_lite.engines.rounds import Going, together
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measures.measure import AnyMeasure

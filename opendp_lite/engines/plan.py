@@ -12,19 +12,15 @@ more than sum takes one group after another.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from contextvars import ContextVar, copy_context
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from itertools import islice
-from queue import SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 import attrs
-import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.engines.data.fold import AnyReduction, Block, Reduction, Summary, identity
+from opendp_lite.engines.data.fold import AnyReduction, Block, Reduction, identity
+from opendp_lite.engines.rounds import Elsewhere, Going, answer, in_turns
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, summaries
 from opendp_lite.numbers.exact import quote
 
@@ -37,26 +33,9 @@ Plan: TypeAlias = "Node | tuple[Plan, ...]"
 """A node, or a tuple of plans, whose value is a tuple of values."""
 Function: TypeAlias = Callable[..., object]
 """A function of a value: only what made the value knows its type."""
-Result = TypeVar("Result")
-Rounds: TypeAlias = Generator[tuple[AnyRequest, ...], list[object], Result]
-"""Work on its way: it asks for summaries of rows, is sent them, and returns a result."""
-Going: TypeAlias = Rounds[object]
-"""A release on its way."""
-
-
-# Releases that wait for each other at once: each may keep a thread, and a summary of 130 kB.
-_MOST_WAITING: Final = 64
-# How a release that waits for others is told what it asks for.
-_ASKING: ContextVar[Callable[[AnyRequest], object] | None] = ContextVar("asking", default=None)
 
 
 _evolve: Final = cast("Callable[..., Node]", attrs.evolve)
-
-
-class Elsewhere:
-    """What stands in the place of rows on other machines: a law asks for summaries of them."""
-
-    __slots__ = ()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -357,7 +336,7 @@ class Release:
     def begin(self, value: object, entropy: object) -> Going:
         """The release of an exact value, on its way."""
         if isinstance(value, Elsewhere):
-            found = yield from _in_turns(partial(self.law, value, entropy))
+            found = yield from in_turns(partial(self.law, value, entropy))
         else:
             found = self.law(value, entropy)
         if self.asks:
@@ -382,96 +361,6 @@ class Release:
         after = "".join(f"\n  > {_text(each)}" for each in self.after)
         law = getattr(self.law, "__name__", type(self.law).__name__)
         return f"{_say(self.of)}\n  > Release({law}){after}"
-
-
-def answer(going: Rounds[Result]) -> Result:
-    """What a release comes to, once it was told all that it asked for."""
-    try:
-        asked = next(going)
-        while True:
-            asked = going.send(summaries(asked))
-    except StopIteration as ended:
-        found: Result = ended.value
-        return found
-    finally:
-        going.close()  # Rows that cannot be read leave no thread behind that waits for them.
-
-
-def together(several: Sequence[Going]) -> Rounds[list[object]]:
-    """Releases that wait for each other, so that what they ask for next takes one pass."""
-    results: list[object] = []
-    for start in range(0, len(several), _MOST_WAITING):
-        results += yield from _in_rounds(several[start : start + _MOST_WAITING])
-    return results
-
-
-def _in_rounds(several: Sequence[Going]) -> Rounds[list[object]]:
-    results: list[object] = [None] * len(several)
-    told: dict[int, list[object] | None] = dict.fromkeys(range(len(several)))
-    try:
-        while told:
-            asked: dict[int, tuple[AnyRequest, ...]] = {}
-            for place, found in told.items():
-                going = several[place]
-                try:
-                    asked[place] = next(going) if found is None else going.send(found)
-                except StopIteration as ended:
-                    results[place] = ended.value
-            all_asked = tuple(ask for asks in asked.values() for ask in asks)
-            found_of_all = iter((yield all_asked) if asked else [])
-            told = {place: list(islice(found_of_all, len(asks))) for place, asks in asked.items()}
-    finally:
-        for each in several:
-            each.close()
-    return results
-
-
-def ask_for(ask: FoldRequest[Summary]) -> Summary:
-    """A further summary of rows: at once, or with what other releases wait for."""
-    asking = _ASKING.get()
-    found = summaries((ask,))[0] if asking is None else asking(ask)
-    return cast(Summary, found)
-
-
-# How long a release that has failed waits for its thread.
-_SECONDS: Final = 1.0
-
-
-def _in_turns(work: Callable[[], object]) -> Going:
-    """Work that calls ``ask_for``, on its way: in a thread, which runs while this one waits.
-
-    Samplers that choose among numbers on other machines ask deep within. As coroutines all of them
-    would be slower where the numbers are here.
-    """
-    turns: SimpleQueue[AnyRequest | tuple[object] | BaseException] = SimpleQueue()
-    answers: SimpleQueue[Sequence[object]] = SimpleQueue()
-
-    def asking(ask: AnyRequest) -> object:
-        turns.put(ask)
-        (found,) = answers.get()
-        return found
-
-    def run() -> None:
-        _ASKING.set(asking)
-        try:
-            with np.errstate(all="ignore"):
-                turns.put((work(),))
-        except BaseException as problem:
-            turns.put(problem)
-
-    thread = Thread(target=copy_context().run, args=(run,), daemon=True)
-    thread.start()
-    try:
-        while isinstance(turn := turns.get(), FoldRequest):
-            answers.put((yield (turn,)))
-    finally:
-        # Ends a thread that still waits: it cannot unpack this. It is not waited for longer, since
-        # it may need what another release holds that has not been closed yet.
-        answers.put(())
-        thread.join(_SECONDS)
-    if isinstance(turn, BaseException):
-        raise turn
-    return turn[0]
 
 
 def evaluate(plan: Plan, data: object, folds: Sequence[AnyFold] | None = None) -> object:

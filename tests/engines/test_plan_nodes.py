@@ -13,7 +13,8 @@ import opendp_lite as dp
 from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.source import BLOCK_ENTRIES
-from opendp_lite.engines.plan import Fold, Map, Rows, answer, evaluate, folds_of, together
+from opendp_lite.engines.plan import Fold, Map, Rows, evaluate, folds_of
+from opendp_lite.engines.rounds import answer, together
 from opendp_lite.engines.rows import CollectRows, LazyRows, RankCounts
 from opendp_lite.engines.rows import FoldRequest as Ask
 

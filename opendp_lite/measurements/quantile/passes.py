@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
 from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.data.source import Source
-from opendp_lite.engines.plan import Elsewhere, ask_for
+from opendp_lite.engines.rounds import Elsewhere, ask_for
 from opendp_lite.engines.rows import CollectRows, FoldRequest, LazyRows, Pieces
 from opendp_lite.measurements.quantile.lines import (
     Laws,
