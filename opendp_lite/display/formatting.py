@@ -9,6 +9,7 @@ from math import floor, isfinite, log10
 from textwrap import indent
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 _MOST_PLACES: Final = 15
@@ -28,6 +29,18 @@ def escape(text: str) -> str:
 def printable(name: str) -> str:
     """A name, or its repr where that is not all letters that one sees."""
     return name if name.isprintable() else repr(name)
+
+
+def fields_text(value: object) -> str:
+    """What a plan is made of, with its fields."""
+    kind = type(value)
+    if not attrs.has(kind) or "__repr__" in vars(kind):
+        plain = "__repr__" not in {name for each in kind.__mro__[:-1] for name in vars(each)}
+        return str(getattr(value, "__name__", kind.__name__ if plain else repr(value)))
+    fields = (
+        f"{each.name}={fields_text(getattr(value, each.name))}" for each in attrs.fields(kind)
+    )
+    return f"{kind.__name__}({', '.join(fields)})"
 
 
 def significant(error: float, *numbers: float) -> tuple[str, ...]:

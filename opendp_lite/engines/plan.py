@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 import attrs
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.display.formatting import fields_text
 from opendp_lite.engines.data.fold import AnyReduction, Block, Reduction, identity
 from opendp_lite.engines.rounds import Elsewhere, Going, answer, in_turns
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, summaries
@@ -33,7 +34,6 @@ Plan: TypeAlias = "Node | tuple[Plan, ...]"
 """A node, or a tuple of plans, whose value is a tuple of values."""
 Function: TypeAlias = Callable[..., object]
 """A function of a value: only what made the value knows its type."""
-
 
 _evolve: Final = cast("Callable[..., Node]", attrs.evolve)
 
@@ -155,7 +155,7 @@ class Map(Node):
         return run[self]
 
     def say(self) -> str:
-        return f"{self.step}: {_text(self.function)}"
+        return f"{self.step}: {fields_text(self.function)}"
 
 
 @attrs.frozen(slots=False, cache_hash=True, repr=False)
@@ -193,7 +193,7 @@ class Fold(Node):
         return run[self]
 
     def say(self) -> str:
-        return f"{self.step}: {_text(self.how)}"
+        return f"{self.step}: {fields_text(self.how)}"
 
     @cached_property
     def _last(self) -> tuple[Node, tuple[Part, ...], str]:
@@ -272,7 +272,7 @@ class Group(Node):
 
     def say(self) -> str:
         inner = _say(self.each).replace("\n", "\n    ")
-        return f"{_text(self.groups)},\n    {inner}"
+        return f"{fields_text(self.groups)},\n    {inner}"
 
 
 @attrs.frozen(slots=False, cache_hash=True, repr=False)
@@ -358,7 +358,7 @@ class Release:
         return self.release(evaluate(self.of, data, self.folds), entropy)
 
     def __repr__(self) -> str:
-        after = "".join(f"\n  > {_text(each)}" for each in self.after)
+        after = "".join(f"\n  > {fields_text(each)}" for each in self.after)
         law = getattr(self.law, "__name__", type(self.law).__name__)
         return f"{_say(self.of)}\n  > Release({law}){after}"
 
@@ -425,13 +425,3 @@ def _say(plan: Plan) -> str:
         return repr(plan)
     parts = (_say(each).replace("\n", "\n  ") for each in plan)
     return "\n".join(f"- {each}" for each in parts)
-
-
-def _text(value: object) -> str:
-    """What a plan is made of, with its fields."""
-    kind = type(value)
-    if not attrs.has(kind) or "__repr__" in vars(kind):
-        plain = "__repr__" not in {name for each in kind.__mro__[:-1] for name in vars(each)}
-        return str(getattr(value, "__name__", kind.__name__ if plain else repr(value)))
-    fields = (f"{each.name}={_text(getattr(value, each.name))}" for each in attrs.fields(kind))
-    return f"{kind.__name__}({', '.join(fields)})"
