@@ -19,7 +19,7 @@ from opendp_lite.combinators.accounts import AnyStage
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.least_rows import Keys, Places, Words
 from opendp_lite.engines.grouped import LazyTable
-from opendp_lite.engines.plan import Fold as Folded
+from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
 from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
 from opendp_lite.numbers.norms import Norms
@@ -333,7 +333,7 @@ class _Case:
             if not folds:
                 return materialise(value.numbers()).reshape(-1, domain.columns)
             gather = CollectRows(domain.columns)
-            return cast(Floats, Folded(gather, gather.finish)(value.numbers())).T
+            return cast(Floats, Fold(gather, gather.finish)(value.numbers())).T
 
     def claim(self, distance: int) -> Any:
         """What the map allows for datasets so far apart."""

@@ -14,12 +14,11 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
-from opendp_lite.engines.data.fold import Reduction as Fold
-from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.data.fold import Reduction, identity
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.source import reduce as reduced
-from opendp_lite.engines.plan import Fold as Folded
+from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, Part, RankCounts, materialise
 from opendp_lite.spaces.examples import examples_of
 from opendp_lite.transformations.counting import CountFold
@@ -62,7 +61,7 @@ BODIES = [
     dp.bodies.NonNegativeBall(2),
     dp.bodies.Simplex(3),
 ]
-FOLDS: list[Fold[Any]] = [
+FOLDS: list[Reduction[Any]] = [
     *map(SumFold, BODIES),
     CountFold(),
     RankCounts(np.array([0.0, 1.0]), 1),
@@ -79,7 +78,7 @@ def outcome(how: Any, summary: Any) -> Any:
 
 
 def released(rows: LazyRows, how: Any) -> Any:
-    return Folded(how, lambda summary: outcome(how, summary))(rows)
+    return Fold(how, lambda summary: outcome(how, summary))(rows)
 
 
 @pytest.mark.parametrize("how", FOLDS, ids=lambda how: type(how).__name__)
@@ -94,7 +93,7 @@ def test_folds_and_summaries_make_a_round_trip(how):
 
 
 def released_summary(how: Any, part: np.ndarray) -> Any:
-    return Folded(how, identity)(LazyRows(opened(part)))
+    return Fold(how, identity)(LazyRows(opened(part)))
 
 
 @pytest.mark.parametrize(
