@@ -15,9 +15,7 @@ from opendp_lite.base.errors import OpenDPLiteError, ParameterError, shorten
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.spelling import NO_RECIPE, ByHand, by_hand
 from opendp_lite.engines.data.fold import identity
-from opendp_lite.engines.plan import Map as Mapped
-from opendp_lite.engines.plan import Node, Own, plan_of, release_of
-from opendp_lite.engines.plan import Rows as Data
+from opendp_lite.engines.plan import Map, Node, Own, Rows, plan_of, release_of
 from opendp_lite.explain.trace import Role, TraceStep, trace_function
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
@@ -389,7 +387,7 @@ def join_step(
         start, reach, plan = before.input_space, before.stability_map, _receive(before)
         recipe, trace = (*before.recipe, link), before.trace
     else:
-        start, reach, plan = step.input_space, StabilityMap(before.metric), Data(before)
+        start, reach, plan = step.input_space, StabilityMap(before.metric), Rows(before)
         recipe, trace = (link,), ()
     function = function.name_step(name).on(plan)
     # Of a step that no person can type, the name alone.
@@ -409,8 +407,8 @@ def _receive(before: AnyTransformation) -> Node:
     """The plan of a transformation; what a function of a person's own gives is checked."""
     plan: Node = before.function
     received = before.output_space.domain.receive
-    own = isinstance(plan, Mapped) and isinstance(plan.function, Own)
-    return plan if received is identity or not own else Mapped(Own(received), before=plan)
+    own = isinstance(plan, Map) and isinstance(plan.function, Own)
+    return plan if received is identity or not own else Map(Own(received), before=plan)
 
 
 def follow(measurement: AnyMeasurement, other: object) -> AnyMeasurement:
