@@ -306,24 +306,29 @@ class Statement:
             "privacy_loss": {
                 "privacy_unit": unit.protected,
                 "privacy_unit_details": " ".join(unit.sentences),
-                "number_of_privacy_units": unit.count,
                 "privacy_parameters": {name: number(each) for name, each in loss.parts},
                 "privacy_parameters_details": " ".join([*loss.sentences, *self._conclusions]),
             },
             "deployment_model": {
                 "model_name": "Central",
-                "trust_assumptions": " ".join([*_TRUST, *self._relied_on]),
                 "release_type": "One release" if self.position is None else "Many releases",
+            },
+            "accounting": {
+                "composition": "\n".join(self._composition),
+                "post_processing": "\n".join(self.after),
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": "\n".join(self._before),
                 "mechanisms": "\n".join(
-                    [self.pipeline, *self._arithmetic, *self._randomness, *_HIDDEN]
+                    [
+                        self.pipeline,
+                        *self._accuracy,
+                        *self._arithmetic,
+                        *self._randomness,
+                        *_HIDDEN,
+                    ]
                 ),
-                "composition": "\n".join(self._composition),
-                "post_processing": "\n".join(self.after),
-                "justification": "\n".join(map(str, self.steps)),
-                "utility": "\n".join(self._accuracy),
+                "justification": "\n".join([*_TRUST, *self._relied_on, *map(str, self.steps)]),
             },
         }
 

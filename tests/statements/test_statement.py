@@ -494,20 +494,20 @@ def test_the_fields_of_the_registry() -> None:
         "privacy_loss": {
             "privacy_unit",
             "privacy_unit_details",
-            "number_of_privacy_units",
             "privacy_parameters",
             "privacy_parameters_details",
         },
-        "deployment_model": {"model_name", "trust_assumptions", "release_type"},
+        "deployment_model": {"model_name", "release_type"},
+        "accounting": {"composition", "post_processing"},
         "implementation": {
             "preprocessing_and_hyperparameter_tuning",
             "mechanisms",
-            "composition",
-            "post_processing",
             "justification",
-            "utility",
         },
     }
+    # All that a person reads in the statement has a place there.
+    assert "standard deviation" in found["implementation"]["mechanisms"]
+    assert "trusted curator" in found["implementation"]["justification"]
     assert found["dp_variant"]["variant_name"] == "Approximate DP"
     assert found["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
     other = stated(OTHERS["adaptive"]).as_dict()["deployment"]
