@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from opendp_lite.cli import flags, when_releasing
+from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.printing import Told
 
 if TYPE_CHECKING:
@@ -39,23 +39,23 @@ class Command:
 
     name: str
     brief: str
-    needs: str
     description: str
     examples: str
     asked: Asked
-    title: str
     options: Mapping[str, flags.Option]
+    needs: str = "--column NAME --bounds LOWER UPPER"
+    title: str = "the estimate"
     column: flags.Option = flags.COLUMN
     delta: str = ""
     defaults: Mapping[str, object] = attrs.Factory(dict)
 
     def setting(self, arguments: argparse.Namespace) -> Setting:
         """Everything public about the release that the arguments ask for."""
-        return when_releasing.setting_of(arguments, self.asked)
+        return when_run.setting_of(arguments, self.asked)
 
     def release(self, arguments: argparse.Namespace) -> Told:
         """Makes the release that the arguments ask for."""
-        return when_releasing.release(arguments, self.asked)
+        return when_run.release(arguments, self.asked)
 
     def put(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Adds the command to those of a parser."""

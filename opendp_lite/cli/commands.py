@@ -39,25 +39,41 @@ def one_line(release: dp.Estimate) -> Sequence[ReportLine]:
     return [ReportLine.of(release)]
 
 
-def _noise(arguments: argparse.Namespace, budget: dict[str, float]) -> AnyMechanism:
-    """Laplace noise for a pure budget and Gaussian noise for rho, with intervals."""
-    kind: Estimator = dp.gaussian if "rho" in budget else dp.laplace
-    return kind(**budget, confidence=flags.level_of(arguments))
+def _noise(budget: dict[str, float]) -> Estimator:
+    """Laplace noise for a pure budget and Gaussian noise for rho."""
+    return dp.gaussian if "rho" in budget else dp.laplace
 
 
 def _of_values(
     arguments: argparse.Namespace,
+    budget: dict[str, float],
     name: str,
     target: str,
-    mechanism: AnyMechanism,
-    bounds: Bounds | None,
+    estimator: Estimator,
+    reach: Callable[[Fraction], Fraction] | None = None,
     **more: Any,
 ) -> Statistic:
-    """A statistic of the clipped values of the one column."""
+    """A statistic of the clipped values of the one column.
+
+    Args:
+        arguments: All that was typed.
+        budget: The privacy setting.
+        name: Of the statistic.
+        target: What an interval holds, in words.
+        estimator: From the bounds, the budget and the confidence to the mechanism.
+        reach: How far apart two values of it can be, from the width of the bounds.
+        more: Of the statistic.
+    """
+    typed = arguments.bounds
+    bounds = None if typed is None else flags.rising_ends(typed, "--bounds")
+    ends = map(as_typed, bounds or ())
+    mechanism = estimator(*ends, **budget, confidence=flags.level_of(arguments))
     impute = flags.impute_value(arguments)
     # The number of rows of a group is private: there, rows without a value are left out.
     by_middle = arguments.size is not None and arguments.by is None
     treated = _treat(bounds, impute, by_middle=by_middle)
+    if reach is not None:
+        more["reach"] = _FARTHEST if bounds is None else float(reach(bounds[1] - bounds[0]))
     filled = mechanism if impute is None else dp.impute(as_typed(impute)) >> mechanism
     columns, note = (arguments.column,), ("clipped", treated)
     return Statistic(name, target, columns, float, filled, note=note, **{"lines": one_line, **more})
@@ -95,7 +111,7 @@ def _count(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic
         target="count",
         columns=(arguments.column,),
         kind=str if picks else float,
-        mechanism=counted >> _noise(arguments, budget),
+        mechanism=counted >> _noise(budget)(**budget, confidence=flags.level_of(arguments)),
         lines=one_line if "rho" in budget else _whole_line,
         note=("counted", kept),
         picks=picks,
@@ -109,31 +125,23 @@ def _whole_line(release: dp.Estimate) -> Sequence[ReportLine]:
 
 
 def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
-    bounds = flags.rising_ends(arguments.bounds, "--bounds")
-    total = dp.clamp(*map(as_typed, bounds)) >> dp.sum() >> _noise(arguments, budget)
-    return _of_values(arguments, "sum", "sum of the clipped values", total, bounds)
+    def total(lower: float, upper: float, **noise: float) -> AnyMechanism:
+        return dp.clamp(lower, upper) >> dp.sum() >> _noise(budget)(**noise)
+
+    return _of_values(arguments, budget, "sum", "sum of the clipped values", total)
 
 
 def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
-    typed = arguments.bounds
-    bounds = None if typed is None else flags.rising_ends(typed, "--bounds")
     _check_method(arguments, budget)
-    mechanism = METHODS[arguments.method]()(
-        *(() if bounds is None else map(as_typed, bounds)),
-        **budget,
-        confidence=flags.level_of(arguments),
-        sampling=arguments.sampling,
-    )
-    target = "population mean" if arguments.sampling else "mean of the clipped values"
     return _of_values(
         arguments,
+        budget,
         "mean",
-        target,
-        mechanism,
-        bounds,
-        reach=_FARTHEST if bounds is None else float(bounds[1] - bounds[0]),
+        "population mean" if arguments.sampling else "mean of the clipped values",
+        partial(METHODS[arguments.method](), sampling=arguments.sampling),
+        reach=lambda width: width,
         sampling=arguments.sampling,
-        advice=_WITHOUT_BOUNDS if bounds is None else MORE,
+        advice=_WITHOUT_BOUNDS if arguments.bounds is None else MORE,
     )
 
 
@@ -156,33 +164,27 @@ def _check_method(arguments: argparse.Namespace, budget: dict[str, float]) -> No
 
 
 def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
-    bounds = flags.rising_ends(arguments.bounds, "--bounds")
     quantiles = [_quantile(each) for each in arguments.quantiles]
-    estimator: Estimator = dp.private_quantile
-    mechanism = estimator(
-        quantiles,
-        bounds=tuple(map(as_typed, bounds)),
-        **budget,
-        confidence=flags.level_of(arguments),
-        sampling=arguments.sampling,
-    )
-    several = len(quantiles) > 1
+    several, sampling = len(quantiles) > 1, arguments.sampling
+
+    def estimator(*bounds: float, **asked: float) -> AnyMechanism:
+        released: Estimator = dp.private_quantile
+        return released(quantiles, bounds=bounds, **asked, sampling=sampling)
 
     def lines(release: Sequence[dp.Estimate]) -> list[ReportLine]:
         return [ReportLine.of(each, q) for q, each in zip(quantiles, release, strict=True)]
 
     return _of_values(
         arguments,
+        budget,
         "value",
-        f"quantile{'s' * several} of the "
-        f"{'population' if arguments.sampling else 'clipped values'}",
-        mechanism,
-        bounds,
+        f"quantile{'s' * several} of the {'population' if sampling else 'clipped values'}",
+        estimator,
+        reach=lambda width: width,
         heading="quantiles",
         lines=lines,
         titles=("quantile",),
-        reach=float(bounds[1] - bounds[0]),
-        sampling=arguments.sampling,
+        sampling=sampling,
         together=several,
     )
 
@@ -210,26 +212,6 @@ def _median(arguments: argparse.Namespace, budget: dict[str, float]) -> Statisti
     )
 
 
-def _spread(
-    arguments: argparse.Namespace,
-    budget: dict[str, float],
-    *,
-    name: str,
-    reach: Callable[[Fraction], Fraction],
-) -> Statistic:
-    lower, upper = flags.rising_ends(arguments.bounds, "--bounds")
-    estimator: Estimator = getattr(dp, name)
-    ends, level = (as_typed(lower), as_typed(upper)), flags.level_of(arguments)
-    return _of_values(
-        arguments,
-        name,
-        f"{name.replace('_', ' ')} of the clipped values",
-        estimator(*ends, **budget, confidence=level),
-        (lower, upper),
-        reach=float(reach(upper - lower)),
-    )
-
-
 def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command:
     """A command for the variance or the standard deviation.
 
@@ -237,11 +219,15 @@ def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command
         word: As it is typed.
         reach: How far apart two values can be, from the width of the bounds.
     """
-    words = word.replace("-", " ")
+    name, words = word.replace("-", "_"), word.replace("-", " ")
+
+    def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+        target = f"{words} of the clipped values"
+        return _of_values(arguments, budget, name, target, getattr(dp, name), reach)
+
     return Command(
         name=word,
         brief=f"the private {words} of one column",
-        needs="--column NAME --bounds LOWER UPPER",
         description=f"""\
 Releases the {words} of one column of a CSV file with differential privacy. For example:
 
@@ -249,8 +235,7 @@ Releases the {words} of one column of a CSV file with differential privacy. For 
 
 Bounds that are far too wide cost little: a part of the budget finds where the values lie.""",
         examples="The sum of squared distances from the mean is divided by n, not by n - 1.",
-        asked=partial(_spread, name=word.replace("-", "_"), reach=reach),
-        title="the estimate",
+        asked=asked,
         options={**_BOUNDED, **flags.confidence("the true one")},
         delta=flags.DELTA,
     )
@@ -290,7 +275,6 @@ Choose the bounds, like all options, without looking at the data. Each run is on
 losses of several runs on the same data add up. Without --person the loss is for one row: a person
 with several rows is protected less.""",
         asked=_mean,
-        title="the estimate",
         options={
             **flags.bounds(
                 required=False, without="; without them a part of the budget finds some"
@@ -341,7 +325,6 @@ opendp-lite histogram.""",
     Command(
         name="sum",
         brief="the private sum of one column",
-        needs="--column NAME --bounds LOWER UPPER",
         description="""\
 Releases the sum of one column of a CSV file with differential privacy. For example:
 
@@ -354,13 +337,11 @@ more examples:
   opendp-lite sum survey.csv --column income --bounds 0 1e6 --epsilon 1 --by sex --keys f m
   opendp-lite sum log.csv --column minutes --bounds 0 60 --epsilon 1 --person id --most 3""",
         asked=_sum,
-        title="the estimate",
         options={**_BOUNDED, **flags.confidence("the sum")},
     ),
     Command(
         name="median",
         brief="the private median of one column",
-        needs="--column NAME --bounds LOWER UPPER",
         description="""\
 Releases the median of one column of a CSV file with differential privacy. For example:
 
@@ -369,7 +350,6 @@ Releases the median of one column of a CSV file with differential privacy. For e
 Half of the budget finds the median, and the other half its interval.""",
         examples="For other quantiles see opendp-lite quantile.",
         asked=_median,
-        title="the estimate",
         options=_OF_QUANTILES,
         defaults={"quantiles": [0.5]},
     ),
@@ -390,7 +370,6 @@ more examples:
   opendp-lite quantile survey.csv --column income --quantiles 0.25 0.5 0.75 --bounds 0 1e6 \\
       --epsilon 1 --by sex --keys f m --output quartiles.csv""",
         asked=_quantiles,
-        title="the estimate",
         options={
             **_OF_QUANTILES,
             "--quantiles": flags.number_option(

@@ -24,7 +24,7 @@ class Told:
     """The text of a result, and what writes its files, by the flags that name them."""
 
     text: str
-    writes: Mapping[str, Callable[[], None]] = attrs.Factory(dict)
+    writes: Mapping[str, Callable[[], object]] = attrs.Factory(dict)
 
 
 def align_lines(entries: Mapping[str, str]) -> list[str]:

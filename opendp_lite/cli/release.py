@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 import opendp_lite as dp
+from opendp_lite.cli import flags
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import (
-    AnyMechanism,
-    Keys,
-    ReportLine,
-    Statistic,
-    budget_of,
-    lists_for,
-    rounded_down,
-    short,
-)
-from opendp_lite.cli.ledger_payment import Payment
+from opendp_lite.cli.flags import AnyMechanism, Keys, ReportLine, Statistic
 from opendp_lite.cli.printing import Told
 from opendp_lite.cli.report import NUMBERS, OUTPUT, PrivacyClaim, Report, writers
 from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.engines.data.blocks import FileError
+from opendp_lite.explain.statement import Statement
 from opendp_lite.numbers.exact import exact, round_up, whole
 from opendp_lite.pipeline.core import AnyMeasurement
 
@@ -57,14 +49,18 @@ class Setting:
         return self.mechanism.bind(self.space)
 
     @property
-    def is_table(self) -> bool:
-        """Whether columns are picked by name."""
-        return self.statistic.picks or bool(self.groups) or self.people is not None
-
-    @property
     def size(self) -> int | None:
         """The number of rows, where it is public."""
         return None if self.people is not None else self.space.domain.size
+
+    @property
+    def unit(self) -> tuple[str, str]:
+        """The change of the data that the loss bounds, and what is protected from it."""
+        if self.people is not None:
+            return "adding or removing one person", "any one person with all rows, added or removed"
+        if self.size is None:
+            return "adding or removing one row", "any one row, added or removed"
+        return f"replacing one of {self.size} rows", "any one row, replaced by any other"
 
     def loss(self, pipeline: AnyMeasurement) -> dict[str, float]:
         """The loss of the pipeline, by name."""
@@ -78,8 +74,7 @@ class Setting:
             at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": round_up(DELTA)}
         by_default = self.size is None and self.people is None
         return PrivacyClaim(
-            size=self.size,
-            people=self.people is not None,
+            *self.unit,
             measure=type(pipeline.output_measure).__name__,
             loss=self.loss(pipeline),
             epsilon_at_delta=at_delta,
@@ -95,15 +90,11 @@ class Setting:
         if not self.groups:
             return list(self.statistic.lines(release))
         return [
-            attrs.evolve(line, labels=(*_parts(key), *line.labels), joint=None)
+            attrs.evolve(line, labels=(*parts, *line.labels), joint=None)
             for key, found in release.items()
+            for parts in [key if isinstance(key, tuple) else (key,)]
             for line in self.statistic.lines(found)
         ]
-
-    def tell(self, release: Any) -> dict[str, str]:
-        """What a release says of itself beside its lines; that of each group says the same."""
-        found = next(iter(release.values())) if self.groups else release
-        return self.statistic.tell(found)
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -136,7 +127,7 @@ def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
     Raises:
         ParameterError: If the arguments do not fit together.
     """
-    budget = budget_of(arguments)
+    budget = flags.budget_of(arguments)
     given = budget
     for _ in range(_TRIES):
         setting = _setting(arguments, asked, given)
@@ -154,7 +145,9 @@ def _less(given: float, asked: float, found: float) -> float:
     """What is given to a mechanism instead, where its loss was found to be above the asked one."""
     if found <= asked:
         return given
-    return rounded_down(exact(given, "budget") * exact(asked, "budget") / exact(found, "budget"))
+    return flags.rounded_down(
+        exact(given, "budget") * exact(asked, "budget") / exact(found, "budget")
+    )
 
 
 def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, float]) -> Setting:
@@ -180,6 +173,85 @@ def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, floa
     return Setting(statistic, mechanism, space, budget, data, tuple(groups), people)
 
 
+@attrs.frozen
+class Payment:
+    """What pays for a release, and what is written beside it there.
+
+    Attributes:
+        ledger: Opened and checked; None where nothing pays.
+        arguments: All that was typed.
+    """
+
+    ledger: dp.Ledger | None
+    arguments: argparse.Namespace
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace, space: AnySpace) -> Payment:
+        """The ledger that ``--ledger`` names.
+
+        Args:
+            arguments: All that was typed.
+            space: Of the release.
+
+        Raises:
+            ParameterError: If ``--note`` or ``--data-name`` is given without it, the data comes
+                from a stream, the release counts rows and the ledger protects a person (or the
+                other way round), or a file to write is the witness of the ledger.
+            LedgerError: If the ledger cannot be used.
+        """
+        if arguments.ledger is None:
+            alone = {"--note": arguments.note, "--data-name": arguments.data_name}
+            for name, words in alone.items():
+                if words is not None:
+                    raise dp.ParameterError(f"{name} is written into a ledger; add --ledger FILE")
+            return cls(None, arguments)
+        if arguments.file == "-":
+            raise dp.ParameterError(
+                "--ledger tells the data from other data by its file; give a file in place of -"
+            )
+        ledger = dp.Ledger.open(arguments.ledger)
+        terms, witness = ledger.file.terms, ledger.file.witness
+        if not terms.hold_for(space):
+            mend = (
+                "Leave out --person and --most, or make a ledger of people: opendp-lite ledger "
+                "create FILE --unit person"
+                if terms.is_row
+                else "Add --person NAME --most K (a saved pipeline begins with "
+                "dp.table(person='id') >> dp.bound_contributions(3)), or make a ledger of rows: "
+                "opendp-lite ledger create FILE --unit row"
+            )
+            raise dp.ParameterError(
+                f"--ledger: this ledger protects {terms.protected}, and the release is for "
+                f"{space.metric.protected(space.unit)}. Nothing was read or spent. {mend}, with "
+                "its budget"
+            )
+        written = {"--output": arguments.output, "--statement": arguments.statement}
+        for flag, name in written.items():
+            if witness is not None and name is not None and Path(name).resolve() == witness.path:
+                raise dp.ParameterError(
+                    f"{flag}: {name!r} is the witness of the ledger; name another file"
+                )
+        return cls(ledger, arguments)
+
+    def release(
+        self, pipeline: AnyMeasurement, data: object
+    ) -> tuple[Any, Statement, dict[str, str]]:
+        """The release, once its price is booked, its statement, and where it stands, in words."""
+        if self.ledger is None:
+            return pipeline(data), pipeline.statement(), {}
+        name = self.arguments.data_name
+        ask = self.ledger.session(data, space=pipeline.input_space, name=name)
+        release = ask(pipeline, note=self.arguments.note or "")
+        stated = release.statement()
+        position = stated.position
+        assert position is not None
+        words = (
+            f"entry {position.number}; spent: {position.spent}; left: {position.left}; head of "
+            f"the chain: {position.head[:12]}"
+        )
+        return release.value, stated, {"ledger": words}
+
+
 def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     """Makes one release. A setting is refused before the file is opened.
 
@@ -200,8 +272,20 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     writes = writers(arguments, OUTPUT)
     payment = Payment.of(arguments, setting.space)
     data, column = _open_it(setting)
-    with _declare(arguments.size):
+    try:
         found, stated, ledger = payment.release(measurement, data)
+    except dp.DataError as problem:
+        if arguments.size is None or isinstance(problem, FileError):
+            raise
+        refusal = dp.DataError(
+            f"--size {flags.short(arguments.size)}: the file has another number of rows. Give the "
+            "true number if it is public; otherwise leave --size out and the number stays private"
+        )
+        for note in getattr(problem, "__notes__", ()):
+            refusal.add_note(note)
+        raise refusal from None
+    # The releases of all groups say the same of themselves.
+    one = next(iter(found.values())) if setting.groups else found
     report = Report(
         statistic=setting.statistic,
         column=column,
@@ -209,7 +293,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         lines=setting.lines(found),
         confidence=float(arguments.confidence),
         claim=claim,
-        notes={**setting.notes(), **ledger, **setting.tell(found)},
+        notes={**setting.notes(), **ledger, **setting.statistic.tell(one)},
         grouped=bool(setting.groups),
     )
     text = report.as_json() if arguments.json else report.as_text()
@@ -219,15 +303,10 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
 def _open_it(setting: Setting) -> tuple[dp.Blocks, str]:
     """The data, and its columns in words that are public."""
     data, names = setting.data, setting.statistic.columns
-    if setting.is_table:
+    if setting.statistic.picks or setting.groups or setting.people is not None:
         return data.table(), ", ".join(map(data.title_of, names))
     column, name = data.column()
     return column, data.title_of(name or None)
-
-
-def _parts(key: Hashable) -> tuple[Hashable, ...]:
-    """The key of a group by column."""
-    return key if isinstance(key, tuple) else (key,)
 
 
 def _people(arguments: argparse.Namespace) -> tuple[str, int] | None:
@@ -257,23 +336,4 @@ def _groups(arguments: argparse.Namespace) -> tuple[list[str], Sequence[Keys]]:
     if arguments.by is None:
         return [], []
     columns = [name.strip() for name in arguments.by]
-    return columns, lists_for(columns, arguments.keys, arguments.na, ("--by", "--keys"))
-
-
-@contextmanager
-def _declare(size: float | None) -> Iterator[None]:
-    """A size that does not fit, in words."""
-    try:
-        yield
-    except FileError:
-        raise
-    except dp.DataError as problem:
-        if size is None:
-            raise
-        refusal = dp.DataError(
-            f"--size {short(size)}: the file has another number of rows. Give the true number if "
-            "it is public; otherwise leave --size out and the number stays private"
-        )
-        for note in getattr(problem, "__notes__", ()):
-            refusal.add_note(note)
-        raise refusal from None
+    return columns, flags.lists_for(columns, arguments.keys, arguments.na, ("--by", "--keys"))

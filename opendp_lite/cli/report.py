@@ -9,6 +9,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -47,26 +48,17 @@ _TYPED: Final = 12
 class PrivacyClaim:
     """The promise of a pipeline, known before any data is read.
 
-    ``size`` is the public number of rows, or None if it is private. ``people`` says whether the
-    loss is for a person with all rows.
+    ``neighbours`` is the change of the data that the loss bounds. ``protected`` says it of one row
+    or person.
     """
 
-    size: int | None
-    people: bool
+    neighbours: str
+    protected: str
     measure: str
     loss: dict[str, float]
     epsilon_at_delta: dict[str, float] | None
     pipeline: str
     explanation: list[str] | None
-
-    @property
-    def neighbours(self) -> str:
-        """The change of the data that the loss bounds."""
-        if self.people:
-            return "adding or removing one person"
-        if self.size is None:
-            return "adding or removing one row"
-        return f"replacing one of {self.size} rows"
 
     def words(self) -> str:
         """What is protected, and how well."""
@@ -81,14 +73,7 @@ class PrivacyClaim:
             told = f"epsilon = {loss['epsilon']} at delta = {loss['delta']}"
         else:
             told = f"epsilon = {loss['epsilon']} (pure differential privacy)"
-        return f"{self._unit()}: {told}"
-
-    def _unit(self) -> str:
-        if self.people:
-            return "any one person with all rows, added or removed"
-        return (
-            f"any one row, {'added or removed' if self.size is None else 'replaced by any other'}"
-        )
+        return f"{self.protected}: {told}"
 
 
 @attrs.frozen
@@ -269,7 +254,7 @@ def _printable(name: str) -> str:
 
 
 Content = TypeVar("Content")
-Write = Callable[[], None]
+Write = Callable[[], object]
 
 # The arguments that name files that a command reads.
 _READ: Final = ("file", "pipeline", "ledger")
@@ -345,19 +330,12 @@ def writers(
     def prepare(content: Content, stated: Statement) -> dict[str, Write]:
         found: dict[str, Write] = {}
         if release is not None:
-            found["--output"] = _write(release[0], release[1](content))
+            found["--output"] = partial(release[0].write_bytes, release[1](content))
         if statement is not None:
-            found["--statement"] = _write(statement[0], statement[1](stated))
+            found["--statement"] = partial(statement[0].write_bytes, statement[1](stated))
         return found
 
     return prepare
-
-
-def _write(path: Path, contents: bytes) -> Write:
-    def write() -> None:
-        path.write_bytes(contents)
-
-    return write
 
 
 def _file(

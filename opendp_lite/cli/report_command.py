@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli import flags, when_releasing, when_run
+from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.printing import Told
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ def report(arguments: argparse.Namespace) -> Told:
         DataError: If the data are not as declared.
     """
     pipeline = _save(arguments.pipeline)
-    writes = when_releasing.writers(arguments, {".json": _as_line})
-    payment = when_releasing.Payment.of(arguments, pipeline.input_space)
+    writes = when_run.writers(arguments, {".json": _as_line})
+    payment = when_run.Payment.of(arguments, pipeline.input_space)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(
             "name the columns that the pipeline reads: --numbers NAME ... and --words NAME ..."
         )
     kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
-    data = when_releasing.FileInput.of(arguments, kinds).table()
+    data = when_run.FileInput.of(arguments, kinds).table()
     _require_named(pipeline, [*numbers, *words])
     found, stated, ledger = payment.release(pipeline, data)
     told = _Releases(pipeline, found, arguments.explain, ledger)
@@ -90,8 +90,8 @@ def _as_line(told: _Releases) -> bytes:
 def _require_named(pipeline: AnyMeasurement, names: Sequence[str]) -> None:
     """Refuses a pipeline that reads a column which no flag names. No row is read."""
     try:
-        when_releasing.try_on_names(pipeline, {name: [] for name in names})
-    except when_releasing.NoColumnError as problem:
+        when_run.try_on_names(pipeline, {name: [] for name in names})
+    except when_run.NoColumnError as problem:
         name = problem.column
         raise dp.ParameterError(
             f"the pipeline reads the column {name!r}, which you did not name: add it to --numbers "

@@ -1,6 +1,13 @@
+from opendp_lite.base.errors import NoColumnError as NoColumnError
 from opendp_lite.base.version import find_version as find_version
+from opendp_lite.cli.file_input import FileInput as FileInput
+from opendp_lite.cli.release import Payment as Payment
+from opendp_lite.cli.release import release as release
+from opendp_lite.cli.release import setting_of as setting_of
+from opendp_lite.cli.report import writers as writers
 from opendp_lite.display.formatting import plain as plain
 from opendp_lite.engines.files.csv_rows import MISSING as MISSING
 from opendp_lite.engines.files.csv_rows import category_in as category_in
 from opendp_lite.sessions.ledger.entries import EntryState as EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile as LedgerFile
+from opendp_lite.sessions.sessions import try_on_names as try_on_names
