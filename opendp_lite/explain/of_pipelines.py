@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Final, Protocol, TypeGuard, runtime_checkable
+
+import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
-from opendp_lite.base.spelling import by_hand, one_line
+from opendp_lite.base.spelling import ByHand, Spelled, by_hand, one_line
+from opendp_lite.explain import statement_parts
 from opendp_lite.explain.statement import Statement
-from opendp_lite.explain.statement_parts import (
-    Defined,
-    PartRecipe,
-    Stated,
-    StatedNoise,
-    functions_in,
-    inner_followers,
-    joins,
-    links_in,
-    loss_of,
-    name_of,
-    objects_in,
-    ours,
-    parameters_of,
-    recipes_in,
-    step_of,
-    unit_of,
-)
 from opendp_lite.explain.trace import walk
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.numbers.exact import Number, digits_up
 from opendp_lite.samplers.law import half_widths
+from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import description_of
 from opendp_lite.spelling.signatures import argument_text
 
@@ -42,7 +28,9 @@ _NOTHING_AFTER: Final = (
 )
 
 
-def make_statement(measurement: Stated, d_in: object, delta: Number | None) -> Statement:
+def make_statement(
+    measurement: statement_parts.Stated, d_in: object, delta: Number | None
+) -> Statement:
     """The statement of a bound measurement, for inputs ``d_in`` apart.
 
     Args:
@@ -57,39 +45,39 @@ def make_statement(measurement: Stated, d_in: object, delta: Number | None) -> S
             "statement: d_in must be above 0. Equal datasets give the same release, so a statement "
             "about a distance of 0 says nothing; statement() is about one unit"
         )
-    links = list(links_in([*(each.step for each in walk(measurement.trace)), *measurement.recipe]))
-    recipes = list(recipes_in(measurement.recipe))
-    joined = [link for link in measurement.recipe if joins(link)]
-    inner = list(inner_followers(joined))
-    functions = [*functions_in(joined), *(name_of(each) for each in inner if not ours(each))]
-    steps = tuple(dict.fromkeys(map(step_of, links)))
+    links = list(_links_in([*(each.step for each in walk(measurement.trace)), *measurement.recipe]))
+    recipes = list(_recipes_in(measurement.recipe))
+    joined = [link for link in measurement.recipe if _joins(link)]
+    inner = list(_inner_followers(joined))
+    functions = [*_functions_in(joined), *(_name_of(each) for each in inner if not _ours(each))]
+    steps = tuple(dict.fromkeys(map(_step_of, links)))
     explanation = tuple(
         f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
     )
-    followers = [*inner, *(link for link in measurement.recipe if not joins(link))]
-    before = dict.fromkeys(map(step_of, filter(joins, links)))
+    followers = [*inner, *(link for link in measurement.recipe if not _joins(link))]
+    before = dict.fromkeys(map(_step_of, filter(_joins, links)))
     own = [f"the step {step.name}" for step in before if step.own]
     parts = [
         ("domain", space.domain),
         ("metric", space.metric),
         ("measure", measurement.output_measure),
         *(("conversion", link) for link in measurement.recipe if isinstance(link, Conversion)),
-        *(("class", each) for each in objects_in(joined)),
+        *(("class", each) for each in _objects_in(joined)),
     ]
     for kind, each in parts:
-        if not ours(each):
-            own.append(f"the {kind} {name_of(each)}")
+        if not _ours(each):
+            own.append(f"the {kind} {_name_of(each)}")
     if by_hand(measurement.recipe):
         own.append("a part that was put together by hand")
     return Statement(
         pipeline=one_line(repr(measurement)),
-        made=tuple(dict.fromkeys(map(_make, filter(joins, links_in(measurement.recipe))))),
-        loss=loss_of(measurement, distance, delta),
-        unit=unit_of(measurement, distance),
+        made=tuple(dict.fromkeys(map(_make, filter(_joins, _links_in(measurement.recipe))))),
+        loss=statement_parts.loss_of(measurement, distance, delta),
+        unit=statement_parts.unit_of(measurement, distance),
         data=space.domain.words(),
         declared=space.domain.public(),
         parameters=tuple(
-            dict.fromkeys(filter(None, map(parameters_of, links_in(measurement.recipe))))
+            dict.fromkeys(filter(None, map(_parameters_of, _links_in(measurement.recipe))))
         ),
         changes=tuple(dict.fromkeys(_changes(links))),
         noise=tuple(_noise(measurement.facts, len(recipes))),
@@ -103,7 +91,7 @@ def make_statement(measurement: Stated, d_in: object, delta: Number | None) -> S
 
 
 def _make(link: Defined) -> str:
-    return step_of(link).does
+    return _step_of(link).does
 
 
 def _changes(links: Sequence[Defined]) -> Iterator[str]:
@@ -113,7 +101,7 @@ def _changes(links: Sequence[Defined]) -> Iterator[str]:
             yield f"{path_of(link.definition)}: {said}"
 
 
-def _noise(facts: StatedNoise, recipes: int) -> Iterator[str]:
+def _noise(facts: statement_parts.StatedNoise, recipes: int) -> Iterator[str]:
     """The laws of the noise, and how far off entries may be.
 
     Args:
@@ -156,10 +144,10 @@ def _confidences(recipes: Sequence[PartRecipe], *, followed: bool) -> Iterator[s
 
 def _following(link: object) -> str:
     """What follows the noise, in words."""
-    if isinstance(link, Conversion) and not ours(link):
-        return f"{name_of(link)} states the loss in another measure, and the loss relies on it."
-    if not ours(link):
-        told = f"The function {name_of(link)} costs nothing if it reads the release alone."
+    if isinstance(link, Conversion) and not _ours(link):
+        return f"{_name_of(link)} states the loss in another measure, and the loss relies on it."
+    if not _ours(link):
+        told = f"The function {_name_of(link)} costs nothing if it reads the release alone."
         return one_line(f"{_said_of(link)} {told}".strip())
     if isinstance(link, Conversion):
         return f"{link!r} states the same loss in another measure: {link.formula()}."
@@ -168,4 +156,158 @@ def _following(link: object) -> str:
 
 def _said_of(link: object) -> str:
     """What a function of a release says that it does; empty for a plain one."""
-    return f"{link!r}: {step_of(link).does}" if isinstance(link, Defined) else ""
+    return f"{link!r}: {_step_of(link).does}" if isinstance(link, Defined) else ""
+
+
+_PACKAGE: Final = "opendp_lite."
+_PIPELINE: Final = "pipeline"
+
+
+@runtime_checkable
+class Defined(Spelled, Protocol):
+    """A step of a recipe that knows the function that defines it."""
+
+    @property
+    def definition(self) -> Callable[..., object]: ...
+
+
+@attrs.frozen
+class PartRecipe:
+    """The steps of one pipeline, without those of pipelines within it.
+
+    Args:
+        steps: The steps before and with the noise.
+        followed: Whether a function follows their noise.
+    """
+
+    steps: Sequence[Defined]
+    followed: bool
+
+
+def _links_in(value: object) -> Iterator[Defined]:
+    """The public steps of a recipe and of the pipelines in its arguments, each before its parts."""
+    found = (each for each in _spelled_in(value) if isinstance(each, Defined))
+    return (each for each in found if not each.definition.__name__.startswith("_"))
+
+
+def _joins(link: object) -> bool:
+    """Whether this is a step of the pipeline, and no conversion or function after it."""
+    return isinstance(link, ByHand) or (isinstance(link, Defined) and hasattr(link, "join"))
+
+
+def _functions_in(value: object) -> Iterator[str]:
+    """The names of plain functions that a recipe was given, those of its releases left out."""
+    for each in _arguments_in(value):
+        if callable(each) and not _joins(each) and not _ours(each):
+            yield _name_of(each)
+
+
+def _objects_in(value: object) -> Iterator[object]:
+    """What a recipe was given beside numbers, texts, functions and pipelines: a basis, say."""
+    for each in _arguments_in(value):
+        if not callable(each) and _is_spelled(each) and not _joins(each):
+            yield each
+
+
+def _inner_followers(value: object) -> Iterator[object]:
+    """What follows the noise of the pipelines among the arguments of steps."""
+    for found in _spelled_in(value):
+        name, arguments = found.spell()
+        for link in arguments["steps"] if name == _PIPELINE else ():
+            if not _joins(link) and not isinstance(link, Space):
+                yield link
+
+
+def _ours(link: object) -> bool:
+    """Whether it is part of opendp_lite, and not of somebody who gave it the same attributes."""
+    if isinstance(link, type):
+        return _is_part_of_package(link)
+    made = type(link)
+    function = link.definition if isinstance(link, Defined) else made
+    return _is_part_of_package(made) and _is_part_of_package(function)
+
+
+def _is_part_of_package(definition: object) -> bool:
+    """Whether a function or a class is defined in opendp_lite."""
+    return str(definition.__module__).startswith(_PACKAGE)
+
+
+def _recipes_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[PartRecipe]:
+    """A recipe and those in it.
+
+    Args:
+        recipe: Of a pipeline.
+        followed: Whether a function follows the pipeline around it.
+    """
+    steps = [link for link in recipe if _joins(link) and isinstance(link, Defined)]
+    after = followed or any(
+        not _joins(link) and not isinstance(link, Conversion | Space) for link in recipe
+    )
+    yield PartRecipe(steps, after)
+    for inner in _pipelines_in([link.spell()[1] for link in steps]):
+        yield from _recipes_in(inner, followed=after)
+
+
+def _name_of(function: object) -> str:
+    """The name of a plain function, in one line."""
+    return one_line(str(getattr(function, "__name__", type(function).__name__)))
+
+
+def _pipelines_in(value: object) -> Iterator[Sequence[object]]:
+    """The steps of each pipeline in a value, and not those of pipelines within them."""
+    for each in _single(value):
+        if _is_spelled(each):
+            name, arguments = each.spell()
+            yield from [arguments["steps"]] if name == _PIPELINE else _pipelines_in(arguments)
+
+
+def _spelled_in(value: object) -> Iterator[Spelled]:
+    """All that is written as a call in a value and in the arguments of the calls."""
+    for each in _single(value):
+        if _is_spelled(each):
+            yield each
+            yield from _spelled_in(each.spell()[1])
+
+
+def _arguments_in(value: object) -> Iterator[object]:
+    """The single arguments of all calls in a value."""
+    for link in _spelled_in(value):
+        yield from _single(link.spell()[1])
+
+
+def _single(value: object) -> Iterator[object]:
+    """The members of sequences and mappings, and of those within them."""
+    if isinstance(value, Mapping):
+        yield from _single(list(value.values()))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _single(each)
+    else:
+        yield value
+
+
+def _is_spelled(value: object) -> TypeGuard[Spelled]:
+    return isinstance(value, Spelled) and not isinstance(value, Space)
+
+
+def _step_of(link: Defined) -> statement_parts.StepStatement:
+    """What a step says of itself."""
+    said = description_of(link.definition)
+    return statement_parts.StepStatement(
+        name=path_of(link.definition),
+        does=said.does or "Its author does not say what it does.",
+        proof=said.proof.text,
+        sources=tuple(said.proof.sources),
+        own=not _is_part_of_package(link.definition),
+    )
+
+
+def _parameters_of(link: Defined) -> statement_parts.PublicParameters | None:
+    """The parameters of a step that are neither pipelines nor functions; None without any."""
+    _, arguments = link.spell()
+    given = tuple(
+        (name, argument_text(value))
+        for name, value in arguments.items()
+        if not callable(value) and not any(True for _ in _links_in(value))
+    )
+    return statement_parts.PublicParameters(path_of(link.definition), given) if given else None

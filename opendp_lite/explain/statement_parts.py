@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Final, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Final, Protocol
 
 import attrs
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.base.public_names import path_of
-from opendp_lite.base.spelling import ByHand, Spelled, one_line
 from opendp_lite.display.formatting import for_json
 from opendp_lite.explain.trace import TraceStep, walk
 from opendp_lite.measures.budgets import numbers_of
-from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.metrics.distances import Distance, RowMetric
 from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
@@ -23,8 +20,6 @@ from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.maps import PrivacyMap
 from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import Tables
-from opendp_lite.spelling.description import description_of
-from opendp_lite.spelling.signatures import argument_text
 
 _LONG: Final = 120
 
@@ -228,137 +223,6 @@ def _limits(trace: Sequence[TraceStep]) -> Iterator[str]:
             yield domain.limit
 
 
-_PACKAGE: Final = "opendp_lite."
-_PIPELINE: Final = "pipeline"
-
-
-@runtime_checkable
-class Defined(Spelled, Protocol):
-    """A step of a recipe that knows the function that defines it."""
-
-    @property
-    def definition(self) -> Callable[..., object]: ...
-
-
-@attrs.frozen
-class PartRecipe:
-    """The steps of one pipeline, without those of pipelines within it.
-
-    Args:
-        steps: The steps before and with the noise.
-        followed: Whether a function follows their noise.
-    """
-
-    steps: Sequence[Defined]
-    followed: bool
-
-
-def links_in(value: object) -> Iterator[Defined]:
-    """The public steps of a recipe and of the pipelines in its arguments, each before its parts."""
-    found = (each for each in _spelled_in(value) if isinstance(each, Defined))
-    return (each for each in found if not each.definition.__name__.startswith("_"))
-
-
-def joins(link: object) -> bool:
-    """Whether this is a step of the pipeline, and no conversion or function after it."""
-    return isinstance(link, ByHand) or (isinstance(link, Defined) and hasattr(link, "join"))
-
-
-def functions_in(value: object) -> Iterator[str]:
-    """The names of plain functions that a recipe was given, those of its releases left out."""
-    for each in _arguments_in(value):
-        if callable(each) and not joins(each) and not ours(each):
-            yield name_of(each)
-
-
-def objects_in(value: object) -> Iterator[object]:
-    """What a recipe was given beside numbers, texts, functions and pipelines: a basis, say."""
-    for each in _arguments_in(value):
-        if not callable(each) and _is_spelled(each) and not joins(each):
-            yield each
-
-
-def inner_followers(value: object) -> Iterator[object]:
-    """What follows the noise of the pipelines among the arguments of steps."""
-    for found in _spelled_in(value):
-        name, arguments = found.spell()
-        for link in arguments["steps"] if name == _PIPELINE else ():
-            if not joins(link) and not isinstance(link, Space):
-                yield link
-
-
-def ours(link: object) -> bool:
-    """Whether it is part of opendp_lite, and not of somebody who gave it the same attributes."""
-    if isinstance(link, type):
-        return is_part_of_package(link)
-    made = type(link)
-    function = link.definition if isinstance(link, Defined) else made
-    return is_part_of_package(made) and is_part_of_package(function)
-
-
-def is_part_of_package(definition: object) -> bool:
-    """Whether a function or a class is defined in opendp_lite."""
-    return str(definition.__module__).startswith(_PACKAGE)
-
-
-def recipes_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[PartRecipe]:
-    """A recipe and those in it.
-
-    Args:
-        recipe: Of a pipeline.
-        followed: Whether a function follows the pipeline around it.
-    """
-    steps = [link for link in recipe if joins(link) and isinstance(link, Defined)]
-    after = followed or any(
-        not joins(link) and not isinstance(link, Conversion | Space) for link in recipe
-    )
-    yield PartRecipe(steps, after)
-    for inner in _pipelines_in([link.spell()[1] for link in steps]):
-        yield from recipes_in(inner, followed=after)
-
-
-def name_of(function: object) -> str:
-    """The name of a plain function, in one line."""
-    return one_line(str(getattr(function, "__name__", type(function).__name__)))
-
-
-def _pipelines_in(value: object) -> Iterator[Sequence[object]]:
-    """The steps of each pipeline in a value, and not those of pipelines within them."""
-    for each in _single(value):
-        if _is_spelled(each):
-            name, arguments = each.spell()
-            yield from [arguments["steps"]] if name == _PIPELINE else _pipelines_in(arguments)
-
-
-def _spelled_in(value: object) -> Iterator[Spelled]:
-    """All that is written as a call in a value and in the arguments of the calls."""
-    for each in _single(value):
-        if _is_spelled(each):
-            yield each
-            yield from _spelled_in(each.spell()[1])
-
-
-def _arguments_in(value: object) -> Iterator[object]:
-    """The single arguments of all calls in a value."""
-    for link in _spelled_in(value):
-        yield from _single(link.spell()[1])
-
-
-def _single(value: object) -> Iterator[object]:
-    """The members of sequences and mappings, and of those within them."""
-    if isinstance(value, Mapping):
-        yield from _single(list(value.values()))
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _single(each)
-    else:
-        yield value
-
-
-def _is_spelled(value: object) -> TypeGuard[Spelled]:
-    return isinstance(value, Spelled) and not isinstance(value, Space)
-
-
 @attrs.frozen
 class PublicParameters:
     """The parameters of one step, which anybody may know.
@@ -404,26 +268,3 @@ class StepStatement:
     def __str__(self) -> str:
         where = "" if self.own else f" (docs/proofs.md, {self.name.rpartition('.')[2]})"
         return f"{self.name}: {self.does} Proof: {self.because.removesuffix('.')}{where}."
-
-
-def step_of(link: Defined) -> StepStatement:
-    """What a step says of itself."""
-    said = description_of(link.definition)
-    return StepStatement(
-        name=path_of(link.definition),
-        does=said.does or "Its author does not say what it does.",
-        proof=said.proof.text,
-        sources=tuple(said.proof.sources),
-        own=not is_part_of_package(link.definition),
-    )
-
-
-def parameters_of(link: Defined) -> PublicParameters | None:
-    """The parameters of a step that are neither pipelines nor functions; None without any."""
-    _, arguments = link.spell()
-    given = tuple(
-        (name, argument_text(value))
-        for name, value in arguments.items()
-        if not callable(value) and not any(True for _ in links_in(value))
-    )
-    return PublicParameters(path_of(link.definition), given) if given else None

@@ -8,15 +8,7 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.display.pictures import (
-    INK_BLUE,
-    INK_GREEN,
-    INK_ORANGE,
-    Sketch,
-    element,
-    picture,
-    text,
-)
+from opendp_lite.display import pictures
 from opendp_lite.explain.trace import Explained, Passage, Role
 
 _WIDTH: Final = 668.0
@@ -42,9 +34,9 @@ _MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 _CODE: Final = "ui-monospace,Menlo,Consolas,monospace"
 # The lines differ, too.
 _LOOKS: Final = {
-    Role.DATA: {"stroke": INK_BLUE, "stroke_width": "1.5"},
-    Role.NOISE: {"stroke": INK_ORANGE, "stroke_width": "2.5"},
-    Role.RELEASE: {"stroke": INK_GREEN, "stroke_width": "1.5", "stroke_dasharray": "5 3"},
+    Role.DATA: {"stroke": pictures.INK_BLUE, "stroke_width": "1.5"},
+    Role.NOISE: {"stroke": pictures.INK_ORANGE, "stroke_width": "2.5"},
+    Role.RELEASE: {"stroke": pictures.INK_GREEN, "stroke_width": "1.5", "stroke_dasharray": "5 3"},
 }
 
 
@@ -64,7 +56,7 @@ class _Shape:
 
     def at(self, x: float, y: float) -> str:
         """The piece with its upper left corner there."""
-        return element("g", self.inside, transform=f"translate({x:.1f} {y:.1f})")
+        return pictures.element("g", self.inside, transform=f"translate({x:.1f} {y:.1f})")
 
 
 def svg_picture(told: Explained) -> str:
@@ -78,7 +70,7 @@ def svg_picture(told: Explained) -> str:
         f"The {told.kind}: {told.result}.",
     ]
     title = f"Pipeline with the {told.kind} {told.result}"
-    return picture(
+    return pictures.picture(
         flow.at(_EDGE, _EDGE),
         flow.width + 2 * _EDGE,
         flow.height + 2 * _EDGE,
@@ -132,14 +124,14 @@ def _arrow(
             f"M{before[0]:.1f} {before[1]:.1f}h{_TURN:g}V{turn:.1f}"
             f"H{start + 2:.1f}V{y:.1f}H{x - _HEAD:.1f}"
         )
-    line = element("path", d=path, fill="none", stroke="currentColor", stroke_opacity=0.6)
-    head = element(
+    line = pictures.element("path", d=path, fill="none", stroke="currentColor", stroke_opacity=0.6)
+    head = pictures.element(
         "path",
         d=f"M{x - 1:.1f} {y:.1f}l-{_HEAD + 1} -4v8z",
         fill_opacity=0.6,
     )
     words = "".join(
-        text(
+        pictures.text(
             each,
             (start + x - _HEAD) / 2 + 1,
             y - 6 - _LINE * (len(piece.arriving) - 1 - place),
@@ -155,7 +147,7 @@ def _pill(title: str, words: str) -> _Shape:
     lines = wrap(words, _MOST_PILL)
     width = max(_wide([title], _WORD_WIDTH), _wide(lines, _BOLD_WIDTH)) + 2 * _PAD
     height = (1 + len(lines)) * _LINE + 1.2 * _PAD
-    shape = element(
+    shape = pictures.element(
         "rect",
         width=width,
         height=height,
@@ -165,9 +157,11 @@ def _pill(title: str, words: str) -> _Shape:
         stroke_opacity=0.5,
     )
     told = [
-        text(title, width / 2, _LINE, font_size=_WORD_SIZE, text_anchor="middle", opacity=0.8),
+        pictures.text(
+            title, width / 2, _LINE, font_size=_WORD_SIZE, text_anchor="middle", opacity=0.8
+        ),
         *(
-            text(
+            pictures.text(
                 line,
                 width / 2,
                 _LINE * (2 + place),
@@ -206,7 +200,7 @@ def _branch(name: str, passages: Sequence[Passage], width: float) -> _Shape:
     if not name:
         return flow
     shown = _lines(name, _MOST_CODE)[0]
-    title = text(shown, 0, _LINE - 3, font_size=_WORD_SIZE, font_weight="bold")
+    title = pictures.text(shown, 0, _LINE - 3, font_size=_WORD_SIZE, font_weight="bold")
     inside = title + flow.at(0, _LINE + 2)
     return _Shape(inside, max(flow.width, _wide([shown], _BOLD_WIDTH)), flow.height + _LINE + 2)
 
@@ -222,7 +216,7 @@ def _label(passage: Passage, width: float) -> _Shape:
     high = max(_LINE * (len(code) + len(words)), _SKETCH if sketch else 0) + 1.4 * _PAD
     first = (high - _LINE * (len(code) + len(words))) / 2 + _LINE - 4
     told = [
-        text(line, left, first + _LINE * place, font_size=size, **more)
+        pictures.text(line, left, first + _LINE * place, font_size=size, **more)
         for place, (line, size, more) in enumerate(
             [
                 *((line, _CODE_SIZE, {"font_family": _CODE}) for line in code),
@@ -236,12 +230,12 @@ def _label(passage: Passage, width: float) -> _Shape:
 
 def _rect(width: float, height: float, role: Role) -> str:
     look = _LOOKS[role]
-    return element(
+    return pictures.element(
         "rect", width=width, height=height, rx=5, fill=look["stroke"], fill_opacity=0.09, **look
     )
 
 
-def _shape(sketch: Sketch, role: Role, x: float, y: float) -> str:
+def _shape(sketch: pictures.Sketch, role: Role, x: float, y: float) -> str:
     """A sketch in a square of public size."""
     colour, half = _LOOKS[role]["stroke"], _SKETCH / 2
 
@@ -252,15 +246,15 @@ def _shape(sketch: Sketch, role: Role, x: float, y: float) -> str:
     if sketch.lines:
         path = "".join(f"M{place(a)}L{place(b)}" for a, b in sketch.lines)
         drawn.append(
-            element("path", d=path, stroke="currentColor", stroke_opacity=0.6, fill="none")
+            pictures.element("path", d=path, stroke="currentColor", stroke_opacity=0.6, fill="none")
         )
     if sketch.outline:
         first, *rest = map(place, sketch.outline)
         path = f"M{first}L{' '.join(rest)}Z"
-        drawn.append(element("path", d=path, stroke=colour, fill=colour, fill_opacity=0.3))
+        drawn.append(pictures.element("path", d=path, stroke=colour, fill=colour, fill_opacity=0.3))
     for dot in sketch.dots:
         cx, cy = place(dot).split()
-        drawn.append(element("circle", cx=cx, cy=cy, r=2.4, fill=colour))
+        drawn.append(pictures.element("circle", cx=cx, cy=cy, r=2.4, fill=colour))
     return "".join(drawn)
 
 
