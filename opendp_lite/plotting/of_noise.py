@@ -26,25 +26,7 @@ from opendp_lite.numbers.exact import (
     whole,
 )
 from opendp_lite.pipeline.core import AnyPrivate
-from opendp_lite.plotting.canvas import (
-    BLUE,
-    EQUAL_SIDES,
-    GREEN,
-    ORANGE,
-    VERMILION,
-    WIDE,
-    Style,
-    axes_of,
-    dress,
-    ink,
-    line_style,
-    marked_style,
-    new_axes,
-    opacity,
-    per,
-    percent,
-    with_unit,
-)
+from opendp_lite.plotting import canvas
 from opendp_lite.plotting.errors import rising
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.space import records
@@ -105,19 +87,23 @@ def noise_probabilities(
     reach = _REACH * float(max(widths))
     steps = [_steps(law, reach) for law in laws]
     whole = all(len(each) <= _FEW_STEPS for each in steps)
-    axes = axes_of(ax, WIDE)
+    axes = canvas.axes_of(ax, canvas.WIDE)
     for place, (law, width, each) in enumerate(zip(laws, widths, steps, strict=True)):
         _draw(axes, place, law, each, whole)
-        style, bound = line_style(place), round_up(width)
-        words = f"at least {percent(nearest(share))} within ±{bound:.4g}"
-        filled: Style = {"color": style["color"], "alpha": opacity(axes), "linewidth": 0}
+        style, bound = canvas.line_style(place), round_up(width)
+        words = f"at least {canvas.percent(nearest(share))} within ±{bound:.4g}"
+        filled: canvas.Style = {
+            "color": style["color"],
+            "alpha": canvas.opacity(axes),
+            "linewidth": 0,
+        }
         axes.axvspan(-bound, bound, label=words, **filled)
         for end in (-bound, bound):
             axes.axvline(end, color=style["color"], linestyle=":", linewidth=1)
     axes.set_ylim(bottom=0)
-    seen = "probability" if whole else with_unit("probability density", per(unit))
+    seen = "probability" if whole else canvas.with_unit("probability density", canvas.per(unit))
     title = "Noise of the release"
-    return dress(axes, title, with_unit("noise", unit), seen, beside=True)
+    return canvas.dress(axes, title, canvas.with_unit("noise", unit), seen, beside=True)
 
 
 def _steps(law: Law, reach: float) -> Floats:
@@ -134,9 +120,9 @@ def _draw(axes: Axes, place: int, law: Law, steps: Floats, whole: bool) -> None:
     heights = chances if whole else chances / step
     deviation = f"standard deviation {law.standard_deviation:.4g}"
     if not whole:
-        axes.plot(steps * step, heights, label=deviation, **line_style(place))
+        axes.plot(steps * step, heights, label=deviation, **canvas.line_style(place))
         return
-    style = marked_style(place)
+    style = canvas.marked_style(place)
     axes.vlines(steps * step, 0, heights, color=style["color"], linewidth=1.5)
     axes.plot(steps * step, heights, label=deviation, **{**style, "linestyle": ""})
 
@@ -186,15 +172,17 @@ def noise_shapes(
     if given.shape != (2,):
         raise ParameterError(f"noise_shapes draws two columns, got {len(given)} spreads")
     loss = nearest(positive(rho, "rho"))
-    axes = axes_of(ax, WIDE)
+    axes = canvas.axes_of(ax, canvas.WIDE)
     for place, (name, power) in enumerate(_POWERS.items()):
         first, second = noise_deviations(given, power) / sqrt(2 * loss)
-        axes.plot(first * np.cos(_TURN), second * np.sin(_TURN), label=name, **line_style(place))
+        axes.plot(
+            first * np.cos(_TURN), second * np.sin(_TURN), label=name, **canvas.line_style(place)
+        )
     axes.set_aspect("equal")
-    across, up = (with_unit(f"noise, column of spread {each:g}", unit) for each in given)
+    across, up = (canvas.with_unit(f"noise, column of spread {each:g}", unit) for each in given)
     axes.margins(0.08)
     title = f"One standard deviation of noise at rho = {loss:g}"
-    return dress(axes, title, across, up, beside=True)
+    return canvas.dress(axes, title, across, up, beside=True)
 
 
 def noise_deviations(spreads: Floats, power: float) -> Floats:
@@ -249,22 +237,26 @@ def simplex_picture(
     values = np.array(rising(given, "simplex_picture: public_values")).clip(low, high)
     rows = (records() >> clamp(lower, upper) >> simplex_augment())(values)
     points = np.asarray(rows).reshape(-1, 2)
-    axes = axes_of(ax, EQUAL_SIDES)
+    axes = canvas.axes_of(ax, canvas.EQUAL_SIDES)
     corner = np.array([width, 0.0, -width, 0.0, width])
     turned = np.array([0.0, width, 0.0, -width, 0.0])
-    filled: Style = {"facecolor": ORANGE, "alpha": opacity(axes)}
+    filled: canvas.Style = {"facecolor": canvas.ORANGE, "alpha": canvas.opacity(axes)}
     axes.fill(corner, turned, label="what the noise hides: l1 ball", **filled)
-    axes.plot(corner, turned, color=ORANGE, linewidth=1)
-    axes.plot([0, width], [0, 0], color=VERMILION, linewidth=3, label="rows of the sum alone")
-    axes.plot([0, width], [width, 0], color=BLUE, linewidth=3, label="rows on the simplex")
-    style: Style = {"color": GREEN, "markeredgecolor": ink(axes), "zorder": 4}
+    axes.plot(corner, turned, color=canvas.ORANGE, linewidth=1)
+    axes.plot(
+        [0, width], [0, 0], color=canvas.VERMILION, linewidth=3, label="rows of the sum alone"
+    )
+    axes.plot([0, width], [width, 0], color=canvas.BLUE, linewidth=3, label="rows on the simplex")
+    style: canvas.Style = {"color": canvas.GREEN, "markeredgecolor": canvas.ink(axes), "zorder": 4}
     axes.plot(*points.T, "o", label="example rows", **style)
     for value, point in zip(values, points, strict=True):
         words, place = f"x = {value:g}", (point[0], point[1])
         axes.annotate(words, place, (8, 4), textcoords="offset points", fontsize="small")
     axes.set_aspect("equal")
     title = f"Values from L = {low:g} to U = {high:g} on a simplex"
-    return dress(axes, title, with_unit("x - L", unit), with_unit("U - x", unit), beside=True)
+    return canvas.dress(
+        axes, title, canvas.with_unit("x - L", unit), canvas.with_unit("U - x", unit), beside=True
+    )
 
 
 _PANELS: Final = 4
@@ -320,7 +312,7 @@ def plan_steps(
         raise ParameterError(
             f"plan_steps: public_rows must be finite rows of two columns, got shape {rows.shape}"
         )
-    panels = new_axes(2, 2, _SIZE).ravel() if ax is None else ax
+    panels = canvas.new_axes(2, 2, _SIZE).ravel() if ax is None else ax
     if len(panels) != _PANELS:
         raise ParameterError(f"plan_steps draws on four axes, got {len(panels)}")
     middle, shape = np.median(rows, axis=0), np.sqrt(rows.std(axis=0) + rows.std(axis=0).mean())
@@ -334,33 +326,33 @@ def plan_steps(
     noisy = (space >> steps >> gaussian(rho=rho)).insecure_release(rows, whole(seed, "seed"))
     released = middle + shape * np.asarray(noisy.value) / len(rows)
     first, second, third, last = panels
-    _dots(first, rows, BLUE, "rows")
-    _spot(first, rows.mean(axis=0), "*", ORANGE, "mean of the rows")
-    _dots(second, rows - middle, BLUE, "centred")
-    _dots(second, scaled, ORANGE, "and scaled")
-    _dots(third, clipped, ORANGE, "clipped")
+    _dots(first, rows, canvas.BLUE, "rows")
+    _spot(first, rows.mean(axis=0), "*", canvas.ORANGE, "mean of the rows")
+    _dots(second, rows - middle, canvas.BLUE, "centred")
+    _dots(second, scaled, canvas.ORANGE, "and scaled")
+    _dots(third, clipped, canvas.ORANGE, "clipped")
     circle = radius * np.cos(_TURN), radius * np.sin(_TURN)
-    third.plot(*circle, color=ink(third), linestyle="--", label="radius")
-    _dots(last, rows, BLUE, "rows")
-    _spot(last, rows.mean(axis=0), "*", ORANGE, "mean of the rows")
-    _spot(last, released, "P", GREEN, "private mean")
+    third.plot(*circle, color=canvas.ink(third), linestyle="--", label="radius")
+    _dots(last, rows, canvas.BLUE, "rows")
+    _spot(last, rows.mean(axis=0), "*", canvas.ORANGE, "mean of the rows")
+    _spot(last, released, "P", canvas.GREEN, "private mean")
     titles = ("(a) public rows", "(b) centred and scaled", "(c) clipped", "(d) private mean")
-    of_rows = with_unit("first column", unit), with_unit("second column", unit)
+    of_rows = canvas.with_unit("first column", unit), canvas.with_unit("second column", unit)
     moved = "first column", "second column"
     labels = (of_rows, moved, moved, of_rows)
     for panel, title, (x, y) in zip(panels, titles, labels, strict=True):
         panel.set_aspect("equal", "datalim")
-        dress(panel, title, x, y)
+        canvas.dress(panel, title, x, y)
     third.update_datalim([(0, _ROOM * radius)])
     third.autoscale_view()
     return panels
 
 
 def _dots(axes: Axes, points: Floats, color: str, name: str) -> None:
-    marker = "o" if color == BLUE else "x"
+    marker = "o" if color == canvas.BLUE else "x"
     axes.plot(*points.T, marker, color=color, markersize=3, alpha=0.5, label=name)
 
 
 def _spot(axes: Axes, point: Floats, marker: str, color: str, name: str) -> None:
-    style: Style = {"color": color, "markersize": 13, "markeredgecolor": ink(axes)}
+    style: canvas.Style = {"color": color, "markersize": 13, "markeredgecolor": canvas.ink(axes)}
     axes.plot(*point, marker, label=name, zorder=5, **style)

@@ -16,20 +16,7 @@ from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.estimators.distributions.cumulative import CumulativeDistribution
 from opendp_lite.estimators.distributions.histogram_release import Histogram, label
 from opendp_lite.numbers.exact import whole
-from opendp_lite.plotting.canvas import (
-    BLUE,
-    WIDE,
-    Style,
-    axes_of,
-    bar_style,
-    dress,
-    ink,
-    line_style,
-    opacity,
-    per,
-    percent,
-    with_unit,
-)
+from opendp_lite.plotting import canvas
 from opendp_lite.releases.by_name import ByGroup, ByName
 from opendp_lite.releases.estimates import Estimate, Estimates
 
@@ -79,17 +66,19 @@ def histogram_bars(
     ends = histogram.joint_intervals if joint else histogram.intervals
     if histogram.axes is not None and len(histogram.axes) == _PAIR:
         down, across = histogram.axes
-        axes = _side_by_side(axes_of(ax, WIDE), histogram, ends, down, across)
+        axes = _side_by_side(canvas.axes_of(ax, canvas.WIDE), histogram, ends, down, across)
         named, handles = histogram.columns[0], axes.containers[::2]
     else:
-        axes = _in_a_row(axes_of(ax), histogram, ends)
+        axes = _in_a_row(canvas.axes_of(ax), histogram, ends)
         named, handles = ", ".join(histogram.columns), []
-    axes.axhline(0, color=ink(axes), alpha=0.7, linewidth=0.8)
+    axes.axhline(0, color=canvas.ink(axes), alpha=0.7, linewidth=0.8)
     kind = "all at once" if joint else "each by itself"
-    title = f"Released counts, {percent(histogram.confidence)} intervals ({kind})"
-    across_label = with_unit(named or "value", unit)
+    title = f"Released counts, {canvas.percent(histogram.confidence)} intervals ({kind})"
+    across_label = canvas.with_unit(named or "value", unit)
     shown = bool(handles)
-    return dress(axes, title, across_label, "rows", legend=shown, beside=True, handles=handles)
+    return canvas.dress(
+        axes, title, across_label, "rows", legend=shown, beside=True, handles=handles
+    )
 
 
 def _in_a_row(axes: Axes, histogram: Histogram, ends: np.ndarray) -> Axes:
@@ -137,17 +126,17 @@ def _bars(
     place: int,
     name: str,
 ) -> None:
-    style = {**bar_style(place), "linewidth": 0.8}
+    style = {**canvas.bar_style(place), "linewidth": 0.8}
     axes.bar(places, counts, widths, label=name, **style)
     off = np.abs(ends.T - counts)
-    lines: Style = {"ecolor": ink(axes), "elinewidth": 1.4, "capsize": 3}
+    lines: canvas.Style = {"ecolor": canvas.ink(axes), "elinewidth": 1.4, "capsize": 3}
     axes.errorbar(places, counts, yerr=off, fmt="none", label=f"{name}, interval", **lines)
 
 
 def _name(axes: Axes, names: Sequence[str]) -> None:
     shown = range(0, len(names), 1 + (len(names) - 1) // _MOST_TICKS)
     long = sum(len(names[each]) + 2 for each in shown) > _LONG
-    turned: Style = {"rotation": 40, "ha": "right"} if long else {}
+    turned: canvas.Style = {"rotation": 40, "ha": "right"} if long else {}
     axes.set_xticks(list(shown), [names[each] for each in shown], **turned)
 
 
@@ -195,15 +184,15 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
             "cdf_curve draws a release of dp.cdf or dp.estimators.basis_distribution, never data; "
             f"got a {type(release).__name__}"
         )
-    axes, edges = axes_of(ax), release.edges
+    axes, edges = canvas.axes_of(ax), release.edges
     low, high, words = _band(release, edges)
-    color = line_style(0)["color"]
-    style: Style = {"color": color, "alpha": opacity(axes), "linewidth": 0}
+    color = canvas.line_style(0)["color"]
+    style: canvas.Style = {"color": color, "alpha": canvas.opacity(axes), "linewidth": 0}
     axes.fill_between(_around(edges), low, high, label=words, **style)
-    axes.plot(edges, release.cdf(edges).value, label="released share", **line_style(0))
+    axes.plot(edges, release.cdf(edges).value, label="released share", **canvas.line_style(0))
     axes.set_ylim(-0.02, 1.02)
     title = "Share of rows up to each number"
-    return dress(axes, title, with_unit("number", unit), "share of rows")
+    return canvas.dress(axes, title, canvas.with_unit("number", unit), "share of rows")
 
 
 def _around(edges: Floats) -> Floats:
@@ -225,7 +214,7 @@ def _sure(release: CumulativeDistribution, edges: Floats) -> Band:
     if release.confidence is None:
         return _band.dispatch(Answers)(release, edges)
     low, high = release.band(_around(edges))
-    return low, high, f"{percent(release.confidence)} band for the whole curve"
+    return low, high, f"{canvas.percent(release.confidence)} band for the whole curve"
 
 
 def density_curve(
@@ -272,22 +261,22 @@ def density_curve(
     widths = np.diff(wide)
     heights = np.diff(release.cdf(wide).value).clip(0) / widths
     errors = release.expectation(inside).standard_error / widths
-    axes, style = axes_of(ax), line_style(0)
+    axes, style = canvas.axes_of(ax), canvas.line_style(0)
     doubled, (low, high) = np.repeat(wide, 2)[1:-1], (heights - errors, heights + errors)
     axes.fill_between(
         doubled,
         np.repeat(low.clip(0), 2),
         np.repeat(high, 2),
         color=style["color"],
-        alpha=opacity(axes),
+        alpha=canvas.opacity(axes),
         linewidth=0,
         label="± one standard error of the noise",
     )
     axes.plot(doubled, np.repeat(heights, 2), label="released density", **style)
     axes.set_ylim(bottom=0)
     title = f"Where the rows lie, in {len(widths)} steps"
-    seen = with_unit("density of the rows", per(unit))
-    return dress(axes, title, with_unit("number", unit), seen)
+    seen = canvas.with_unit("density of the rows", canvas.per(unit))
+    return canvas.dress(axes, title, canvas.with_unit("number", unit), seen)
 
 
 _LINE: Final = 0.32
@@ -330,17 +319,24 @@ def estimate_intervals(
     found = list(_name_step(release, ""))
     values = np.array([each.value for _, each in found])
     ends = np.array([each.interval for _, each in found]).reshape(-1, 2)
-    axes = axes_of(ax, (_WIDTH, _FRAME + _LINE * max(len(found), _LEAST)))
+    axes = canvas.axes_of(ax, (_WIDTH, _FRAME + _LINE * max(len(found), _LEAST)))
     places, off = np.arange(len(found)), np.abs(ends.T - values)
-    lines: Style = {"ecolor": BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
+    lines: canvas.Style = {"ecolor": canvas.BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
     axes.errorbar(values, places, xerr=off, fmt="none", label="interval", **lines)
-    axes.plot(values, places, "o", color=BLUE, markeredgecolor=ink(axes), label="released value")
+    axes.plot(
+        values,
+        places,
+        "o",
+        color=canvas.BLUE,
+        markeredgecolor=canvas.ink(axes),
+        label="released value",
+    )
     axes.set_yticks(places, [name for name, _ in found])
     axes.set_ylim(len(found) - 0.5, -0.5)
     confidences = sorted({each.confidence for _, each in found})
-    shares = " and ".join(map(percent, confidences))
+    shares = " and ".join(map(canvas.percent, confidences))
     title = f"Released values with {shares} intervals"
-    return dress(axes, title, with_unit("estimate", unit), "", legend=False)
+    return canvas.dress(axes, title, canvas.with_unit("estimate", unit), "", legend=False)
 
 
 @singledispatch

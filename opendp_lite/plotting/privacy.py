@@ -16,16 +16,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.measures.profile import Profile
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.pipeline.core import AnyPrivate
-from opendp_lite.plotting.canvas import (
-    EQUAL_SIDES,
-    GREY,
-    axes_of,
-    dress,
-    ink,
-    line_style,
-    marked_style,
-    same_neighbours,
-)
+from opendp_lite.plotting import canvas
 from opendp_lite.testing.audits import Audit, CountedTest
 
 if TYPE_CHECKING:
@@ -74,19 +65,19 @@ def privacy_curves(
         >>> ax.get_yscale(), len(ax.lines)
         ('log', 2)
     """
-    neighbours = same_neighbours(pipelines, d_in, "privacy_curves")
+    neighbours = canvas.same_neighbours(pipelines, d_in, "privacy_curves")
     profiles = {name: each.privacy_profile(d_in) for name, each in pipelines.items()}
     last = max(map(_end, profiles.values())) * _ROOM if most is None else most
-    axes = axes_of(ax)
+    axes = canvas.axes_of(ax)
     for place, (name, profile) in enumerate(profiles.items()):
         points = {Fraction(each) for each in np.linspace(0, last, _POINTS)}
         if profile.pure is not None:
             points |= {profile.pure * (1 - Fraction(1, 10**9)), profile.pure}
         epsilons = sorted(points)
         deltas = [max(nearest(profile.delta(each)), _BELOW) for each in epsilons]
-        axes.plot(list(map(float, epsilons)), deltas, label=name, **line_style(place))
+        axes.plot(list(map(float, epsilons)), deltas, label=name, **canvas.line_style(place))
     axes.set(yscale="log", ylim=(_LEAST, 1.2), xlim=(0, last))
-    return dress(axes, f"Privacy curves: protects {neighbours}", "epsilon", "delta")
+    return canvas.dress(axes, f"Privacy curves: protects {neighbours}", "epsilon", "delta")
 
 
 def _end(profile: Profile) -> float:
@@ -135,19 +126,19 @@ def tradeoff_curve(
         >>> ax.get_ylabel()
         'type II error: misses of the row'
     """
-    neighbours = same_neighbours(pipelines, d_in, "tradeoff_curve")
+    neighbours = canvas.same_neighbours(pipelines, d_in, "tradeoff_curve")
     for name in audits:
         if name not in pipelines:
             raise ParameterError(
                 f"tradeoff_curve: the audit {name!r} has no pipeline; there are {list(pipelines)}"
             )
-    axes = axes_of(ax, EQUAL_SIDES)
+    axes = canvas.axes_of(ax, canvas.EQUAL_SIDES)
     ends = np.array([0.0, 1.0])
-    axes.plot(ends, 1 - ends, color=GREY, linestyle=":", label="a coin: nothing is told")
+    axes.plot(ends, 1 - ends, color=canvas.GREY, linestyle=":", label="a coin: nothing is told")
     alphas = np.linspace(0, 1, _TRADEOFF_CURVE_POINTS) ** 2
     alphas = np.unique(np.concatenate([alphas, 1 - alphas]))
     for place, (name, pipeline) in enumerate(pipelines.items()):
-        style = line_style(place)
+        style = canvas.line_style(place)
         missed = _miss(pipeline.privacy_profile(d_in), alphas)
         axes.plot(alphas, missed, label=f"{name}: claim", **style)
         if name in audits:
@@ -155,7 +146,7 @@ def tradeoff_curve(
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
     title = f"Telling apart: {neighbours}"
     alarms, misses = "type I error: false alarms", "type II error: misses of the row"
-    return dress(axes, title, alarms, misses, beside=True)
+    return canvas.dress(axes, title, alarms, misses, beside=True)
 
 
 def _miss(profile: Profile, alphas: Floats) -> Floats:
@@ -179,7 +170,7 @@ def _draw_points(axes: Axes, tests: tuple[CountedTest, ...], name: str, place: i
     if not points:
         return
     x, y = (np.array([_share(each[side], each[2]) for each in points]).T for side in (0, 1))
-    style = marked_style(place)
+    style = canvas.marked_style(place)
     axes.errorbar(
         x[0],
         y[0],
@@ -189,7 +180,7 @@ def _draw_points(axes: Axes, tests: tuple[CountedTest, ...], name: str, place: i
         ecolor=style["color"],
         elinewidth=1,
     )
-    marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": ink(axes)}
+    marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": canvas.ink(axes)}
     axes.plot(x[0], y[0], label=name, **marks)
 
 
