@@ -30,7 +30,6 @@ _MOST_WORDS: Final = 24
 _MOST_ARROW: Final = 17
 _MOST_PILL: Final = 28
 _MOST_LINES: Final = 4
-_MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 _CODE: Final = "ui-monospace,Menlo,Consolas,monospace"
 # The lines differ, too.
 _LOOKS: Final = {
