@@ -127,7 +127,11 @@ def test_importing_imports_nothing_else() -> None:
 
 def test_the_version_is_read_when_it_is_asked_for() -> None:
     assert run("import opendp_lite as dp; print(dp.__version__)") == version("opendp_lite")
-    assert "importlib.metadata" not in imported("import opendp_lite as dp; dp.mean")
+
+
+def test_a_mean_imports_what_it_needs() -> None:
+    found = imported("import opendp_lite as dp; dp.mean(0, 1, epsilon=1)")
+    assert not found & {"importlib.metadata", "opendp_lite.samplers.l2_gamma"}
 
 
 def test_a_pipeline_imports_what_it_needs() -> None:

@@ -22,7 +22,6 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.l2_gamma import bessel_integrals
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example, rows_in
 from opendp_lite.spaces.space import Space, row_metric, scalar, vector
@@ -240,7 +239,7 @@ def _rho(epsilon: Fraction, dimension: int) -> Fraction:
     for above in range(30 + int(number), 0, -1):
         rising = 1 / (2 * (m + above) / z + rising)
     if dimension % 2 == 0:
-        _, nought, first = bessel_integrals(z)
+        _, nought, first = samplers.bessel_integrals(z)
         falling, order = nought / first, 1.0
     while order < m:
         falling, order = 1 / (2 * order / z + falling), order + 1
