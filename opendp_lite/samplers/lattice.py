@@ -53,7 +53,7 @@ class Lattice(ABC):
         return float(self.points(np.array([cell]))[0])
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class LinearLattice(Lattice):
     """2^bits cells of one width."""
 
@@ -82,7 +82,7 @@ class LinearLattice(Lattice):
         return found
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class AsinhLattice(Lattice):
     """Cells of about one relative width beyond ``unit``, and of one width near 0.
 
@@ -154,7 +154,7 @@ class AsinhLattice(Lattice):
         return steps if value >= 0 else -steps
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class Stretch(Lattice):
     """The whole numbers ``first`` to ``last`` - 1, each a cell."""
 
