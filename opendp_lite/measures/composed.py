@@ -29,6 +29,8 @@ from opendp_lite.numbers.exact import nearest, sum_up
 
 # Tails are cut off where they matter to no delta of a hundred times as much.
 _LEVELS = (1e-10, 1e-30, 1e-90, 1e-270)
+# Above each sum of finite losses.
+_HIGHEST = 2.0**60
 
 
 @attrs.frozen(cache_hash=True)
@@ -74,7 +76,7 @@ class ComposedProfile(Profile):
         return min(curve.delta(epsilon) for curve in _curves(self))
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        curves = [curve for curve in _curves(self) if curve.least_delta <= delta]
+        curves = [curve for curve in _curves(self) if _has_epsilon(curve, delta)]
         return min(curve.epsilon(delta) for curve in curves or [self.summed])
 
     def dp_event(self, library: ModuleType) -> object:
@@ -83,6 +85,10 @@ class ComposedProfile(Profile):
             for part, count in self.releases
         ]
         return library.ComposedDpEvent(found)
+
+
+def _level_of(delta: Fraction) -> float:
+    return next((each for each in _LEVELS if 100 * each <= delta), _LEVELS[-1])
 
 
 @attrs.frozen
@@ -98,8 +104,9 @@ class _DistributionProfile(Profile):
         return max(super().least_delta, 2 * (spilt + Fraction(LOST)))
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
-        small = next((each for each in _LEVELS if 100 * each <= delta), _LEVELS[-1])
-        found = [law for law in _laws(self.releases, small) if isinstance(law, Convolution)]
+        found = [
+            law for law in _laws(self.releases, _level_of(delta)) if isinstance(law, Convolution)
+        ]
         tilts = [law.find_tilt(float(delta)) for law in found]
         if not tilts:
             return super().guess(delta)
@@ -167,6 +174,14 @@ def _sum(
     found = [(loss_of(part), count) for part, count in parts]
     known = [loss * count for loss, count in found if loss is not None]
     return sum_up(known) if len(known) == len(found) else None
+
+
+def _has_epsilon(curve: Profile, delta: Fraction) -> bool:
+    """Whether some epsilon of the curve has this delta: a search for one would not end."""
+    if curve.least_delta > delta or not isinstance(curve, _DistributionProfile):
+        return curve.least_delta <= delta
+    laws = _laws(curve.releases, _level_of(delta))
+    return bool(laws) and max(law.delta(_HIGHEST) for law in laws) <= delta
 
 
 @lru_cache(maxsize=64)

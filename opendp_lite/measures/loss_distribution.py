@@ -30,6 +30,8 @@ _FARTHEST, _NEAREST = 512.0, 2.0**-30
 _TRIALS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # By far enough tilts for a delta of 1e-290; exponents stay below 3e4, and exact to 1e-11.
 _MOST_TILTS, _MOST_EXPONENT = 100, 3e4
+# exp(700) is about the largest float.
+_MOST_SIZE = 700.0
 # Of the Euclidean norm, times log2 of the length: the error of a fast Fourier transform (Higham
 # 2002, theorem 24.2, with the twiddle factors within one unit). numpy's is 45 times better.
 _TRANSFORM = 8 * 2.0**-53
@@ -248,7 +250,10 @@ class LossLaw:
         """At least the delta at this level."""
         above = self.losses > level
         losses = self.losses[above]
-        weights = np.exp(self.log_scale - self.tilt * losses) * -np.expm1(level - losses)
+        exponents = self.log_scale - self.tilt * losses
+        if len(losses) and exponents.max() > _MOST_SIZE:
+            return 1.0
+        weights = np.exp(exponents) * -np.expm1(level - losses)
         # What the masses lack is at most the product of both norms (Cauchy and Schwarz).
         found = float((weights * self.masses[above]).sum()) + _norm(weights) * self.error
         return min(1.0, (found + self.beyond) * self.raised)
@@ -282,7 +287,18 @@ class Convolution:
 
     def delta(self, level: float) -> float:
         """At least the delta at this level."""
+        if level >= sum(count * one.end for one, count in self.parts):
+            # Above all finite sums. No transform is needed, nor could each be afforded.
+            return min(1.0, self.beyond * (1 + 2.0**-30))
         return _convolve(self, self._choose(level)).delta(level)
+
+    @property
+    def beyond(self) -> float:
+        """The mass of an infinite loss."""
+        masses = [(count, float(one.masses.sum()) + one.beyond) for one, count in self.parts]
+        total = sum(count * math.log(max(1.0, mass)) for count, mass in masses)
+        share = sum(count * one.beyond for one, count in self.parts)
+        return math.exp(total) * share if total < _MOST_SIZE else math.inf
 
     def find_tilt(self, delta: float) -> Floats:
         """That of about the level with this delta, by the saddlepoint method."""
@@ -389,7 +405,7 @@ def _convolve(whole: Convolution, place: int) -> LossLaw:
         return LossLaw(np.zeros(0), np.zeros(0), beyond=1.0)
     product: NDArray[np.complex128] = np.ones(size // 2 + 1, dtype=np.complex128)
     absolute: Floats = np.zeros(size // 2 + 1)
-    raised, units, log_total, beyond = 2.0**-30, 2.0**-50, 0.0, 0.0
+    raised, units = 2.0**-30, 2.0**-50
     relative = _TRANSFORM * math.log2(size)
     for one, count in whole.parts:
         log_one = float(one.cumulant(tilt)[0])
@@ -403,8 +419,6 @@ def _convolve(whole: Convolution, place: int) -> LossLaw:
         product = product * power
         # Each tilted mass has the relative error of its exponent, and of the sums that it wraps to.
         raised += count * units * (abs(tilt) * one.reach + abs(log_one) + len(tilted) / size + 8)
-        log_total += count * math.log(max(1.0, float(one.masses.sum()) + one.beyond))
-        beyond += count * one.beyond
     masses: Floats = np.maximum(np.fft.irfft(product, size), 0.0)
     # Half a spectrum stands for all of it; then the error of the way back.
     norms = _norm(absolute) + relative * _norm(np.abs(product))
@@ -414,7 +428,7 @@ def _convolve(whole: Convolution, place: int) -> LossLaw:
     return LossLaw(
         places * whole.step,
         masses,
-        window.over + beyond * math.exp(log_total),
+        window.over + whole.beyond,
         log_scale,
         tilt,
         error=math.sqrt(2 / size) * norms,

@@ -407,3 +407,12 @@ def test_a_session_adds_numbers_and_no_curves(budget, each):
 def test_compositions_need_what_the_two_tests_take_away():
     with pytest.raises(TypeError):
         dp.compose(LAPLACE, LAPLACE).map(1)
+
+
+@pytest.mark.parametrize("part", [LaplaceProfile(Fraction(600)), ConcentratedProfile(Fraction(1))])
+def test_a_search_for_an_epsilon_ends(part):
+    """A distribution may have no epsilon at a tiny delta, or no finite mass: others serve."""
+    summed = PointProfile(Fraction(10**7), Fraction(0))
+    for delta in (Fraction(1, 100), Fraction(1, 10**200)):
+        whole = composed_profile([part], summed, 10**4)
+        assert whole.delta(whole.epsilon(delta)) <= delta
