@@ -27,7 +27,7 @@ from opendp_lite.spaces.tables import RowsOrTables, Tables
 from opendp_lite.spelling.description import Proof
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class CountFold(EntryFold[int]):
     """Adds up the lengths of blocks."""
 

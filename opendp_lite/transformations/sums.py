@@ -242,7 +242,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         return _ColumnAsItLies(clipped, self._most_rows)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class AsGrid:
     """The sums as numbers on the grid of their body."""
 

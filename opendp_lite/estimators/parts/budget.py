@@ -120,7 +120,7 @@ costs_budget: Final = partial(Proof, adding="the budget", replacing="the budget"
 """The proof of an estimator whose loss is the budget, also where a row is replaced."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class Budget:
     """A loss that may be divided, and what an estimator must know of the noise that it buys.
 
@@ -213,7 +213,7 @@ class Budget:
         return self
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class ConcentratedBudget(Budget):
     """Rho, which buys Gaussian noise."""
 
@@ -263,7 +263,7 @@ def _for_both(share: float) -> Fraction:
     return Fraction(min(max(share, 0.001), 0.999)).limit_denominator(1000)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class ApproximateBudget(ConcentratedBudget):
     """Epsilon at delta: Gaussian noises whose exact curve together meets it.
 
@@ -298,7 +298,7 @@ class ApproximateBudget(ConcentratedBudget):
         return gaussian_pair(cast(Fraction, ratio), self.epsilon, self.delta)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class ConvertedBudget(ApproximateBudget):
     """Epsilon at delta, met by a zCDP loss: for noise and choices together.
 

@@ -50,7 +50,7 @@ _LARGEST_BOUND: Final = rational_of_float(1e100)
 _BOUNDS: Final = 2
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class BoundedColumn:
     """The bounds that a person gave, as typed and exactly."""
 
@@ -180,7 +180,7 @@ def _check_bounds(
         raise ParameterError(f"{name} takes its arguments after the bounds by name: {example}")
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class Scenario:
     """So many rows of this mean and this variance, all inside the bounds."""
 
@@ -189,7 +189,7 @@ class Scenario:
     variance: float = 0.0
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen
 class EstimatorPlan(ABC):
     """A mechanism that releases ``NoisyTotals``, and the same arithmetic with floats for noise."""
 
@@ -215,7 +215,7 @@ class EstimatorPlan(ABC):
         """So many releases of made-up data: not private, for planning."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen
 class OneRoundPlan(EstimatorPlan):
     """A plan whose noise is the same whatever the data: ``ratio`` says all of it."""
 
@@ -243,7 +243,7 @@ class OneRoundPlan(EstimatorPlan):
 _FOR_SQUARES: Final = Fraction(1, 20)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class Request:
     """The keywords that all means share, read once.
 
@@ -364,7 +364,7 @@ class Request:
         )
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class SumOfSquares:
     """The variance of the values, from a noisy sum of (x - middle)^2.
 
