@@ -410,7 +410,8 @@ def _convolve(whole: Convolution, place: int) -> LossLaw:
     for one, count in whole.parts:
         log_one = float(one.cumulant(tilt)[0])
         tilted = one.masses * np.exp(tilt * one.losses - log_one)
-        wrapped = np.bincount((one.first + np.arange(len(tilted))) % size, tilted, size)
+        places = (one.first + np.arange(len(tilted))) % size
+        wrapped = np.asarray(np.bincount(places, tilted, size), dtype=np.float64)
         found = np.fft.rfft(wrapped)
         off = relative * math.sqrt(size) * _norm(wrapped)
         bound, power = np.abs(found) + off, _power(found, count)
@@ -423,10 +424,10 @@ def _convolve(whole: Convolution, place: int) -> LossLaw:
     # Half a spectrum stands for all of it; then the error of the way back.
     norms = _norm(absolute) + relative * _norm(np.abs(product))
     last = window.last
-    places = last - (last - np.arange(size, dtype=np.float64)) % size
+    sums = last - (last - np.arange(size, dtype=np.float64)) % size
     raised += units * (abs(log_scale) + abs(tilt) * window.top)
     return LossLaw(
-        places * whole.step,
+        sums * whole.step,
         masses,
         window.over + whole.beyond,
         log_scale,
