@@ -207,6 +207,8 @@ class AmplifiedProfile(Profile):
         # They fall, so these are the first.
         factors = factors[factors > 0]
         found = np.zeros(len(levels))
+        if not len(factors):
+            return found
         before = np.log(rate / factors) + levels[: len(factors)]
         before = np.clip(before - 2.0**-46 * (1 + np.abs(before)), 0.0, _FAR)
         found[: len(factors)] = factors * self.inner.deltas(before)

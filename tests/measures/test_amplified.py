@@ -176,3 +176,26 @@ def test_a_sample_of_a_loss_at_one_delta_is_composed():
     both = APPROXIMATE.profile(APPROXIMATE.together(parts))
     assert both.epsilon(Fraction(1, 10**5)) <= 2 * loss
     assert both.delta(2 * loss) == Fraction(2, 10**7)
+
+
+def test_samples_of_several_releases_are_composed():
+    inner = dp.compose([dp.count() >> dp.laplace(epsilon=epsilon) for epsilon in (3, 1)])
+    two = dp.records() >> dp.compose([dp.sample(0.5, inner)] * 2)
+    # With the row against without it: each release is randomised response.
+    pairs = [((p + q) / 2, q) for p, q in _both(3, 1)]
+    for level in (0.0, 0.5, 2.0):
+        there, back = (
+            sum(max(0.0, a * c - exp(level) * b * d) for a, b in each for c, d in each)
+            for each in (pairs, [(q, p) for p, q in pairs])
+        )
+        assert max(there, back) <= two.delta(level) <= 1.3 * max(there, back)
+
+
+def _both(*epsilons: float) -> list[tuple[float, float]]:
+    """The probabilities of all answers of coins with these losses."""
+    found = [(1.0, 1.0)]
+    for epsilon in epsilons:
+        likely = 1 / (1 + exp(-epsilon))
+        coin = ((likely, 1 - likely), (1 - likely, likely))
+        found = [(p * x, q * y) for p, q in found for x, y in coin]
+    return found
