@@ -293,10 +293,12 @@ def _mixture_curve(curve: SampledGaussianProfile, coming: int) -> tuple[Floats, 
     high, low = (_binomial(number, rate) for number in (coming, curve.units - coming))
     shifts = [np.arange(len(each))[:, None] * root for each in (high, low)]
     thresholds = np.arange(-40.0, 40.0 + root * len(high), 0.01)
-    densities = [
-        _log_sum(np.log(each)[:, None] + sign * shift * thresholds - shift**2 / 2)
-        for each, sign, shift in zip((high, low), (1, -1), shifts, strict=True)
-    ]
+    # A number of hits may have a probability of 0: that of a rate of 1, or far below LOST.
+    with np.errstate(divide="ignore"):
+        densities = [
+            _log_sum(np.log(each)[:, None] + sign * shift * thresholds - shift**2 / 2)
+            for each, sign, shift in zip((high, low), (1, -1), shifts, strict=True)
+        ]
     levels = densities[0] - densities[1]
     near = high @ normal_tails(thresholds - shifts[0])
     far = low @ normal_tails(thresholds + shifts[1])
@@ -309,6 +311,10 @@ def _mixture_curve(curve: SampledGaussianProfile, coming: int) -> tuple[Floats, 
     deltas = np.maximum(near - lost, 0.0) + near * slack
     # A level that is too high keeps the delta of a lower one, which is no smaller.
     levels = np.maximum.accumulate(levels + slack)
+    if levels[0] > 0:
+        # At small rates all of them are. Below the first a chord would go on under the curve.
+        hit = min(1.0, curve.units * rate * (1 + 2.0**-50))
+        levels, deltas = np.append(0.0, levels), np.append(hit, deltas)
     first = max(0, int(np.searchsorted(levels, 0.0)) - 1)
     rising = np.append(np.diff(levels[first:]) > 0, True)
     return levels[first:][rising], deltas[first:][rising]

@@ -8,7 +8,11 @@ from math import comb, exp, expm1, log1p
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, amplified_epsilon
+from opendp_lite.combinators.losses_of_samples import (
+    AmplifiedProfile,
+    SampledGaussianProfile,
+    amplified_epsilon,
+)
 from opendp_lite.combinators.losses_of_samples import amplify as amplified
 from opendp_lite.measures.curve import curved_pair
 from opendp_lite.measures.profile import (
@@ -176,6 +180,24 @@ def test_a_sample_of_a_loss_at_one_delta_is_composed():
     both = APPROXIMATE.profile(APPROXIMATE.together(parts))
     assert both.epsilon(Fraction(1, 10**5)) <= 2 * loss
     assert both.delta(2 * loss) == Fraction(2, 10**7)
+
+
+def test_a_level_below_the_first_computed_one_has_no_smaller_delta():
+    """Where rate times shift is below all roundings. True deltas by mpmath, at 60 digits."""
+    for sigma, rate, units, level, true in (
+        (76, "1e-12", 2, 0.0, 1.0498405e-14),
+        (410, "1e-12", 5, 1.3975345775880519e-15, 4.198968e-15),
+        (600, "1e-12", 2, 8.657707465431804e-17, 1.2869962e-15),
+    ):
+        curve = SampledGaussianProfile(Fraction(1, sigma**2), Fraction(rate), units)
+        found = curve.delta(Fraction(level))
+        assert true * (1 - 1e-6) <= found <= units * Fraction(rate) * (1 + Fraction(1, 2**40))
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10**40), 1 - Fraction(1, 10**20)])
+def test_numbers_of_hits_without_a_probability_are_no_warning(rate):
+    curve = SampledGaussianProfile(Fraction(1), rate, 12)
+    assert 0 <= curve.delta(Fraction(1)) <= min(1, 12 * rate)
 
 
 def test_samples_of_several_releases_are_composed():
