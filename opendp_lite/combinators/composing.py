@@ -10,10 +10,12 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import AnySpace, require_mechanism
+from opendp_lite.combinators.sampling import sample
 from opendp_lite.engines.plan import Release
 from opendp_lite.engines.rounds import Going, together
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
+from opendp_lite.measures.curve import keep_directions
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.pipeline.core import Facts, M, Measurement
 from opendp_lite.pipeline.step_call import Call
@@ -76,6 +78,12 @@ class _Because:
             for place, line in enumerate(str(explanation).splitlines())
         )
         return "\n".join(["the losses of the parts add up", *lines])
+
+
+def _loss_of(part: Measurement[Any, AnyMeasure], distance: Fraction) -> object:
+    """The loss of a part: in each direction where it is a sample of the very rows of all parts."""
+    loss, first = part.privacy_map(distance), part.recipe[0] if part.recipe else None
+    return keep_directions(loss) if isinstance(first, Call) and first.is_of(sample) else loss
 
 
 @overload
@@ -164,7 +172,7 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
     releases = tuple(part.function for part in parts)
 
     def privacy_map(distance: Fraction) -> object:
-        losses = {id(part): part.privacy_map(distance) for part in bound.values()}
+        losses = {id(part): _loss_of(part, distance) for part in bound.values()}
         return measure.together([losses[id(part)] for part in parts])
 
     def put(found: Sequence[object]) -> ByName | tuple[object, ...]:

@@ -27,6 +27,8 @@ from opendp_lite.numbers.exact import exp_up, log_up, nearest, sqrt_up
 
 # Of a Gaussian's sample, each way to come or go is a curve of its own.
 _MOST_SHIFTS: Final = 12
+# With less noise, a table of its tests is too long, and no sample hides much.
+_MOST_RATIO: Final = 2**12
 # The power of a rate for more units has too many digits, and the union bound serves.
 _MOST_UNITS: Final = 1000
 # A level of which no finite loss is in sight, and whose exponential is a float.
@@ -115,7 +117,8 @@ def _curve(
         each = [measure.profile(losses(here)).gaussian_ratio for here in range(1, units + 1)]
         if None not in each:
             ratio = max(ratio / here**2 for here, ratio in enumerate(each, 1) if ratio is not None)
-            return SampledGaussianProfile(ratio, rate, units)
+            if ratio * units**2 <= _MOST_RATIO:
+                return SampledGaussianProfile(ratio, rate, units)
     return AmplifiedProfile(known, _hit(rate, units), several=units > 1)
 
 
@@ -148,11 +151,15 @@ class AmplifiedProfile(Profile):
     Args:
         inner: The curve of the same release of all rows.
         rate: Between 0 and 1.
+        several: For several units, of which the rate is that of any in the sample.
+        directed: Whether a composition may count on it that units come here where they come in
+            the other releases: see ``Profile.with_directions``.
     """
 
     inner: Profile
     rate: Fraction
     several: bool = False
+    directed: bool = False
 
     @property
     def pure(self) -> Fraction | None:
@@ -181,8 +188,12 @@ class AmplifiedProfile(Profile):
 
     @property
     def sides(self) -> tuple[Curve, ...]:
-        both = self._delta_of_less, self._delta_of_more
-        return both[:1] if self.several else both
+        if self.several or not self.directed:
+            return (self.deltas,)
+        return self._delta_of_more, self._delta_of_less
+
+    def with_directions(self, kept: bool) -> Profile:
+        return attrs.evolve(self, directed=kept)
 
     def deltas(self, levels: Floats) -> Floats:
         known = self._delta_of_less(levels)
@@ -255,11 +266,13 @@ class SampledGaussianProfile(Profile):
         ratio: (shift of one unit / sigma)^2, at least.
         rate: Of the sample.
         units: At least 1.
+        directed: As of ``AmplifiedProfile``.
     """
 
     ratio: Fraction
     rate: Fraction
     units: int
+    directed: bool = False
 
     @property
     def rho(self) -> Fraction:
@@ -271,10 +284,16 @@ class SampledGaussianProfile(Profile):
 
     @property
     def sides(self) -> tuple[Curve, ...]:
+        if not self.directed:
+            return (self.deltas,)
         return tuple(partial(self._deltas_of, coming) for coming in range(self.units + 1))
 
+    def with_directions(self, kept: bool) -> Profile:
+        return attrs.evolve(self, directed=kept)
+
     def deltas(self, levels: Floats) -> Floats:
-        return reduce(np.maximum, [side(levels) for side in self.sides])
+        ways = (self._deltas_of(coming, levels) for coming in range(self.units + 1))
+        return reduce(np.maximum, ways)
 
     def _deltas_of(self, coming: int, levels: Floats) -> Floats:
         return draw_chords(*_mixture_curve(self, coming), levels)

@@ -49,8 +49,9 @@ class ComposedProfile(Profile):
         Each release is dominated by a pair of laws, and all of them by the product of the pairs,
         also where one is chosen by those before it, as long as its pair is not (Zhu, Dong, Wang
         2022, theorem 10). Where the pairs themselves are chosen by the answers, no such curve may
-        be used to stop (arXiv 2602.06756): ``adaptive`` adds numbers. Rows come or go in all
-        releases alike, so each direction is composed by itself, and the largest delta counts.
+        be used to stop (arXiv 2602.06756): ``adaptive`` adds numbers. Where the rows of all
+        releases are the same, they come or go in all alike. Then each direction is composed by
+        itself, and the largest delta counts.
     """
 
     releases: tuple[tuple[Profile, int], ...]
@@ -156,14 +157,16 @@ def composed_profile(profiles: Iterable[Profile], summed: Profile, times: int = 
     parts: Counter[Profile] = Counter()
     ratio = Fraction(0)
     for profile in profiles:
-        for part, count in profile.parts:
+        for each, count in profile.parts:
+            # A step may stand before a composition: its directions are not those of the others.
+            part = each if each is profile else each.with_directions(kept=False)
             own = part.gaussian_ratio
             ratio += 0 if own is None else own * count * times
             parts[part] += 0 if own is not None else count * times
     gaussian = [(GaussianProfile(ratio), 1)] if ratio else []
     together = (*gaussian, *((part, count) for part, count in parts.items() if count))
     if len(together) == 1 and together[0][1] == 1:
-        return together[0][0]
+        return together[0][0].with_directions(kept=False)
     return ComposedProfile(together, summed) if together else GaussianProfile(ratio)
 
 

@@ -114,6 +114,20 @@ def curve_of(loss: object) -> Profile | None:
     return loss.curve if type(loss) is CurvedNumber or type(loss) is CurvedPair else None
 
 
+def keep_directions(loss: L) -> L:
+    """The loss with its curve in each direction: of a release whose sample is of the rows of all.
+
+    See ``Profile.with_directions``.
+    """
+    curve = curve_of(loss)
+    if curve is None:
+        return loss
+    found = curve.with_directions(kept=True)
+    if isinstance(loss, tuple):
+        return cast(L, curved_pair(cast(Pair, without_curve(loss)), found))
+    return cast(L, curved_number(cast(Fraction, loss), found))
+
+
 def gaussian_curve(
     losses: Iterable[object], combine: Callable[[list[Fraction]], Fraction | int]
 ) -> Profile | None:

@@ -409,7 +409,10 @@ def _convolve(whole: Convolution, place: int) -> LossLaw:
     relative = _TRANSFORM * math.log2(size)
     for one, count in whole.parts:
         log_one = float(one.cumulant(tilt)[0])
-        tilted = one.masses * np.exp(tilt * one.losses - log_one)
+        exponents = np.where(one.masses > 0, tilt * one.losses - log_one, 0.0)
+        if exponents.max() > _MOST_SIZE:
+            return LossLaw(np.zeros(0), np.zeros(0), beyond=1.0)
+        tilted = one.masses * np.exp(exponents)
         places = (one.first + np.arange(len(tilted))) % size
         wrapped = np.asarray(np.bincount(places, tilted, size), dtype=np.float64)
         found = np.fft.rfft(wrapped)

@@ -93,6 +93,14 @@ class Profile(ABC):
         """
         return (self.deltas,)
 
+    def with_directions(self, kept: bool) -> Profile:
+        """The same with one curve for each way to come or go, or with one for all.
+
+        Many ways are for releases that all read the same rows. A step before one of them may let a
+        row go where one comes, such as one that keeps what occurs once. No stability says whether.
+        """
+        return self
+
     def deltas(self, levels: Floats) -> Floats:
         """At least (1 - 2^-47) times the delta at each of these rising levels, all at least 0.
 

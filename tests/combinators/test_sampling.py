@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 from scipy.optimize import linprog
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import AmplifiedProfile
@@ -212,6 +212,45 @@ def test_steps_before_are_done_before():
     assert made.map(1) == pytest.approx(
         2 * dp.sample(0.5, dp.count() >> dp.laplace(epsilon=50)).map(1)
     )
+
+
+@dp.stage
+def once(space: Rows) -> dp.Transformation[Rows, Rows]:
+    """Keeps the values that occur once: a row that comes lets another go."""
+
+    def keep(rows):
+        values, counts = np.unique(np.asarray(rows), return_counts=True)
+        return values[counts == 1]
+
+    return dp.Transformation(
+        space,
+        dp.Space(space.domain, space.metric, unit=space.unit),
+        keep,
+        lambda distance: distance,
+    )
+
+
+def test_a_row_that_comes_may_go_in_another_release():
+    """Between {x} and {x, x}. Counts by each direction alone would say two thirds of this delta."""
+    look = dp.count() >> dp.laplace(epsilon=6)
+    both = dp.compose(dp.sample(0.01, look), once() >> dp.sample(0.1, look))
+
+    def law(rate, rows):
+        found = np.zeros(41)
+        for hits, share in enumerate(binom.pmf(range(rows + 1), rows, rate)):
+            found += share * np.tanh(3) * np.exp(-6 * abs(np.arange(-20, 21) - hits))
+        return found
+
+    more, less = np.outer(law(0.01, 2), law(0.1, 0)), np.outer(law(0.01, 1), law(0.1, 1))
+    for epsilon in (1.0, 2.0, 3.7):
+        true = max(hockey_stick(more, less, epsilon), hockey_stick(less, more, epsilon))
+        assert true <= both.delta(epsilon) * (1 + 1e-9)
+    # Read by all parts in the same way, the rows come or go in all of them.
+    alike = dp.compose([dp.sample(0.1, look)] * 20)
+    apart = dp.compose([dp.clamp(0, 1) >> dp.sample(0.1, look)] * 20)
+    nested = dp.compose([dp.compose(dp.sample(0.1, look), dp.sample(0.1, look))] * 10)
+    assert alike.epsilon(1e-6) < 0.98 * apart.epsilon(1e-6)
+    assert nested.epsilon(1e-6) == pytest.approx(apart.epsilon(1e-6), rel=1e-6)
 
 
 class Repeat:

@@ -63,7 +63,7 @@ def bounded_range(odds: Fraction, share: Fraction) -> Release:
 def sampled(inner: Release, rate: Fraction) -> Release:
     """Of a sample that holds the unit with this probability, against one without it."""
     law = tuple(((1 - rate) * q + rate * p, q) for p, q in inner.law)
-    return Release(law, AmplifiedProfile(inner.curve, rate))
+    return Release(law, AmplifiedProfile(inner.curve, rate, directed=True))
 
 
 def random_release(generator: np.random.Generator) -> Release:

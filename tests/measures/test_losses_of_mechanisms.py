@@ -182,9 +182,9 @@ PAIRS = [
     GaussianProfile(Fraction(4)),
     ConcentratedProfile(Fraction(1, 10)),
     PureConcentratedProfile(Fraction(1), Fraction(1, 50)),
-    AmplifiedProfile(LaplaceProfile(Fraction(2)), Fraction(1, 10)),
-    AmplifiedProfile(GaussianProfile(Fraction(1)), Fraction(1, 100)),
-    SampledGaussianProfile(Fraction(1, 4), Fraction(1, 20), 3),
+    AmplifiedProfile(LaplaceProfile(Fraction(2)), Fraction(1, 10), directed=True),
+    AmplifiedProfile(GaussianProfile(Fraction(1)), Fraction(1, 100), directed=True),
+    SampledGaussianProfile(Fraction(1, 4), Fraction(1, 20), 3, directed=True),
 ]
 
 
@@ -232,9 +232,11 @@ def test_curves_of_samples_are_above_the_truth(seed):
     for _ in range(20):
         low, high = [-0.5, -4, -4], [1.5, 0, 0.7]
         sigma, rate, level = map(float, 10 ** generator.uniform(low, high))
-        curve = AmplifiedProfile(GaussianProfile(Fraction(sigma) ** -2), Fraction(rate))
+        curve = AmplifiedProfile(
+            GaussianProfile(Fraction(sigma) ** -2), Fraction(rate), directed=True
+        )
         true = sampled_gaussian(mpf(sigma), mpf(rate), mpf(level))
-        for side, delta in zip(curve.sides, true, strict=True):
+        for side, delta in zip(curve.sides[::-1], true, strict=True):
             found = mpf(float(side(np.array([level]))[0]))
             assert delta * (1 - mpf(2) ** -46) <= found + mpf(10) ** -290
             assert found <= delta * (1 + mpf(10) ** -6) + mpf(10) ** -200
@@ -257,7 +259,7 @@ def sampled_gaussian(sigma: mpf, rate: mpf, level: mpf) -> tuple[mpf, mpf]:
 @pytest.mark.parametrize("sigma", [0.7, 3.0])
 def test_units_that_come_and_units_that_go_are_two_mixtures(units, coming, sigma):
     rate = 0.1
-    curve = SampledGaussianProfile(Fraction(sigma) ** -2, Fraction(rate), units)
+    curve = SampledGaussianProfile(Fraction(sigma) ** -2, Fraction(rate), units, directed=True)
     points = np.linspace(-30 * sigma, 30 * sigma + units, 400_001)
 
     def mixture(number: int, sign: int) -> np.ndarray:
@@ -272,9 +274,9 @@ def test_units_that_come_and_units_that_go_are_two_mixtures(units, coming, sigma
         found = curve.sides[coming](np.array([level]))[0]
         assert true <= found * (1 + 1e-9) + 1e-12
         assert found <= true * (1 + 1e-3) + 1e-9
-    both = AmplifiedProfile(GaussianProfile(Fraction(sigma) ** -2), Fraction(rate))
+    both = AmplifiedProfile(GaussianProfile(Fraction(sigma) ** -2), Fraction(rate), directed=True)
     if units == 1:
-        alone = both.sides[1 - coming](np.array([0.3]))[0]
+        alone = both.sides[coming](np.array([0.3]))[0]
         assert curve.sides[coming](np.array([0.3]))[0] == pytest.approx(alone, rel=1e-3)
 
 
