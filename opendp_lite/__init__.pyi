@@ -58,11 +58,11 @@ from opendp_lite.numbers.norms import Norms as Norms
 from opendp_lite.pipeline.core import Facts as Facts
 from opendp_lite.pipeline.core import Measurement as Measurement
 from opendp_lite.pipeline.core import Transformation as Transformation
-from opendp_lite.pipeline.postprocessor import postprocessor as postprocessor
 from opendp_lite.pipeline.questions import from_json as from_json
 from opendp_lite.pipeline.steps import Mechanism as Mechanism
 from opendp_lite.pipeline.steps import Stage as Stage
 from opendp_lite.pipeline.steps import mechanism as mechanism
+from opendp_lite.pipeline.steps import postprocessor as postprocessor
 from opendp_lite.pipeline.steps import stage as stage
 from opendp_lite.releases.estimates import Estimate as Estimate
 from opendp_lite.sessions.ledger.ledgers import Ledger as Ledger
@@ -85,20 +85,20 @@ from opendp_lite.transformations.bounding import center as center
 from opendp_lite.transformations.bounding import clamp as clamp
 from opendp_lite.transformations.bounding import clip_to_norm as clip_to_norm
 from opendp_lite.transformations.bounding import scale as scale
-from opendp_lite.transformations.counting import count as count
 from opendp_lite.transformations.encoding import bins as bins
 from opendp_lite.transformations.encoding import one_hot as one_hot
-from opendp_lite.transformations.people import bound_contributions as bound_contributions
-from opendp_lite.transformations.people import resize as resize
-from opendp_lite.transformations.powers import absolute as absolute
-from opendp_lite.transformations.powers import norm as norm
-from opendp_lite.transformations.powers import square as square
-from opendp_lite.transformations.products import simplex_augment as simplex_augment
+from opendp_lite.transformations.entries import absolute as absolute
+from opendp_lite.transformations.entries import norm as norm
+from opendp_lite.transformations.entries import simplex_augment as simplex_augment
+from opendp_lite.transformations.entries import square as square
 from opendp_lite.transformations.row_maps import row_map as row_map
+from opendp_lite.transformations.rows import bound_contributions as bound_contributions
 from opendp_lite.transformations.rows import drop_nan as drop_nan
 from opendp_lite.transformations.rows import impute as impute
 from opendp_lite.transformations.rows import keep as keep
+from opendp_lite.transformations.rows import resize as resize
 from opendp_lite.transformations.rows import select as select
+from opendp_lite.transformations.sums import count as count
 from opendp_lite.transformations.sums import sum as sum
 
 __version__: str

@@ -43,10 +43,9 @@ from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import Tables
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import clamp
-from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.row_maps import fold_to_vector
 from opendp_lite.transformations.rows import select
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 
 def space_of_group(space: Space[Tables]) -> Space[Tables]:

@@ -41,10 +41,9 @@ from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import clamp
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.people import bound_contributions
 from opendp_lite.transformations.row_maps import plain_nan
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.rows import bound_contributions
+from opendp_lite.transformations.sums import count, sum
 
 S = TypeVar("S", bound=AnySpace)
 

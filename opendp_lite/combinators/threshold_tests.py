@@ -32,8 +32,7 @@ from opendp_lite.spaces.domains import Rows, Scalars, Vectors
 from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import AnyRows
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 _FINE_BITS: Final = 20
 _SHARE_BITS: Final = 20

@@ -26,8 +26,7 @@ from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example, rows_in
 from opendp_lite.spaces.space import Space, row_metric, scalar, vector
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 SumAndCount = tuple[Floats, float]
 

@@ -31,7 +31,7 @@ from opendp_lite.plotting.errors import rising
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.products import simplex_augment
+from opendp_lite.transformations.entries import simplex_augment
 from opendp_lite.transformations.sums import sum
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from opendp_lite.pipeline.core import (
 from opendp_lite.pipeline.questions import Pipeline, link_text
 from opendp_lite.pipeline.steps import Mechanism, Recipe
 from opendp_lite.sessions.sessions import table_of
-from opendp_lite.testing.events import leaves
+from opendp_lite.testing.audits import leaves
 from opendp_lite.testing.lawful import require
 from opendp_lite.testing.stable import closure
 

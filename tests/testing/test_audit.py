@@ -19,8 +19,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.pipeline.core import AnyMeasurement
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.testing.audits import _renyi, fisher, region
-from opendp_lite.testing.events import lowest_bit, readings
+from opendp_lite.testing.audits import _renyi, fisher, lowest_bit, readings, region
 
 pytestmark = pytest.mark.usefixtures("seeded")
 AnyMechanism = Mechanism[Any, Any]

@@ -15,8 +15,7 @@ from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, FillRows
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.testing.datasets import containers
-from opendp_lite.transformations.counting import CountFold
-from opendp_lite.transformations.sums import SumFold
+from opendp_lite.transformations.sums import CountFold, SumFold
 
 Tables = dp.Space[dp.Rows]
 SIGNS = [nan, -nan]

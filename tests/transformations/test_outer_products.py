@@ -10,7 +10,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.testing.stable import exact_norms
-from opendp_lite.transformations.products import outer_products
+from opendp_lite.transformations.entries import outer_products
 
 
 @pytest.mark.parametrize("columns", [1, 2, 5])

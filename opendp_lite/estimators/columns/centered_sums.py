@@ -39,8 +39,7 @@ from opendp_lite.samplers.law import ErrorLaw, Errors, Law, NormalError, ScaledE
 from opendp_lite.spaces.examples import example, rows_in
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations.bounding import center, scale
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 _FINE: Final = 2**24
 _TIE: Final = 1 + 1e-6

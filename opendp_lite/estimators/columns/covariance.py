@@ -38,11 +38,9 @@ from opendp_lite.spaces.domains import Vectors
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.powers import norm
-from opendp_lite.transformations.products import outer_products
+from opendp_lite.transformations.entries import norm, outer_products
 from opendp_lite.transformations.rows import impute, select
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 
 @attrs.frozen(eq=False)

@@ -31,10 +31,9 @@ from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.fraction_array import LONG, FractionArray
 from opendp_lite.pipeline.steps import Mechanism, Stage
 from opendp_lite.transformations.bounding import clip_to_norm
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.powers import norm
+from opendp_lite.transformations.entries import norm
 from opendp_lite.transformations.row_maps import fitting
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 SumAndRows = Floats | tuple[Floats, float]
 """The number of rows is there where it is private."""

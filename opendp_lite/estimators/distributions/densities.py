@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.bases.basis import Basis
-from opendp_lite.bases.series import Cosine, Hermite
+from opendp_lite.bases.basis import Basis, Cosine, Hermite
 from opendp_lite.estimators.distributions.answers import (
     Answers,
     CellNumbers,
@@ -25,9 +24,8 @@ from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest, positive, quote, whole
-from opendp_lite.pipeline.postprocessor import postprocessor, validator
 from opendp_lite.pipeline.step_call import calls_in
-from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.spelling.description import Proof

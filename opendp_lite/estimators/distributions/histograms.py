@@ -42,8 +42,7 @@ from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records
 from opendp_lite.spaces.tables import Tables, TablesOrRows
-from opendp_lite.transformations.axes import one_for_each
-from opendp_lite.transformations.encoding import Edges, bins, one_hot
+from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
 from opendp_lite.transformations.rows import select_columns
 from opendp_lite.transformations.sums import sum
 

@@ -22,19 +22,16 @@ from opendp_lite.estimators.parts.noisy_totals import (
 )
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.numbers.exact import Number
-from opendp_lite.pipeline.postprocessor import postprocessor, validator
 from opendp_lite.pipeline.step_call import calls_in
-from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
 from opendp_lite.releases.estimates import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import center, clamp
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.powers import norm, square
-from opendp_lite.transformations.products import simplex_augment, weighted_pairs
+from opendp_lite.transformations.entries import norm, simplex_augment, square, weighted_pairs
 from opendp_lite.transformations.rows import impute
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 
 def _suits(recipe: tuple[object, ...], lower: float, upper: float, middle: float = 0) -> str | None:

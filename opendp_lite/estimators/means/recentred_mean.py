@@ -43,8 +43,7 @@ from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.sums import count, sum
 
 _FIRST: Final = Fraction(1, 10)
 # Best where the mean is unknown: where its square is a third of that of the bounds.

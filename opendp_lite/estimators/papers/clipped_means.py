@@ -43,10 +43,8 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.powers import norm
-from opendp_lite.transformations.products import simplex_augment
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.entries import norm, simplex_augment
+from opendp_lite.transformations.sums import count, sum
 
 
 @mechanism(

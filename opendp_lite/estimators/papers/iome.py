@@ -29,8 +29,7 @@ from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clip_to_norm
 from opendp_lite.transformations.encoding import indicator_below
-from opendp_lite.transformations.powers import norm
-from opendp_lite.transformations.products import Rotation, random_rotation
+from opendp_lite.transformations.entries import Rotation, norm, random_rotation
 from opendp_lite.transformations.sums import sum
 
 

@@ -35,10 +35,9 @@ from opendp_lite.releases.estimates import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.people import resize
-from opendp_lite.transformations.products import simplex_augment
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.entries import simplex_augment
+from opendp_lite.transformations.rows import resize
+from opendp_lite.transformations.sums import count, sum
 
 
 @bounds_come_first("epsilon=1")

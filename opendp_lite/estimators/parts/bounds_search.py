@@ -17,9 +17,9 @@ from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.magnitudes import magnitude_counts
+from opendp_lite.transformations.features import magnitude_counts
 from opendp_lite.transformations.rows import select
+from opendp_lite.transformations.sums import count
 
 _LIKELY: Final = 3.0
 

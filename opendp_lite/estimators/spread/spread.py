@@ -38,9 +38,8 @@ from opendp_lite.releases.estimates import Estimate
 from opendp_lite.spaces.examples import Example, example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp
-from opendp_lite.transformations.counting import count
-from opendp_lite.transformations.powers import square
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.entries import square
+from opendp_lite.transformations.sums import count, sum
 
 _OFF, _OFF_SHARE = 0.02, 0.05
 """About how far the mean that the rings tell lies from the true one, in half widths."""
