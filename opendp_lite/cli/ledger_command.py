@@ -14,8 +14,7 @@ from opendp_lite.cli.printing import Told, align_lines, table
 if TYPE_CHECKING:
     from opendp_lite.measures.budgets import Loss, PrivacyBudget
     from opendp_lite.measures.measure import AnyMeasure
-    from opendp_lite.sessions.ledger.entries import LedgerEntry
-    from opendp_lite.sessions.ledger.view import LedgerView
+    from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerView
 
 
 _DESCRIPTION: Final = """\

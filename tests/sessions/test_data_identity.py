@@ -149,4 +149,4 @@ def test_refusals_show_no_value():
 
 
 def test_only_the_names_of_columns_are_kept():
-    assert identity(FRAME).schema() == '{"columns": ["age", "n", "ok", "sex"]}'
+    assert identity(FRAME).columns == ("age", "n", "ok", "sex")

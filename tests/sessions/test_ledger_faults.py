@@ -19,7 +19,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.sessions.ledger import connection as open_connection
 from opendp_lite.sessions.ledger import file as ledger_file
-from opendp_lite.sessions.ledger.connection import in_transaction
+from opendp_lite.sessions.ledger.connection import EntryTable, in_transaction
 from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
 
@@ -51,9 +51,9 @@ class Faulty:
 
 
 def test_a_commit_waits_for_the_disk(ledger):
-    def found(connection: sqlite3.Connection) -> dict[str, object]:
+    def found(table: EntryTable) -> dict[str, object]:
         return {
-            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            name: table.connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("synchronous", "journal_mode", "fullfsync", "mmap_size")
         }
 
@@ -70,11 +70,11 @@ def test_a_commit_waits_for_the_disk(ledger):
 @pytest.mark.parametrize("statement", ["PRAGMA synchronous", "BEGIN", "SELECT", "INSERT", "COMMIT"])
 def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkeypatch):
     ledger.reserve(tenth, asked="{}")
-    true = sqlite3.connect
+    true = open_connection.OpenConnection
     monkeypatch.setattr(
-        open_connection.sqlite3,
-        "connect",
-        lambda *given, **named: Faulty(true(*given, **named), statement, after=after),
+        open_connection,
+        "OpenConnection",
+        lambda *given: Faulty(true(*given), statement, after=after),
     )
     with pytest.raises(dp.OpenDPLiteError, match="the disk failed"):
         ledger.reserve(tenth, asked="{}")

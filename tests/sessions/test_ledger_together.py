@@ -21,8 +21,7 @@ import opendp_lite as dp
 from opendp_lite.sessions.ledger import connection as ledger_connection
 from opendp_lite.sessions.ledger import connection as open_connection
 from opendp_lite.sessions.ledger import file as ledger_file
-from opendp_lite.sessions.ledger.connection import connect as connected
-from opendp_lite.sessions.ledger.connection import in_transaction
+from opendp_lite.sessions.ledger.connection import OpenConnection, in_transaction
 from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.combinators.test_forks import in_a_fork, on_both_sides, outcome
@@ -86,8 +85,8 @@ def test_a_fork_does_not_wait_for_what_nobody_holds(ledger, tenth):
     """One that was dropped unclosed is gone, and one of the forking thread is its own."""
     kept = []
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: connected(ledger.path, 0.1) and None).result()
-        kept.append(connected(ledger.path, 0.1))
+        pool.submit(lambda: OpenConnection(ledger.path, 0.1) and None).result()
+        kept.append(OpenConnection(ledger.path, 0.1))
     gc.collect()
     start = monotonic()
     assert in_a_fork(lambda: ledger.reserve(tenth, asked="{}").number) == "gave 2"

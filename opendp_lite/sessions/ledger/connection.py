@@ -1,13 +1,11 @@
-"""The new file of a ledger, and the files that SQLite makes beside it, by their names."""
+"""The tables of a ledger in SQLite, and transactions that wait for the disk."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sqlite3
-import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from threading import get_ident
@@ -15,93 +13,55 @@ from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from opendp_lite.base.errors import LedgerError, system_reason
-from opendp_lite.sessions.ledger.entries import APPLICATION, LAYOUT, STATEMENTS
+import attrs
 
-# How each of them begins, unless it is empty or begins with zeros.
-_MAGIC: Final = {
-    "-journal": (bytes.fromhex("d9d505f9"),),
-    "-wal": (bytes.fromhex("377f0682"), bytes.fromhex("377f0683")),
-    "-shm": ((3007000).to_bytes(4, sys.byteorder),),
-}
-_BEGIN: Final = 4
+from opendp_lite.base.errors import LedgerError
+from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.sessions.ledger.entries import (
+    COLUMNS,
+    EntryState,
+    LedgerEntry,
+    LedgerTerms,
+    check_chain,
+)
+from opendp_lite.sessions.ledger.place import require_siblings
 
+APPLICATION: Final = 0x6F44504C
+"""The mark of a ledger in the header of an SQLite file: "oDPL"."""
 
-def require_own_name(path: Path, what: str) -> None:
-    """Refuses a name that SQLite takes for a file of another ledger: it would delete it.
+LAYOUT: Final = 1
+"""The version of the tables."""
 
-    Raises:
-        LedgerError: If the name ends like one of SQLite's.
-    """
-    if path.name.casefold().endswith(tuple(_MAGIC)):
-        raise LedgerError(
-            f"the name of {what} ends in none of {', '.join(_MAGIC)}: SQLite makes and deletes "
-            f"files of such names. Give {path.name!r} another name"
-        )
+TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
+"""The columns of the one row of terms."""
 
-
-def require_alone(path: Path) -> None:
-    """Refuses a new ledger where one of SQLite's files would have the name of another file.
-
-    Raises:
-        LedgerError: If there is a file of such a name.
-    """
-    for end in _MAGIC:
-        beside = path.with_name(f"{path.name}{end}")
-        if beside.exists():
-            raise _in_the_way(beside)
+_WHOLE: Final = {"number": "INTEGER PRIMARY KEY", "closes": "INTEGER"}
 
 
-def require_siblings(path: Path) -> None:
-    """Refuses a ledger beside which another file has the name of one of SQLite's.
-
-    A journal that was left by a crash is one of SQLite's, and it is needed.
-
-    Raises:
-        LedgerError: If there is such a file, which SQLite would delete.
-    """
-    for end, known in _MAGIC.items():
-        beside = path.with_name(f"{path.name}{end}")
-        with suppress(OSError), beside.open("rb") as file:
-            begin = file.read(_BEGIN)
-            if begin.strip(b"\0") and begin not in known:
-                raise _in_the_way(beside)
+def _table(name: str, columns: Iterable[str]) -> str:
+    return f"CREATE TABLE {name} ({', '.join(map(_column, columns))})"
 
 
-def _in_the_way(beside: Path) -> LedgerError:
-    return LedgerError(
-        f"a file {str(beside)!r} stands beside the ledger, and SQLite would delete it for a file "
-        "of its own; move it away, or give it another name"
+def _column(name: str) -> str:
+    text = f"TEXT NOT NULL CHECK (typeof({name}) = 'text')"
+    return f"{name} {_WHOLE.get(name, text)}"
+
+
+def _keep(table: str, event: str) -> str:
+    return (
+        f"CREATE TRIGGER {table}_no_{event.lower()} BEFORE {event} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
     )
 
 
-_MODE: Final = 0o600
-_THERE: Final = "there already; open it, or give the new ledger another name"
-
-
-def make_empty(path: Path) -> None:
-    """Makes a file that only its owner may read, where none was."""
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
-    except FileExistsError:
-        here = "a folder; name a file in it" if path.is_dir() else _THERE
-        raise LedgerError(f"{str(path)!r} is {here}") from None
-    except OSError as problem:
-        raise LedgerError(
-            f"the ledger {str(path)!r} cannot be made: {system_reason(problem)}"
-        ) from None
-    try:
-        require_alone(path)
-    except LedgerError:
-        remove_empty(path)
-        raise
-
-
-def remove_empty(path: Path) -> None:
-    """Removes what is left of a ledger that was not made; never one that others may use by now."""
-    with suppress(OSError):
-        if path.stat().st_size == 0:
-            path.unlink()
+STATEMENTS: Final = (
+    _table("ledger", TERM_COLUMNS),
+    _table("entries", COLUMNS),
+    _table("secret", ("key",)),
+    "CREATE UNIQUE INDEX entries_closed ON entries (closes) WHERE closes IS NOT NULL",
+    *(_keep(table, event) for table in ("ledger", "entries") for event in ("UPDATE", "DELETE")),
+)
+"""What makes the tables. The triggers stop an accident, not a person who means it."""
 
 
 # SQLite's notes on its locks would go along with a fork: it could never write, and would keep all
@@ -114,31 +74,34 @@ WAIT: Final = 30.0
 _PAUSE: Final = 1e-3
 
 
-class _Use:
-    """A thread's use of SQLite, from before a connection is opened until nobody holds it."""
-
-    def __init__(self) -> None:
-        self.thread = get_ident()
-        self.begin()
-
-    def begin(self) -> None:
-        """Lets forks in other threads wait."""
-        _USES[id(self)] = self
-
-    def end(self) -> None:
-        """Lets them go on."""
-        _USES.pop(id(self), None)
-
-
 class OpenConnection(sqlite3.Connection):
-    """A connection that forks in other threads wait for."""
+    """A connection that forks in other threads wait for, until it is closed or nobody holds it.
 
-    use: _Use | None = None
+    They wait from before it is opened: SQLite takes locks of its own to open a file.
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.process = os.getpid()
-        _OPEN[id(self)] = self
+    Args:
+        path: The file, which is there.
+        wait: Seconds to wait for others that hold the file, and for forks.
+
+    Raises:
+        LedgerError: If a fork does not end, or SQLite cannot be used in this one.
+    """
+
+    def __init__(self, path: Path, wait: float) -> None:
+        self.process, self.thread = os.getpid(), get_ident()
+        if _TORN:
+            raise LedgerError(
+                "this process was forked while another thread used a ledger, so it cannot use one; "
+                'start processes by multiprocessing.get_context("spawn")'
+            )
+        try:
+            self._wait_for_forks(wait)
+            super().__init__(
+                f"{path.as_uri()}?mode=rw", uri=True, timeout=wait, isolation_level=None
+            )
+        except BaseException:
+            self._let_forks_go_on()
+            raise
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """Runs a statement, in its own process alone: a fork would lock the file for all others."""
@@ -150,12 +113,25 @@ class OpenConnection(sqlite3.Connection):
         """Closes it in its own process. In a fork it stays open: closing would undo a write."""
         if os.getpid() == self.process:
             super().close()
-            _OPEN.pop(id(self), None)
-            if self.use is not None:
-                self.use.end()
+            self._let_forks_go_on()
+
+    def _wait_for_forks(self, wait: float) -> None:
+        """Returns at a moment from which on forks in other threads wait for this connection."""
+        end = monotonic() + wait
+        _OPEN[id(self)] = self
+        while _FORKING:
+            self._let_forks_go_on()
+            if monotonic() > end:
+                raise LedgerError(
+                    "another thread forks this process, and the fork does not end; try again"
+                )
+            sleep(_PAUSE)
+            _OPEN[id(self)] = self
+
+    def _let_forks_go_on(self) -> None:
+        _OPEN.pop(id(self), None)
 
 
-_USES: Final[WeakValueDictionary[int, _Use]] = WeakValueDictionary()
 _OPEN: Final[WeakValueDictionary[int, OpenConnection]] = WeakValueDictionary()
 # One for each thread that forks right now.
 _FORKING: Final[list[None]] = []
@@ -163,72 +139,30 @@ _FORKING: Final[list[None]] = []
 _TORN: Final[list[None]] = []
 
 
-def connect(path: Path, wait: float) -> sqlite3.Connection:
-    """A connection that is opened while no other thread forks.
-
-    Args:
-        path: The file, which is there.
-        wait: Seconds to wait for others that hold the file.
-
-    Raises:
-        LedgerError: If a fork does not end, or SQLite cannot be used in this one.
-    """
-    if _TORN:
-        raise LedgerError(
-            "this process was forked while another thread used a ledger, so it cannot use one; "
-            'start processes by multiprocessing.get_context("spawn")'
-        )
-    use = _Use()
-    try:
-        _wait_for_forks(use, wait)
-        found = sqlite3.connect(
-            f"{path.as_uri()}?mode=rw",
-            uri=True,
-            timeout=wait,
-            isolation_level=None,
-            factory=OpenConnection,
-        )
-        found.use = use
-        return found
-    except BaseException:
-        use.end()
-        raise
-
-
-def _wait_for_forks(use: _Use, wait: float) -> None:
-    """Returns at a moment from which on forks in other threads wait for this use."""
-    end = monotonic() + wait
-    while _FORKING:
-        use.end()
-        if monotonic() > end:
-            raise LedgerError(
-                "another thread forks this process, and the fork does not end; try again"
-            )
-        sleep(_PAUSE)
-        use.begin()
-
-
 def _wait_for_others() -> None:
     """Waits until no other thread uses SQLite. None begins to: the fork was told before."""
     end = monotonic() + WAIT
-    while _others() and monotonic() < end:
+    while _find_others() and monotonic() < end:
         sleep(_PAUSE)
 
 
 def _keep_copies() -> None:
     """Keeps the copies of open connections for ever, as collecting one would close it."""
-    _TORN.extend(None for _ in _others())
+    _TORN.extend(None for _ in _find_others())
     _FORKING.clear()
-    for each in _OPEN.valuerefs():
-        found = each()
-        if found is not None:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))
+    for each in _find_open():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 
 
-def _others() -> list[_Use]:
-    """Of other threads."""
-    found = (each() for each in _USES.valuerefs())
-    return [each for each in found if each is not None and each.thread != get_ident()]
+def _find_others() -> list[OpenConnection]:
+    """The connections of other threads."""
+    return [each for each in _find_open() if each.thread != get_ident()]
+
+
+def _find_open() -> list[OpenConnection]:
+    # A list of references is made at once, while other threads open and close theirs.
+    found = (each() for each in _OPEN.valuerefs())
+    return [each for each in found if each is not None]
 
 
 if hasattr(os, "register_at_fork"):  # before a fork, what was registered last comes first
@@ -237,7 +171,6 @@ if hasattr(os, "register_at_fork"):  # before a fork, what was registered last c
 
 
 Result = TypeVar("Result")
-Work = Callable[[sqlite3.Connection], Result]
 
 _EXTRA: Final = 3
 _TABLES: Final = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
@@ -264,40 +197,56 @@ _WORDS: Final = {
 }
 
 
-def in_transaction(path: Path, work: Work[Result], *, writing: bool, wait: float = WAIT) -> Result:
+def in_transaction(
+    path: Path,
+    work: Callable[[EntryTable], Result],
+    *,
+    writing: bool,
+    wait: float = WAIT,
+    terms: LedgerTerms | None = None,
+    key: str = "",
+) -> Result:
     """What work gives within a transaction that ends with ``commit``; all else undoes it.
 
     The file has a rollback journal and ``synchronous = EXTRA``: when a commit returns, the entry
     and the end of the journal are on the disk. A write-ahead log would need a second file of
     shared memory, and a copy of the ledger without its log would lack its last entries.
 
+    The connection is closed afterwards. So none is there to be used in a fork or in another thread,
+    and the file that stands at the path is the one that is read. An interruption leaves none open,
+    as it would within a generator. No cursor may stand in a variable: an interrupted statement
+    would keep the file locked.
+
+    Args:
+        path: The file, which is there.
+        work: Reads the tables, and may add to them.
+        writing: Whether it adds.
+        wait: Seconds to wait for others that hold the file.
+        terms: Of the ledger that must stand there; None for any.
+        key: The secret of a new ledger, whose tables are made for these terms.
+
     Raises:
         LedgerError: In words, for all that SQLite refuses.
-    """
-
-    def begun(connection: sqlite3.Connection) -> Result:
-        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-        _require_tables(connection, path)
-        return work(connection)
-
-    return on_connection(path, begun, wait)
-
-
-def on_connection(path: Path, work: Work[Result], wait: float) -> Result:
-    """What work gives on a connection for one transaction, which is closed after it.
-
-    So none is there to be used in a fork or in another thread, and the file that stands at the
-    path is the one that is read. An interruption leaves none open, as it would within a generator.
-    No cursor may stand in a variable: an interrupted statement would keep the file locked.
     """
     require_siblings(path)
     connection = None
     try:
-        connection = connect(path, wait)
+        connection = OpenConnection(path, wait)
         _set_up(connection, path)
-        return work(connection)
+        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+        if terms and key:
+            _make_tables(connection, terms, key)
+        else:
+            _require_tables(connection, path)
+        table = EntryTable.of(connection)
+        if terms not in (None, table.terms):
+            raise LedgerError(
+                f"another ledger stands at {str(path)!r} now; nothing is released. Open it anew if "
+                "that is meant"
+            )
+        return work(table)
     except sqlite3.Error as problem:
-        raise refusal(path, problem) from None
+        raise _refuse(path, problem) from None
     finally:
         if connection is not None:
             try:
@@ -306,10 +255,8 @@ def on_connection(path: Path, work: Work[Result], wait: float) -> Result:
                 connection.close()
 
 
-def commit(connection: sqlite3.Connection, process: int) -> None:
-    """Makes a transaction last, in the process that began it alone."""
-    if os.getpid() != process:
-        raise LedgerError("the process was forked within an entry; the fork releases nothing")
+def commit(connection: sqlite3.Connection) -> None:
+    """Makes a transaction last."""
     connection.execute("COMMIT")
 
 
@@ -327,10 +274,12 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def make_tables(connection: sqlite3.Connection) -> None:
+def _make_tables(connection: sqlite3.Connection, terms: LedgerTerms, key: str) -> None:
     """Makes the tables of a new ledger."""
     for statement in STATEMENTS:
         connection.execute(statement)
+    connection.execute(_BEGIN, terms.row())
+    connection.execute("INSERT INTO secret VALUES (?)", (key,))
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
@@ -357,9 +306,107 @@ def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def refusal(path: Path, problem: sqlite3.Error) -> LedgerError:
+def _refuse(path: Path, problem: sqlite3.Error) -> LedgerError:
     """What SQLite refused, in words."""
     code = str(getattr(problem, "sqlite_errorname", type(problem).__name__))
     words = next((text for name, text in _WORDS.items() if code.startswith(name)), code)
     name = repr(str(path))
     return LedgerError(f"the ledger {name} cannot be used, and nothing is released: {words}")
+
+
+_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
+_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
+_TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
+_BEGIN: Final = f"INSERT INTO ledger VALUES ({', '.join('?' * len(TERM_COLUMNS))})"
+
+
+@attrs.frozen(eq=False)
+class EntryTable:
+    """What a connection reads of a ledger, and adds to it. Each entry that it gives was checked.
+
+    Attributes:
+        connection: Within a transaction.
+        terms: Of the ledger.
+    """
+
+    connection: sqlite3.Connection
+    terms: LedgerTerms
+
+    @classmethod
+    def of(cls, connection: sqlite3.Connection) -> EntryTable:
+        """The entries of whatever ledger the connection reads."""
+        return cls(connection, LedgerTerms.of_row(connection.execute(_TERMS).fetchone()))
+
+    @property
+    def measure(self) -> AnyMeasure:
+        """Of its losses."""
+        return self.terms.losses
+
+    def add(self, entry: LedgerEntry) -> None:
+        """Writes an entry."""
+        self.connection.execute(_INSERT, entry.row())
+
+    def all(self, seen: LedgerEntry) -> tuple[LedgerEntry, ...]:
+        """All entries, each held to the one before.
+
+        Raises:
+            LedgerError: If one is not right, or the one that was seen is lost.
+        """
+        found = tuple(check_chain(self._read("ORDER BY number"), self.terms))
+        if seen not in found:
+            raise _say_lost(seen)
+        return found
+
+    def first(self) -> LedgerEntry:
+        """The first entry."""
+        for entry in check_chain(self._read("ORDER BY number LIMIT 1"), self.terms):
+            return entry
+        raise LedgerError("the ledger is damaged: it has no entries")
+
+    def since(self, seen: LedgerEntry) -> list[LedgerEntry]:
+        """An entry that was seen, and those after it, each held to the one before.
+
+        Raises:
+            LedgerError: As for ``all``.
+        """
+        found = self._read("WHERE number >= ? ORDER BY number", seen.number)
+        if next(found, None) != seen:
+            raise _say_lost(seen)
+        return [seen, *check_chain(found, self.terms, seen)]
+
+    def at(self, number: int) -> LedgerEntry | None:
+        """The entry of a number, if there is one."""
+        return next(self._read("WHERE number = ?", number), None)
+
+    def is_closed(self, number: int) -> bool:
+        """Whether an entry says that the run of this one ended."""
+        query = "SELECT 1 FROM entries WHERE closes = ?"
+        return self.connection.execute(query, (number,)).fetchone() is not None
+
+    def scopes(self) -> dict[str, str]:
+        """The keyed hash of each content by its name."""
+        query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"
+        return dict(self.connection.execute(query, (EntryState.ADMITTED.value,)).fetchall())
+
+    def key(self) -> bytes:
+        """The secret of the keyed hashes."""
+        row = self.connection.execute("SELECT key FROM secret").fetchone()
+        if row is None:
+            raise LedgerError("the ledger is damaged: it has no key")
+        return bytes.fromhex(row[0])
+
+    def is_whole(self) -> bool:
+        """Whether SQLite finds its own structure in order."""
+        (state,) = self.connection.execute("PRAGMA integrity_check(1)").fetchone()
+        return bool(state == "ok")
+
+    def _read(self, where: str, *values: int) -> Iterator[LedgerEntry]:
+        rows = self.connection.execute(f"{_SELECT} {where}", values).fetchall()
+        return (LedgerEntry.of_row(row, self.measure) for row in rows)
+
+
+def _say_lost(seen: LedgerEntry) -> LedgerError:
+    return LedgerError(
+        f"the ledger was rolled back: entry {seen.number}, which this process saw, is no longer in "
+        "the file. Nothing is released. Put the newer file back"
+    )

@@ -1,20 +1,24 @@
-"""One entry of a ledger: a fact that is never changed."""
+"""One entry of a ledger, a fact that is never changed, and the chain of all entries."""
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from enum import Enum
 from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from opendp_lite.base.errors import LedgerError
+from opendp_lite.base.version import find_version
 from opendp_lite.combinators.accounts import AnySpace
-from opendp_lite.measures.budgets import Loss, numbers_of
+from opendp_lite.measures.budgets import Loss, PrivacyBudget, numbers_of
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.metrics.distances import RowMetric, SymmetricIdDistance
 from opendp_lite.sessions.text import add_price, find_measure, read_loss, write_loss
@@ -116,22 +120,29 @@ class LedgerEntry:
             total=add_price(measure, self.total, price),
             previous=self.hash,
             hash="",
+            time=read_clock(),
+            version=find_version(),
             **fresh,
         )
 
-    def row(self) -> tuple[object, ...]:
-        """As it stands in the file: text, apart from the numbers of entries."""
+    def as_dict(self) -> dict[str, object]:
+        """As it stands in the file, by column: text, apart from the numbers of entries."""
         losses = {name: write_loss(getattr(self, name)) for name in _LOSSES}
         held = {**{name: getattr(self, name) for name in COLUMNS}, **losses}
-        return tuple({**held, "state": self.state.value}.values())
+        return {**held, "state": self.state.value}
 
     def seal(self) -> LedgerEntry:
         """The same with its hash."""
         return attrs.evolve(self, hash=digest_of(self.row()[:-1]))
 
-    def as_dict(self) -> dict[str, object]:
-        """Its row by column."""
-        return dict(zip(COLUMNS, self.row(), strict=True))
+    def row(self) -> tuple[object, ...]:
+        """Its cells in the order of the columns."""
+        return tuple(self.as_dict().values())
+
+
+def read_clock() -> str:
+    """The time in UTC, as entries have it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def digest_of(cells: Sequence[object]) -> str:
@@ -282,120 +293,86 @@ def _broken(number: int, words: str) -> LedgerError:
     )
 
 
-APPLICATION: Final = 0x6F44504C
-"""The mark of a ledger in the header of an SQLite file: "oDPL"."""
+class LedgerStanding(ABC):
+    """What the terms and the last entry of a ledger say."""
 
-LAYOUT: Final = 1
-"""The version of the tables."""
-
-TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
-"""The columns of the one row of terms."""
-
-_WHOLE: Final = {"number": "INTEGER PRIMARY KEY", "closes": "INTEGER"}
-
-
-def _table(name: str, columns: Iterable[str]) -> str:
-    return f"CREATE TABLE {name} ({', '.join(map(_column, columns))})"
-
-
-def _column(name: str) -> str:
-    text = f"TEXT NOT NULL CHECK (typeof({name}) = 'text')"
-    return f"{name} {_WHOLE.get(name, text)}"
-
-
-def _keep(table: str, event: str) -> str:
-    return (
-        f"CREATE TRIGGER {table}_no_{event.lower()} BEFORE {event} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
-    )
-
-
-STATEMENTS: Final = (
-    _table("ledger", TERM_COLUMNS),
-    _table("entries", COLUMNS),
-    _table("secret", ("key",)),
-    "CREATE UNIQUE INDEX entries_closed ON entries (closes) WHERE closes IS NOT NULL",
-    *(_keep(table, event) for table in ("ledger", "entries") for event in ("UPDATE", "DELETE")),
-)
-"""What makes the tables. The triggers stop an accident, not a person who means it."""
-
-
-_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
-_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
-_TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
-_BEGIN: Final = f"INSERT INTO ledger VALUES ({', '.join('?' * len(TERM_COLUMNS))})"
-
-
-@attrs.frozen(eq=False)
-class EntryTable:
-    """What a connection reads of a ledger, and adds to it. Each entry that it gives was checked.
-
-    Attributes:
-        connection: Within a transaction.
-        terms: Of the ledger.
-    """
-
-    connection: sqlite3.Connection
+    __slots__ = ()
     terms: LedgerTerms
 
-    @classmethod
-    def of(cls, connection: sqlite3.Connection) -> EntryTable:
-        """The entries of whatever ledger the connection reads."""
-        return cls(connection, LedgerTerms.of_row(connection.execute(_TERMS).fetchone()))
+    @property
+    @abstractmethod
+    def head(self) -> LedgerEntry:
+        """The last entry."""
 
     @property
     def measure(self) -> AnyMeasure:
         """Of its losses."""
         return self.terms.losses
 
-    def begin(self, key: str) -> None:
-        """Writes the terms and the key of a new ledger."""
-        self.connection.execute(_BEGIN, self.terms.row())
-        self.connection.execute("INSERT INTO secret VALUES (?)", (key,))
+    @property
+    def spent(self) -> Loss:
+        """The loss of all entries, exactly."""
+        return self.head.total
 
-    def add(self, entry: LedgerEntry) -> None:
-        """Writes an entry."""
-        self.connection.execute(_INSERT, entry.row())
+    @property
+    def budget(self) -> PrivacyBudget[AnyMeasure]:
+        """The most that all entries may cost together."""
+        return PrivacyBudget(self.measure, self.head.budget)
 
-    def all(self) -> list[LedgerEntry]:
-        """All entries, each held to the one before."""
-        return list(check_chain(self._read("ORDER BY number"), self.terms))
+    @property
+    def left(self) -> Loss:
+        """What may still be spent, exactly."""
+        head = self.head
+        found: Loss = self.measure.left(head.budget, head.total)
+        return found
 
-    def first(self) -> list[LedgerEntry]:
-        """The first entry, if there is one."""
-        return list(check_chain(self._read("ORDER BY number LIMIT 1"), self.terms))
 
-    def since(self, seen: LedgerEntry) -> list[LedgerEntry]:
-        """An entry as it is now, and those after it, each held to the one before."""
-        found = self._read("WHERE number >= ? ORDER BY number", seen.number)
-        return [seen, *check_chain(found, self.terms, seen)] if next(found, None) == seen else []
+NEIGHBOURS: Final = "neighbours"
+"""What the losses are for, beside the columns of a content."""
 
-    def at(self, number: int) -> LedgerEntry | None:
-        """The entry of a number, if there is one."""
-        return next(self._read("WHERE number = ?", number), None)
 
-    def is_closed(self, number: int) -> bool:
-        """Whether an entry says that the run of this one ended."""
-        query = "SELECT 1 FROM entries WHERE closes = ?"
-        return self.connection.execute(query, (number,)).fetchone() is not None
+@attrs.frozen
+class LedgerView(LedgerStanding):
+    """A ledger as it was at one moment: terms, and entries that were checked.
 
-    def scopes(self) -> dict[str, str]:
-        """The keyed hash of each content by its name."""
-        query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"
-        return dict(self.connection.execute(query, (EntryState.ADMITTED.value,)).fetchall())
+    Attributes:
+        path: Of its file.
+        terms: What it is for.
+        entries: From the first to the last.
+        trouble: Why nothing can be added to it as it stands; empty if something can.
+    """
 
-    def key(self) -> bytes:
-        """The secret of the keyed hashes."""
-        row = self.connection.execute("SELECT key FROM secret").fetchone()
-        if row is None:
-            raise LedgerError("the ledger is damaged: it has no key")
-        return bytes.fromhex(row[0])
+    path: Path
+    terms: LedgerTerms
+    entries: tuple[LedgerEntry, ...] = attrs.field(repr=False)
+    trouble: str = ""
 
-    def is_whole(self) -> bool:
-        """Whether SQLite finds its own structure in order."""
-        (state,) = self.connection.execute("PRAGMA integrity_check(1)").fetchone()
-        return bool(state == "ok")
+    @property
+    def head(self) -> LedgerEntry:
+        """The last entry."""
+        return self.entries[-1]
 
-    def _read(self, where: str, *values: int) -> Iterator[LedgerEntry]:
-        rows = self.connection.execute(f"{_SELECT} {where}", values).fetchall()
-        return (LedgerEntry.of_row(row, self.measure) for row in rows)
+    @property
+    def neighbours(self) -> str:
+        """What the first session counted losses for; empty before there was one."""
+        admitted = (each for each in self.entries if each.state is EntryState.ADMITTED)
+        first = next(admitted, None)
+        try:
+            return "" if first is None else str(json.loads(first.asked)[NEIGHBOURS])
+        except (ValueError, LookupError, TypeError):
+            return "a unit that the first entry of its data does not state"
+
+    def find_unfinished(self) -> tuple[LedgerEntry, ...]:
+        """The entries whose run did not come to its end, or goes on; they count."""
+        closed = {entry.closes for entry in self.entries}
+        reserved = (entry for entry in self.entries if entry.state is EntryState.RESERVED)
+        return tuple(entry for entry in reserved if entry.number not in closed)
+
+    def clock_set_back(self) -> tuple[LedgerEntry, ...]:
+        """The entries whose time is before that of the entry before. It decides nothing."""
+        return tuple(later for first, later in pairwise(self.entries) if later.time < first.time)
+
+    def export(self) -> str:
+        """The terms and all entries as JSON, without the key."""
+        entries = [entry.as_dict() for entry in self.entries]
+        return json.dumps({"ledger": attrs.asdict(self.terms), "entries": entries}, indent=1)

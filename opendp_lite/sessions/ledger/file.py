@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -26,18 +24,23 @@ from opendp_lite.measures.budgets import (
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.samplers.entropy import SecureEntropy
-from opendp_lite.sessions.ledger.connection import (
-    WAIT,
-    commit,
-    in_transaction,
-    make_empty,
-    make_tables,
-    on_connection,
-    remove_empty,
+from opendp_lite.sessions.ledger.connection import WAIT, EntryTable, commit, in_transaction
+from opendp_lite.sessions.ledger.entries import (
+    EntryState,
+    LedgerEntry,
+    LedgerStanding,
+    LedgerTerms,
+    LedgerView,
+    read_clock,
 )
-from opendp_lite.sessions.ledger.entries import EntryState, EntryTable, LedgerEntry, LedgerTerms
-from opendp_lite.sessions.ledger.place import FilePlace, resolve, this_machine
-from opendp_lite.sessions.ledger.view import LedgerStanding, LedgerView
+from opendp_lite.sessions.ledger.place import (
+    FilePlace,
+    make_empty,
+    remove_empty,
+    require_siblings,
+    resolve,
+    this_machine,
+)
 from opendp_lite.sessions.ledger.witness import Sightings, WitnessFile, mark, read_mark
 from opendp_lite.sessions.text import (
     check_budget,
@@ -54,24 +57,6 @@ Result = TypeVar("Result")
 _REMEMBERED: Final = 64
 _KEY_WORDS: Final = 4
 _NAME_WORDS: Final = 2
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Look:
-    """A transaction that reads, and the last entry that the handle had seen before it."""
-
-    table: EntryTable
-    seen: LedgerEntry
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Write:
-    """A transaction that adds to the ledger, and the entry that it adds to."""
-
-    table: EntryTable
-    place: FilePlace
-    process: int
-    head: LedgerEntry
 
 
 @attrs.frozen(eq=False)
@@ -146,7 +131,7 @@ class LedgerFile(LedgerStanding):
             unit=check_words(unit, "unit"),
             data=check_line(data, "data"),
             witness=watched,
-            created=_now(),
+            created=read_clock(),
         )
         make_empty(target)
         found = cls(target, terms, wait)
@@ -210,11 +195,9 @@ class LedgerFile(LedgerStanding):
     def _adopt(self, price: Loss, words: str) -> LedgerEntry:
         """Counts what was paid elsewhere, and takes this file as the ledger from here on."""
 
-        def adopting(write: _Write) -> LedgerEntry:
-            paid = round_price(price, write.head.total, write.head.budget, self.measure)
-            entry = self._next(write.head, EntryState.ADOPTED, price=paid, note=words)
-            here = write.place.identity
-            return self._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
+        def adopting(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+            paid = round_price(price, head.total, head.budget, self.measure)
+            return head.next(EntryState.ADOPTED, self.measure, price=paid, note=words)
 
         return self._write(adopting, adopting=True)
 
@@ -238,16 +221,12 @@ class LedgerFile(LedgerStanding):
         target = resolve(path)
         FilePlace.of(target)
 
-        def first(connection: sqlite3.Connection) -> LedgerFile:
-            table = EntryTable.of(connection)
+        def first(table: EntryTable) -> LedgerFile:
             found = cls(target, table.terms, wait)
-            found._heads.extend(table.first())
+            found._heads.append(table.first())
             return found
 
-        found = in_transaction(target, first, writing=False, wait=wait)
-        if not found._heads:
-            raise LedgerError("the ledger is damaged: it has no entries")
-        return found
+        return in_transaction(target, first, writing=False, wait=wait)
 
     @property
     def witness(self) -> WitnessFile | None:
@@ -259,7 +238,8 @@ class LedgerFile(LedgerStanding):
     @property
     def head(self) -> LedgerEntry:
         """The last entry as the file has it now."""
-        head = self._read(self._catch_up)
+        seen = self._seen()
+        head = self._read(lambda table: table.since(seen))[-1]
         self._heads.append(head)
         return head
 
@@ -280,22 +260,26 @@ class LedgerFile(LedgerStanding):
             LedgerError: If the file cannot be written, was replaced or was changed. If the entry
                 was written by then, it counts.
         """
-        loss = without_curve(exact_loss(price, self.measure, "the price of a release"))
+        measure = self.measure
+        loss = without_curve(exact_loss(price, measure, "the price of a release"))
         text, words = check_text(asked, "asked"), check_line(note, "note")
 
-        def paying(write: _Write) -> LedgerEntry:
-            head = write.head
-            if scope and scope not in write.table.scopes():
+        def paying(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+            if scope and scope not in table.scopes():
                 raise LedgerError(
                     "no content of the data has this name in the ledger; admit it first"
                 )
-            paid = round_price(loss, head.total, head.budget, self.measure)
-            entry = self._next(
-                head, EntryState.RESERVED, price=paid, asked=text, note=words, scope=scope
+            paid = round_price(loss, head.total, head.budget, measure)
+            entry = head.next(
+                EntryState.RESERVED, measure, price=paid, asked=text, note=words, scope=scope
             )
-            if not self.measure.within(entry.total, entry.budget):
-                raise BudgetExceeded(self._too_dear(loss, head))
-            return self._add(write, entry)
+            if not measure.within(entry.total, entry.budget):
+                raise BudgetExceeded(
+                    f"this release needs {measure.words(loss)}; {measure.show(head.total)} of "
+                    f"{measure.show(head.budget)} in the ledger {self.path.name!r} has been spent. "
+                    "Ask for less, or raise the budget with a reason"
+                )
+            return entry
 
         return self._write(paying)
 
@@ -309,12 +293,11 @@ class LedgerFile(LedgerStanding):
             LedgerError: If it was noted before, or the file cannot be written.
         """
 
-        def closing(write: _Write) -> LedgerEntry:
-            paid, closed = write.table.at(number), write.table.is_closed(number)
+        def closing(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+            paid, closed = table.at(number), table.is_closed(number)
             if paid is None or paid.state is not EntryState.RESERVED or closed:
                 raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
-            entry = self._next(write.head, EntryState.RELEASED, closes=number, scope=paid.scope)
-            return self._add(write, entry)
+            return head.next(EntryState.RELEASED, self.measure, closes=number, scope=paid.scope)
 
         return self._write(closing)
 
@@ -332,15 +315,14 @@ class LedgerFile(LedgerStanding):
             )
         loss, words = check_budget(budget.loss, self.measure), check_words(reason, "reason")
 
-        def raising(write: _Write) -> LedgerEntry:
-            before = write.head.budget
+        def raising(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+            before = head.budget
             if loss == before or not self.measure.within(before, loss):
                 raise ParameterError(
                     f"the budget is {self.measure.words(before)}, and it can only be raised; got "
                     f"{budget.words()}"
                 )
-            entry = self._next(write.head, EntryState.RAISED, note=words, budget=loss)
-            return self._add(write, entry)
+            return head.next(EntryState.RAISED, self.measure, note=words, budget=loss)
 
         return self._write(raising)
 
@@ -361,36 +343,37 @@ class LedgerFile(LedgerStanding):
         """
         name, words = check_words(scope, "scope"), check_line(note, "note")
 
-        def admitting(write: _Write) -> LedgerEntry:
-            known = write.table.scopes()
+        def admitting(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+            known = table.scopes()
             if name in known or content in known.values():
                 raise LedgerError(
                     "the ledger knows this name or this content already; one name stands for one "
                     "content"
                 )
-            entry = self._next(
-                write.head,
+            return head.next(
                 EntryState.ADMITTED,
+                self.measure,
                 scope=name,
                 content=check_text(content, "content"),
                 asked=check_text(schema, "schema"),
                 note=words,
             )
-            return self._add(write, entry)
 
         return self._write(admitting)
 
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
-        return self._read(lambda look: look.table.scopes())
+        return self._read(EntryTable.scopes)
 
     def key(self) -> bytes:
         """The secret of the keyed hashes. It is shown nowhere and not exported."""
-        return self._read(lambda look: look.table.key())
+        return self._read(EntryTable.key)
 
     def view(self) -> LedgerView:
         """The ledger as it is now, each entry checked."""
-        return LedgerView(self.path, self.terms, self._read(self._all))
+        seen = self._seen()
+        entries = self._read(lambda table: table.all(seen))
+        return LedgerView(self.path, self.terms, entries)
 
     def verify(self) -> LedgerView:
         """Checks the file, the chain, every total, the place and the witness.
@@ -402,16 +385,12 @@ class LedgerFile(LedgerStanding):
             LedgerError: At the first thing that is wrong.
         """
         place, sightings = FilePlace.of(self.path), self._sightings()
-
-        def whole(look: _Look) -> tuple[LedgerEntry, ...]:
-            if not look.table.is_whole():
-                raise LedgerError(
-                    f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
-                    "reason"
-                )
-            return self._all(look)
-
-        view = LedgerView(self.path, self.terms, self._read(whole))
+        if not self._read(EntryTable.is_whole):
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
+                "reason"
+            )
+        view = self.view()
         self._require_here(place, view.head)
         for each in sightings:
             each.require_in(view.entries)
@@ -440,7 +419,7 @@ class LedgerFile(LedgerStanding):
     def _begin(self, budget: Loss) -> None:
         """Writes the terms, a new key and the first entry in one transaction."""
         place, zero = FilePlace.of(self.path), self.measure.zero()
-        process = os.getpid()
+        require_siblings(self.path, new=True)
         first = LedgerEntry(
             number=1,
             state=EntryState.CREATED,
@@ -463,74 +442,54 @@ class LedgerFile(LedgerStanding):
         if self.witness is not None:
             self.witness.append(first)
 
-        def making(connection: sqlite3.Connection) -> None:
-            connection.execute("BEGIN IMMEDIATE")
-            make_tables(connection)
-            table = EntryTable(connection, self.terms)
-            table.begin(_random(_KEY_WORDS))
+        def making(table: EntryTable) -> None:
             table.add(first)
-            commit(connection, process)
+            commit(table.connection)
 
-        on_connection(self.path, making, self.wait)
+        self._in_transaction(making, writing=True, key=_random(_KEY_WORDS))
         place.require_unchanged()
         self._heads.append(first)
 
-    def _read(self, work: Callable[[_Look], Result]) -> Result:
+    def _read(self, work: Callable[[EntryTable], Result]) -> Result:
         """What work gives within a transaction that reads."""
-        seen = self._seen()
+        return self._in_transaction(work, writing=False)
 
-        def reading(connection: sqlite3.Connection) -> Result:
-            return work(_Look(self._table(connection), seen))
-
-        return in_transaction(self.path, reading, writing=False, wait=self.wait)
+    def _in_transaction(
+        self, work: Callable[[EntryTable], Result], *, writing: bool, key: str = ""
+    ) -> Result:
+        return in_transaction(
+            self.path, work, writing=writing, wait=self.wait, terms=self.terms, key=key
+        )
 
     def _write(
-        self, work: Callable[[_Write], LedgerEntry], *, adopting: bool = False
+        self, work: Callable[[EntryTable, LedgerEntry], LedgerEntry], *, adopting: bool = False
     ) -> LedgerEntry:
-        """The entry that work adds within a transaction."""
-        process, place = os.getpid(), FilePlace.of(self.path)
+        """Adds the entry that work makes from the last one, and waits for the disk.
+
+        The place is compared before the commit and after, and a replaced file releases nothing.
+        """
+        place = FilePlace.of(self.path)
         sightings = () if adopting else self._last_sightings()
 
-        def writing(connection: sqlite3.Connection) -> LedgerEntry:
-            table = self._table(connection)
-            head = self._catch_up(_Look(table, self._seen()))
+        def writing(table: EntryTable) -> LedgerEntry:
+            head = table.since(self._seen())[-1]
             if not adopting:
                 self._require_here(place, head)
             for each in sightings:
                 each.require_in([found for it in each.seen if (found := table.at(it.number))])
-            return work(_Write(table, place, process, head))
+            entry = work(table, head)
+            if adopting:
+                entry = attrs.evolve(entry, machine=this_machine(), place=place.identity)
+            entry = entry.seal()
+            table.add(entry)
+            place.require_unchanged()
+            commit(table.connection)
+            place.require_unchanged()
+            self._heads.append(entry)
+            self._tell(table, entry)
+            return entry
 
-        return in_transaction(self.path, writing, writing=True, wait=self.wait)
-
-    def _add(self, write: _Write, entry: LedgerEntry) -> LedgerEntry:
-        """Writes an entry and waits for the disk.
-
-        The place is compared before the commit and after, and a replaced file releases nothing.
-        """
-        sealed = entry.seal()
-        write.table.add(sealed)
-        write.place.require_unchanged()
-        commit(write.table.connection, write.process)
-        write.place.require_unchanged()
-        self._heads.append(sealed)
-        self._tell(write, sealed)
-        return sealed
-
-    def _next(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
-        """The entry after the last one, without its hash."""
-        return head.next(state, self.measure, time=_now(), version=find_version(), **cells)
-
-    def _all(self, look: _Look) -> tuple[LedgerEntry, ...]:
-        """All entries, each of them checked; refused where one is lost that was seen."""
-        found = look.table.all()
-        self._require_seen(look.seen, found)
-        return tuple(found)
-
-    def _catch_up(self, look: _Look) -> LedgerEntry:
-        """The last entry; those that are new to this handle are checked."""
-        found = look.table.since(look.seen)
-        self._require_seen(look.seen, found)
-        return found[-1]
+        return self._in_transaction(writing, writing=True)
 
     def _seen(self) -> LedgerEntry:
         """The last entry that this handle saw."""
@@ -542,23 +501,6 @@ class LedgerFile(LedgerStanding):
             )
         return max(heads, key=lambda each: each.number)
 
-    def _require_seen(self, seen: LedgerEntry, entries: Sequence[LedgerEntry]) -> None:
-        if seen not in entries:
-            raise LedgerError(
-                f"the ledger was rolled back: entry {seen.number}, which this process saw, is no "
-                "longer in the file. Nothing is released. Put the newer file back"
-            )
-
-    def _table(self, connection: sqlite3.Connection) -> EntryTable:
-        """What a connection reads, which is this ledger."""
-        found = EntryTable.of(connection)
-        if found.terms != self.terms:
-            raise LedgerError(
-                f"another ledger stands at {str(self.path)!r} now; nothing is released. Open it "
-                "anew if that is meant"
-            )
-        return found
-
     def _require_here(self, place: FilePlace, head: LedgerEntry) -> None:
         """Refuses a file that is not the one that wrote its last entry."""
         if (head.machine, head.place) != (this_machine(), place.identity):
@@ -568,18 +510,18 @@ class LedgerFile(LedgerStanding):
                 "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
             )
 
-    def _tell(self, write: _Write, entry: LedgerEntry) -> None:
+    def _tell(self, table: EntryTable, entry: LedgerEntry) -> None:
         """Lets an entry be seen outside of the content of the file.
 
         The commit let go of the file, and others may have added to it since. The witness and the
         mark are brought to what is the last entry by now, while nobody can add another. So the
         lines of the witness have the order of the entries.
         """
-        write.table.connection.execute("BEGIN IMMEDIATE")
-        fresh = [entry, *write.table.since(entry)[1:]]
+        table.connection.execute("BEGIN IMMEDIATE")
+        fresh = [entry, *table.since(entry)[1:]]
         try:
             if self.witness is not None:
-                for each in self._find_untold(write.table, self.witness, fresh):
+                for each in self._find_untold(table, self.witness, fresh):
                     self.witness.append(each)
         finally:
             mark(self.path, fresh[-1])
@@ -598,18 +540,6 @@ class LedgerFile(LedgerStanding):
             return fresh
         return table.since(last)[1:]
 
-    def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
-        measure = self.measure
-        return (
-            f"this release needs {measure.words(price)}; {measure.show(head.total)} of "
-            f"{measure.show(head.budget)} in the ledger {self.path.name!r} has been spent. Ask for "
-            "less, or raise the budget with a reason"
-        )
-
 
 def _random(words: int) -> str:
     return SecureEntropy().words(words).tobytes().hex()
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -16,9 +16,8 @@ from opendp_lite.engines.data.identities import content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
-from opendp_lite.sessions.ledger.entries import LedgerEntry
+from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
-from opendp_lite.sessions.ledger.view import NEIGHBOURS
 from opendp_lite.sessions.sessions import Session, open_session, require_space
 from opendp_lite.sessions.text import check_words
 from opendp_lite.spelling.suggestions import explain_names
@@ -66,10 +65,6 @@ class DataIdentity:
         columns = tuple(sorted(hashes))
         whole = json.dumps([[name, hashes[name].hexdigest()] for name in columns])
         return cls(columns, hmac.new(key, whole.encode(), _HASH).hexdigest())
-
-    def schema(self) -> str:
-        """The names of the columns as JSON."""
-        return json.dumps({"columns": self.columns})
 
 
 class LedgerAccount(Account[AnyMeasure]):

@@ -8,9 +8,11 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from struct import unpack_from
 from typing import Final
 from uuid import getnode
 
@@ -18,7 +20,6 @@ import attrs
 
 from opendp_lite.base.errors import LedgerError, ParameterError, system_reason
 from opendp_lite.numbers.exact import quote
-from opendp_lite.sessions.ledger.connection import require_own_name
 
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 # Kinds of file systems that several machines may share: locks of one may not hold in another.
@@ -148,10 +149,78 @@ def _not_reached(path: Path, problem: OSError) -> str:
             return f"{str(path)!r} cannot be reached: {system_reason(problem)}"
 
 
+# How each of them begins, unless it is empty or begins with zeros.
+_MAGIC: Final = {
+    "-journal": (bytes.fromhex("d9d505f9"),),
+    "-wal": (bytes.fromhex("377f0682"), bytes.fromhex("377f0683")),
+    "-shm": ((3007000).to_bytes(4, sys.byteorder),),
+}
+_BEGIN: Final = 4
+
+
+def require_own_name(path: Path, what: str) -> None:
+    """Refuses a name that SQLite takes for a file of another ledger: it would delete it.
+
+    Raises:
+        LedgerError: If the name ends like one of SQLite's.
+    """
+    if path.name.casefold().endswith(tuple(_MAGIC)):
+        raise LedgerError(
+            f"the name of {what} ends in none of {', '.join(_MAGIC)}: SQLite makes and deletes "
+            f"files of such names. Give {path.name!r} another name"
+        )
+
+
+def require_siblings(path: Path, *, new: bool = False) -> None:
+    """Refuses a ledger beside which another file has the name of one of SQLite's.
+
+    A journal that was left by a crash is one of SQLite's, and it is needed; for a new ledger none
+    is.
+
+    Raises:
+        LedgerError: If there is such a file, which SQLite would delete.
+    """
+    for end, known in _MAGIC.items():
+        beside = path.with_name(f"{path.name}{end}")
+        foreign = new and beside.exists()
+        with suppress(OSError), beside.open("rb") as file:
+            begin = file.read(_BEGIN)
+            foreign = foreign or (begin.strip(b"\0") != b"" and begin not in known)
+        if foreign:
+            raise LedgerError(
+                f"a file {str(beside)!r} stands beside the ledger, and SQLite would delete it for "
+                "a file of its own; move it away, or give it another name"
+            )
+
+
+_MODE: Final = 0o600
+_THERE: Final = "there already; open it, or give the new ledger another name"
+
+
+def make_empty(path: Path) -> None:
+    """Makes a file that only its owner may read, where none was."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
+    except FileExistsError:
+        here = "a folder; name a file in it" if path.is_dir() else _THERE
+        raise LedgerError(f"{str(path)!r} is {here}") from None
+    except OSError as problem:
+        raise LedgerError(
+            f"the ledger {str(path)!r} cannot be made: {system_reason(problem)}"
+        ) from None
+
+
+def remove_empty(path: Path) -> None:
+    """Removes what is left of a ledger that was not made; never one that others may use by now."""
+    with suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
+
+
 _AT_FDCWD: Final = -100
 _BIRTH: Final = 0x800
 _SIZE: Final = 256
-_MASK_AT, _SECONDS_AT, _NANOSECONDS_AT = 0, 80, 88
+_MASK_AT, _BIRTH_AT = 0, 80
 """Where ``struct statx`` of Linux has its mask and the time of birth."""
 
 
@@ -166,9 +235,9 @@ def file_birth(path: Path) -> str:
     found = ctypes.create_string_buffer(_SIZE)
     if call is None or call(_AT_FDCWD, os.fsencode(path), 0, _BIRTH, found) != 0:
         return ""
-    if not _whole(found, _MASK_AT, 4) & _BIRTH:
-        return ""
-    return f"{_whole(found, _SECONDS_AT, 8)}.{_whole(found, _NANOSECONDS_AT, 4):09}"
+    (mask,) = unpack_from("=I", found, _MASK_AT)
+    seconds, nanoseconds = unpack_from("=QI", found, _BIRTH_AT)
+    return f"{seconds}.{nanoseconds:09}" if mask & _BIRTH else ""
 
 
 @cache
@@ -176,10 +245,6 @@ def _statx() -> Callable[..., int] | None:
     """The call of the C library; None in one that has none."""
     found: Callable[..., int] | None = getattr(ctypes.CDLL(None), "statx", None)
     return found
-
-
-def _whole(buffer: ctypes.Array[ctypes.c_char], start: int, count: int) -> int:
-    return int.from_bytes(buffer.raw[start : start + count], sys.byteorder)
 
 
 _IDS: Final = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))

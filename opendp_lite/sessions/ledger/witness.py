@@ -13,9 +13,8 @@ import attrs
 from opendp_lite.base.errors import LedgerError, system_reason
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.sessions.ledger.connection import require_own_name
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
-from opendp_lite.sessions.ledger.place import FilePlace
+from opendp_lite.sessions.ledger.place import FilePlace, require_own_name
 from opendp_lite.sessions.text import read_short, write_loss, write_short
 
 # At the end of a line that is whole.
