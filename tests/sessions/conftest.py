@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.sessions.ledger import witness
 from opendp_lite.sessions.ledger.file import LedgerFile
 
 
@@ -28,6 +30,42 @@ def ledger(make) -> LedgerFile:
 
 
 @pytest.fixture
+def elsewhere(tmp_path):
+    """Where a witness stands."""
+    return tmp_path / "elsewhere"
+
+
+@pytest.fixture
+def watched(make, elsewhere) -> LedgerFile:
+    """A new ledger of rho = 1 with a witness."""
+    return make(witness=elsewhere)
+
+
+@pytest.fixture
 def tenth() -> Fraction:
     """A price."""
     return Fraction(1, 10)
+
+
+@pytest.fixture
+def unmarked(monkeypatch):
+    """A file system that keeps no marks."""
+    monkeypatch.setattr(witness, "_call", lambda name: witness._refuse)
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """Skips where the file system keeps no marks."""
+    (tmp_path / "mark").touch()
+    try:
+        os.setxattr(tmp_path / "mark", "user.test", b"x")
+    except (AttributeError, OSError):
+        pytest.skip("this file system keeps no marks")
+
+
+@pytest.fixture(params=["a mark on the file", "its witness"])
+def remembered(request) -> tuple[LedgerFile, str]:
+    """A ledger, and who alone remembers its entries outside of the file."""
+    marks = request.param == "a mark on the file"
+    request.getfixturevalue("marked" if marks else "unmarked")
+    return request.getfixturevalue("ledger" if marks else "watched"), request.param
