@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from opendp_lite.sessions.ledger import place as file_place
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.ledger.place import FilePlace, file_system_of
 from opendp_lite.sessions.ledger.place import resolve as resolved
+from tests.sessions.ledgers import refused
 
 MOUNTS = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -57,17 +59,16 @@ def test_a_file_that_is_mounted_by_itself_is_refused(tmp_path, monkeypatch):
     LedgerFile.create(path, dp.rho(1), unit="person")
     table.write_text(rf"{MOUNTS}47 27 254:0 /there/x.ledger {path} rw - ext4 /dev/vda rw")
     monkeypatch.setattr(file_place, "_MOUNTS", table)
-    with pytest.raises(dp.OpenDPLiteError, match="mounted by itself"):
-        LedgerFile.open(path)
+    refused("mounted by itself", lambda: LedgerFile.open(path))
     assert resolved(tmp_path / "y.ledger").name == "y.ledger"
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "9p", "fuse.sshfs", "fuse", "virtiofs"])
 def test_file_systems_of_several_machines_are_refused(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(file_place, "file_system_of", lambda path: kind)
-    for use in (LedgerFile.open, lambda path: LedgerFile.create(path, dp.rho(1), unit="person")):
-        with pytest.raises(dp.OpenDPLiteError, match=f"of the kind {kind}, which other machines"):
-            use(tmp_path / "x.ledger")
+    new = partial(LedgerFile.create, budget=dp.rho(1), unit="person")
+    uses = (partial(use, tmp_path / "x.ledger") for use in (LedgerFile.open, new))
+    refused(f"of the kind {kind}, which other machines", *uses)
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "tmpfs", "fuseblk", "", "fuse.fuse-overlayfs"])
@@ -98,20 +99,16 @@ def test_folders_devices_and_nothing_are_refused(tmp_path, ledger):
         (3, "give its path"),
         ("", "is a folder"),
     ):
-        with pytest.raises(dp.OpenDPLiteError, match=words):
-            LedgerFile.open(path)
-    with pytest.raises(dp.OpenDPLiteError, match="is a folder; name a file in it"):
-        LedgerFile.create(tmp_path, dp.rho(1), unit="person")
-    with pytest.raises(dp.OpenDPLiteError, match="the witness is a file"):
-        LedgerFile.create(tmp_path / "x", dp.rho(1), unit="person", witness=tmp_path)
-    with pytest.raises(dp.OpenDPLiteError, match="a file of its own"):
-        LedgerFile.create(tmp_path / "x", dp.rho(1), unit="person", witness=tmp_path / "x")
+        refused(words, partial(LedgerFile.open, path))
+    new = partial(LedgerFile.create, budget=dp.rho(1), unit="person")
+    refused("is a folder; name a file in it", lambda: new(tmp_path))
+    refused("the witness is a file", lambda: new(tmp_path / "x", witness=tmp_path))
+    refused("a file of its own", lambda: new(tmp_path / "x", witness=tmp_path / "x"))
 
 
 def test_two_names_of_one_file_are_refused(ledger):
     os.link(ledger.path, ledger.path.with_name("other"))
-    with pytest.raises(dp.OpenDPLiteError, match="has another name too"):
-        LedgerFile.open(ledger.path)
+    refused("has another name too", lambda: LedgerFile.open(ledger.path))
 
 
 def test_a_symbolic_link_leads_to_the_file(ledger, tenth):
@@ -135,8 +132,7 @@ def test_a_file_has_a_time_of_birth(tmp_path):
     path.unlink()
     shutil.copy2(copy, path)
     assert FilePlace.of(path) != before
-    with pytest.raises(dp.OpenDPLiteError, match="was replaced"):
-        before.require_unchanged()
+    refused("was replaced", lambda: before.require_unchanged())
 
 
 def test_a_system_that_tells_no_births(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ import opendp_lite as dp
 from opendp_lite.base.errors import LedgerError
 from opendp_lite.sessions.ledger.entries import EntryState
 from tests.races import race
+from tests.sessions.ledgers import refused
 
 VECTOR = dp.vector(3, dp.metrics.LInfDistance(), unit=5)
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
@@ -118,8 +119,7 @@ def test_prices_of_other_measures(ledger):
 
 
 def test_a_ledger_is_opened_or_created():
-    with pytest.raises(dp.ParameterError, match=r"dp\.Ledger\.open\(path\).*got 'survey\.ledger'"):
-        dp.Ledger("survey.ledger")
+    refused(r"dp\.Ledger\.open\(path\).*got 'survey\.ledger'", lambda: dp.Ledger("survey.ledger"))
 
 
 def test_other_data_is_refused_or_gets_a_name(ledger):
@@ -147,8 +147,7 @@ def test_all_sessions_have_one_unit(path):
     ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="person")
     ledger.session(TABLE, space=PEOPLE)(dp.bound_contributions(2) >> TENTH)
     assert ledger.session(TABLE, space=PEOPLE).left == Fraction(9, 10)
-    with pytest.raises(LedgerError, match=r"'id'.*'sex'"):
-        ledger.session(TABLE, space=dp.table(person="sex"))
+    refused(r"'id'.*'sex'", lambda: ledger.session(TABLE, space=dp.table(person="sex")))
 
 
 SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
@@ -203,8 +202,7 @@ def test_units_of_a_ledger(path, unit, space):
 
 def test_the_name_of_data_is_a_line_of_words(ledger):
     assert ledger.session(AGES, name=" first ")(TENTH).number == 3
-    with pytest.raises(dp.ParameterError, match="name"):
-        ledger.session(AGES, name="  ")
+    refused("name", lambda: ledger.session(AGES, name="  "))
 
 
 def test_columns_of_a_file_are_one_content(ledger, tmp_path):
@@ -215,8 +213,7 @@ def test_columns_of_a_file_are_one_content(ledger, tmp_path):
     sexes(dp.histogram("sex", categories=["f", "m"], rho=0.1))
     assert ledger.left == Fraction(8, 10)
     file.write_text("age,sex\n" + "41,f\n38,m\n" * 101)
-    with pytest.raises(LedgerError, match="other data"):
-        ledger.session(dp.csv_column(file, "age"))
+    refused("other data", lambda: ledger.session(dp.csv_column(file, "age")))
 
 
 def test_threads_of_one_session_cannot_overspend(ledger):

@@ -10,18 +10,18 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import closing
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import opendp_lite as dp
 from opendp_lite.sessions.ledger import connection as open_connection
-from opendp_lite.sessions.ledger import file as ledger_file
 from opendp_lite.sessions.ledger.connection import EntryTable, in_transaction
 from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
+from tests.sessions.ledgers import at_commit, in_sqlite, interrupt, refused
 
 resource = pytest.importorskip("resource")
 pytestmark = [
@@ -76,8 +76,7 @@ def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkey
         "OpenConnection",
         lambda *given: Faulty(true(*given), statement, after=after),
     )
-    with pytest.raises(dp.OpenDPLiteError, match="the disk failed"):
-        ledger.reserve(tenth, asked="{}")
+    refused("the disk failed", lambda: ledger.reserve(tenth, asked="{}"))
     monkeypatch.undo()
     counted = 2 if (statement, after) == ("COMMIT", True) else 1
     assert LedgerFile.open(ledger.path).spent == ledger.spent == counted * tenth
@@ -87,27 +86,17 @@ def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkey
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, SystemExit])
 def test_an_interruption_after_the_commit_counts(ledger, tenth, kind, monkeypatch):
-    def interrupted(*given):
-        true(*given)
-        raise kind
-
-    true = ledger_file.commit
-    monkeypatch.setattr(ledger_file, "commit", interrupted)
+    at_commit(monkeypatch, after=lambda: interrupt(kind))
     with pytest.raises(kind):
         ledger.reserve(tenth, asked="{}")
-    monkeypatch.undo()
     assert ledger.spent == tenth
     assert [entry.price for entry in ledger.view().find_unfinished()] == [tenth]
 
 
 def test_an_interruption_before_the_commit_costs_nothing(ledger, tenth, monkeypatch):
-    def interrupted(*given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ledger_file, "commit", interrupted)
+    at_commit(monkeypatch, before=interrupt)
     with pytest.raises(KeyboardInterrupt):
         ledger.reserve(tenth, asked="{}")
-    monkeypatch.undo()
     assert ledger.spent == 0
     assert not ledger.path.with_name("survey.ledger-journal").exists()
 
@@ -173,11 +162,10 @@ def test_a_read_only_disk_releases_nothing_and_is_read(small_disk, tenth):
     ledger = LedgerFile.create(small_disk / "a.ledger", dp.rho(1), unit="person")
     ledger.reserve(tenth, asked="{}")
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    with pytest.raises(dp.OpenDPLiteError, match="it may not be written"):
-        ledger.reserve(tenth, asked="{}")
+    refused("it may not be written", lambda: ledger.reserve(tenth, asked="{}"))
     assert LedgerFile.open(ledger.path).spent == tenth
-    with pytest.raises(dp.OpenDPLiteError, match="cannot be made: Read-only file system"):
-        LedgerFile.create(small_disk / "b.ledger", dp.rho(1), unit="person")
+    other = partial(LedgerFile.create, small_disk / "b.ledger", dp.rho(1), unit="person")
+    refused("cannot be made: Read-only file system", other)
 
 
 def interrupted_write(ledger: LedgerFile, told: Path) -> None:
@@ -185,7 +173,7 @@ def interrupted_write(ledger: LedgerFile, told: Path) -> None:
 
     SQLite writes pages before the commit where its memory is full. The copies are made then.
     """
-    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+    with in_sqlite(ledger.path) as connection:
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("PRAGMA cache_spill = 1")
         connection.execute("BEGIN IMMEDIATE")
@@ -261,29 +249,24 @@ def test_without_the_right_to_write(shown_to_nobody, tenth):
 
 def test_a_ledger_that_another_process_holds(ledger, tenth):
     impatient = LedgerFile.open(ledger.path, wait=0.05)
-    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as other:
+    pays = partial(impatient.reserve, tenth, asked="{}")
+    opens = partial(LedgerFile.open, ledger.path, wait=0.05)
+    with in_sqlite(ledger.path) as other:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(dp.OpenDPLiteError, match="another process or thread holds it"):
-            impatient.reserve(tenth, asked="{}")
-        with pytest.raises(dp.OpenDPLiteError, match="another process or thread holds it"):
-            LedgerFile.open(ledger.path, wait=0.05)
+        refused("another process or thread holds it", pays, opens)
         other.execute("ROLLBACK")
         other.execute("BEGIN")
         other.execute("SELECT * FROM entries").fetchone()
-        with pytest.raises(dp.OpenDPLiteError, match="another process or thread holds it"):
-            impatient.reserve(tenth, asked="{}")
+        refused("another process or thread holds it", pays)
     assert impatient.spent == 0
     impatient.reserve(tenth, asked="{}")
 
 
-def test_a_witness_that_cannot_be_written(make, tmp_path, tenth, monkeypatch):
-    ledger = make(witness=tmp_path / "witness")
-
+def test_a_witness_that_cannot_be_written(watched, tenth, monkeypatch):
     def failing(*given):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", failing)
-    with pytest.raises(dp.OpenDPLiteError, match=r"cannot be written .*the entry counts"):
-        ledger.reserve(tenth, asked="{}")
+    refused(r"cannot be written .*the entry counts", lambda: watched.reserve(tenth, asked="{}"))
     monkeypatch.undo()
-    assert ledger.spent == tenth
+    assert watched.spent == tenth
