@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import ContextVar
 from fractions import Fraction
+from functools import lru_cache
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _MOST_PARTS: Final = 10_000
+_ALL_SIZES: Final = 64
 
 
 AnyStage: TypeAlias = Stage[Any, Any]
@@ -256,12 +258,38 @@ def require_query(given: object) -> None:
 def find_price(bound: AnyMeasurement, measure: AnyMeasure) -> Loss:
     """The loss of a bound query for one unit, in the measure of a budget.
 
-    A mechanism of another measure is converted, where its own curve says what it loses here.
+    A mechanism of another measure is converted, where its own curve says what it loses here. Where
+    a unit is divided, each part of it loses at most its share of the price.
     """
     known, source = bound.privacy_map, bound.output_measure
     if source != measure:
         known = known.convert(measure, lambda loss: _admit(bound, measure, loss), bound)
-    return without_curve(known(bound.input_space.unit))
+    space = bound.input_space
+    price: Loss = without_curve(known(space.unit))
+    for part in parts_of_unit(space):
+        share = (part / space.unit) ** measure.power
+        covered = measure.cover(price, known(part), share)
+        price = price if covered is None else covered
+    return price
+
+
+def parts_of_unit(space: AnySpace) -> tuple[Fraction, ...]:
+    """The sizes for which a program promises less than for one unit, in a unit that is divided.
+
+    Rows between two of them count as the larger size.
+    """
+    if not space.divided or space.unit.denominator != 1:
+        return ()
+    return tuple(map(Fraction, some_sizes(space.unit.numerator - 1)))
+
+
+@lru_cache(maxsize=64)
+def some_sizes(most: int) -> tuple[int, ...]:
+    """Whole numbers from 1 to the most: all up to 64, and then each a 64th above the last."""
+    found = list(range(1, min(most, _ALL_SIZES) + 1))
+    while found and found[-1] < most:
+        found.append(min(most, found[-1] + found[-1] // _ALL_SIZES))
+    return tuple(found)
 
 
 def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:

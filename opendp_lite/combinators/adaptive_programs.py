@@ -23,6 +23,7 @@ from opendp_lite.combinators.accounts import (
     Spender,
     find_price,
     parts_of,
+    parts_of_unit,
     require_query,
     require_root,
     witness_answer,
@@ -170,7 +171,8 @@ class Ask(Spender[M]):
     does="Runs a program that chooses each query by the answers before.",
     proof=Proof(
         "A query is priced before its answer exists, and prices add up to at most the budget: "
-        "a privacy filter. The rest of the program is post-processing.",
+        "a privacy filter. The rest of the program is post-processing. Inside of `by` each part of "
+        "a unit loses at most its share of each price, and so of the budget.",
         adding="the budget",
         replacing="the budget",
         sources=[
@@ -230,20 +232,34 @@ def make_adaptive(
         running = _Running(rows, space, account)
         return running, Ask(running, account, entropy)
 
-    return measure_program(space, measure, budget, program, start, explanation)
+    def lose(share: Fraction) -> Loss:
+        """What a part of a unit loses of the budget: see ``find_price``."""
+        paid = share**measure.power
+        if paid == 1 or measure.cover(budget, budget, paid) is None:
+            return budget
+        found: Loss = measure.split(budget, (paid, 1 - paid))[0]
+        return found
+
+    return measure_program(space, measure, lose, program, start, explanation)
 
 
 def measure_program(
     space: Space[Rows],
     measure: M,
-    loss: Loss,
+    lose: Callable[[Fraction], Loss],
     program: Callable[[A], R],
     start: Callable[[object, Entropy], tuple[RunningProgram, A]],
     explanation: str,
 ) -> Measurement[Space[Rows], M, R]:
-    """A measurement that runs a program, with a loss for one unit.
+    """A measurement that runs a program.
 
-    ``start`` gives, from the rows, what ends with the program and what the program asks by.
+    Args:
+        space: The space of its rows.
+        measure: The measure of its loss.
+        lose: The loss for a share of one unit: that of 1 is for all of it.
+        program: What is run.
+        start: Gives, from the rows, what ends with the program and what the program asks by.
+        explanation: Where the loss goes.
     """
 
     def function(rows: object, entropy: Entropy) -> R:
@@ -253,7 +269,16 @@ def measure_program(
         finally:
             running.end()
 
+    sizes = (*parts_of_unit(space), space.unit)
+
     def privacy_map(distance: Fraction) -> object:
-        return measure.group(loss, ceil(distance / space.unit))
+        if 0 < distance <= space.unit:
+            return lose(next(size for size in sizes if distance <= size) / space.unit)
+        # Both hold: so many groups of the least size, and so many units.
+        by_unit, by_least = (
+            measure.group(lose(size / space.unit), ceil(distance / size))
+            for size in (space.unit, sizes[0])
+        )
+        return by_least if measure.within(by_least, by_unit) else by_unit
 
     return Measurement(space, measure, function, privacy_map, Facts(explanation=explanation))

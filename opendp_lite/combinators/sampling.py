@@ -261,7 +261,9 @@ def _of_groups(space: Space[Rows], rows: int) -> Space[Rows]:
     if size == 0:
         raise SpaceError(f"on_random_pairs: {domain.size} rows make no group of {rows}")
     factor = 1 if metric.fixed_size else 2
-    return Space(attrs.evolve(domain, size=size, body=body), metric, unit=space.unit * factor)
+    return attrs.evolve(
+        space, domain=attrs.evolve(domain, size=size, body=body), unit=space.unit * factor
+    )
 
 
 def _halves(lower: Values, upper: Values, columns: int) -> Box:

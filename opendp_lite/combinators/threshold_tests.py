@@ -12,13 +12,19 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
-from opendp_lite.combinators.accounts import AnySpace, AnyStage, witness_answer
+from opendp_lite.combinators.accounts import (
+    AnySpace,
+    AnyStage,
+    parts_of_unit,
+    witness_answer,
+)
 from opendp_lite.combinators.adaptive_programs import RunningProgram, measure_program
 from opendp_lite.measurements.noise import exactly_one, require_sensitivity
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.conversion import pure_for_zcdp
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.exact import Number, exact, floor_log2, nearest, positive, quote, whole
 from opendp_lite.numbers.norms import Norms
@@ -69,12 +75,12 @@ class ThresholdNoise:
         return cls(1 / first, shift / (epsilon - first), positives)
 
 
-def noise_of_mean(mean: Fraction, entropy: Entropy) -> Fraction:
-    """Exponential noise less its mean, on a grid of which 1 is a multiple."""
-    bits = max(0, _FINE_BITS - floor_log2(mean))
-    scale = mean * SCALE_SLACK * 2**bits
+def noise_of_mean(mean: Fraction, entropy: Entropy, parts: int = 1) -> Fraction:
+    """Exponential noise less its mean, on a grid of which 1 / ``parts`` is a multiple."""
+    cells = parts * 2 ** max(0, _FINE_BITS - floor_log2(mean))
+    scale = mean * SCALE_SLACK * cells
     steps = exact_floor(LazyExponential(entropy.word() >> 1), scale, Fraction(0), entropy)
-    return Fraction(steps, 2**bits) - mean
+    return Fraction(steps, cells) - mean
 
 
 class _NoisyThreshold(RunningProgram):
@@ -93,7 +99,8 @@ class _NoisyThreshold(RunningProgram):
         super().__init__(rows, space, "test")
         self.noise, self.left, self.entropy, self.monotone = noise, most, entropy, monotone
         self.served = 0
-        self.level = noise_of_mean(noise.on_threshold, entropy)
+        self.sizes = (*parts_of_unit(space), space.unit)
+        self.level = self._noise(noise.on_threshold)
         self.busy = Lock()
 
     def answer(self, query: AnyTest, threshold: Fraction) -> bool:
@@ -103,9 +110,7 @@ class _NoisyThreshold(RunningProgram):
         answer is left is found, and the answer taken, in one go. It is taken before the comparison
         and given back after an answer below, so that an interruption costs it.
         """
-        # By the map: the unit of an output space by hand is what its author wrote beside the map.
-        unit = cast(Norms, query.stability_map(self.space.unit)).over(1)
-        moved = cast(Fraction, require_sensitivity(unit, "above_threshold").linf)
+        moved = max(self._moved(query, size) * (self.space.unit / size) for size in self.sizes)
         self.process.require()
         with self.lock:
             if self.busy.locked():
@@ -135,9 +140,21 @@ class _NoisyThreshold(RunningProgram):
                 "most= be larger"
             )
 
+    def _moved(self, query: AnyTest, size: Fraction) -> Fraction:
+        """How far a query moves with so many rows.
+
+        By the map: the unit of an output space by hand is what its author wrote beside the map.
+        """
+        found = cast(Norms, query.stability_map(size)).over(1)
+        return cast(Fraction, require_sensitivity(found, "above_threshold").linf)
+
+    def _noise(self, mean: Fraction) -> Fraction:
+        parts = self.space.unit.numerator if len(self.sizes) > 1 else 1
+        return noise_of_mean(mean, self.entropy, parts)
+
     def _is_above(self, value: Fraction, threshold: Fraction, sensitivity: Fraction) -> bool:
         """One comparison, exactly."""
-        moved = noise_of_mean(self.noise.on_query, self.entropy) - self.level
+        moved = self._noise(self.noise.on_query) - self.level
         return value - threshold + sensitivity * moved >= 0
 
     def _count(self) -> None:
@@ -145,7 +162,7 @@ class _NoisyThreshold(RunningProgram):
         self.served += 1
         if self.left > 0 and self.served == self.noise.positives:
             self.served = 0
-            self.level = noise_of_mean(self.noise.on_threshold, self.entropy)
+            self.level = self._noise(self.noise.on_threshold)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -341,7 +358,14 @@ def above_threshold(
         noise = ThresholdNoise.of(spent, answers, monotone)
     else:
         measure, spent = ZeroConcentratedDivergence(), positive(rho, "rho")
-        noise = ThresholdNoise.of(pure_for_zcdp(spent / answers), 1, monotone)
+        of_one = pure_for_zcdp(spent / answers)
+        noise = ThresholdNoise.of(of_one, 1, monotone)
+
+    def lose(share: Fraction) -> Fraction:
+        """A part of a unit moves each query by its share, so that the pure loss is a share too."""
+        if measure == MaxDivergence():
+            return share * spent
+        return spent if share == 1 else answers * zcdp_of_pure(share * of_one)
 
     def start(rows: object, entropy: Entropy) -> tuple[_NoisyThreshold, ThresholdTest]:
         account = _NoisyThreshold(rows, space, noise, answers, entropy, monotone=monotone)
@@ -351,4 +375,4 @@ def above_threshold(
         f"noise of mean {nearest(noise.on_threshold):.6g} on the threshold and of "
         f"{nearest(noise.on_query):.6g} on each query, times how far a row moves the query"
     )
-    return measure_program(space, measure, spent, program, start, explanation)
+    return measure_program(space, measure, lose, program, start, explanation)

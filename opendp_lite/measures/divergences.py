@@ -78,6 +78,12 @@ class AdditiveMeasure(Measure[Fraction]):
     def split(self, loss: Fraction, shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
         return tuple(loss * share for share in proportions(shares))
 
+    def group(self, loss: Fraction, size: int) -> Fraction:
+        return loss * Fraction(group_size(size)) ** self.power
+
+    def cover(self, whole: Fraction, loss: Fraction, share: Fraction) -> Fraction:
+        return max(without_curve(whole), without_curve(loss) / share)
+
     def worst(self, losses: Sequence[Fraction]) -> Fraction:
         return max(map(without_curve, losses))
 
@@ -102,9 +108,6 @@ class MaxDivergence(AdditiveMeasure):
 
     def loss(self, value: object) -> Fraction:
         return budget(value, "epsilon")
-
-    def group(self, loss: Fraction, size: int) -> Fraction:
-        return loss * group_size(size)
 
     def profile(self, loss: Fraction) -> Profile:
         return curve_of(loss) or PureProfile(loss)
@@ -159,12 +162,10 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
 
     variant = "Zero-concentrated DP"
     parameters = ("rho",)
+    power = 2
 
     def loss(self, value: object) -> Fraction:
         return budget(value, "rho")
-
-    def group(self, loss: Fraction, size: int) -> Fraction:
-        return loss * group_size(size) ** 2
 
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
         return curved_number(super().compose(losses), gaussian_curve(losses, sum))
@@ -207,6 +208,7 @@ class GaussianDivergence(AdditiveMeasure):
 
     variant = "Gaussian DP"
     parameters = ("mu squared",)
+    power = 2
 
     def loss(self, value: object) -> Fraction:
         return budget(value, "mu") ** 2
@@ -219,9 +221,6 @@ class GaussianDivergence(AdditiveMeasure):
 
     def by_name(self, loss: Fraction) -> dict[str, Fraction]:
         return {"mu": self.typed(loss)}
-
-    def group(self, loss: Fraction, size: int) -> Fraction:
-        return loss * group_size(size) ** 2
 
     def profile(self, loss: Fraction) -> Profile:
         return curve_of(loss) or GaussianProfile(loss)
@@ -317,6 +316,16 @@ class ApproximateDivergence(Measure[Pair]):
 
     def split(self, loss: Pair, shares: Sequence[Fraction]) -> tuple[Pair, ...]:
         return tuple((loss[0] * share, loss[1] * share) for share in proportions(shares))
+
+    def cover(self, whole: Pair, loss: Pair, share: Fraction) -> Pair:
+        epsilon, delta = whole
+        if loss[0] <= epsilon * share and loss[1] <= delta * share:
+            return epsilon, delta
+        # The delta that was typed is the same for less, and that of the curve at less falls.
+        least = self.profile(loss).delta(epsilon * share)
+        if least <= max(loss[1], delta * share):
+            return epsilon, max(delta, least / share)
+        return max(epsilon, loss[0] / share), max(delta, loss[1] / share)
 
     def group(self, loss: Pair, size: int) -> Pair:
         count, (epsilon, delta) = group_size(size), loss

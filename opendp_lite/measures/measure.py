@@ -33,6 +33,8 @@ class Measure(Storable, ABC, Generic[Loss]):
 
     variant: ClassVar[str] = "other"
     parameters: ClassVar[tuple[str, ...]] = ()
+    power: ClassVar[int] = 1
+    """Losses grow with this power of the size of a group."""
 
     @abstractmethod
     def loss(self, value: object) -> Loss:
@@ -85,6 +87,14 @@ class Measure(Storable, ABC, Generic[Loss]):
     @abstractmethod
     def split(self, loss: Loss, shares: Sequence[Fraction]) -> tuple[Loss, ...]:
         """Losses in these proportions that compose to at most the whole."""
+
+    def cover(self, whole: Loss, loss: Loss, share: Fraction) -> Loss | None:
+        """The least loss of at least ``whole``, of which this share pays for ``loss``.
+
+        A share is that of ``split``, and shares compose to at most the whole. None for a measure of
+        which that is not known.
+        """
+        return None
 
     @abstractmethod
     def group(self, loss: Loss, size: int) -> Loss:

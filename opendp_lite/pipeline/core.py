@@ -203,8 +203,7 @@ class _Joined(Pipeline, Generic[In]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Joined) or type(self) is not type(other) or not self.recipe:
             return self is other
-        same_unit = self.input_space.unit == other.input_space.unit
-        same_space = bool(same_unit and self.input_space == other.input_space)
+        same_space = self.input_space.is_same(other.input_space)
         return same_space and self.recipe == other.recipe
 
     def __hash__(self) -> int:

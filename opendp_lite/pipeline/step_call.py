@@ -130,7 +130,7 @@ class Call(TypedCall):
         domain, function = space.domain.towards(self.input_kinds, self.name)
         if domain is space.domain:
             return before, space
-        nearer = Space(domain, space.metric.of_new_values(), unit=space.unit)
+        nearer = attrs.evolve(space, domain=domain, metric=space.metric.of_new_values())
         reach = StabilityMap.between(space, nearer, identity)
         if not isinstance(before, Transformation):
             return Transformation(space, nearer, Map(function, self.name), reach), nearer
@@ -146,8 +146,7 @@ class Call(TypedCall):
         """The transformation or measurement that this makes of a space."""
         known = None if self.rehearsal is None else self.rehearsal.input_space
         if known is not None and (
-            known is space
-            or (known.unit == space.unit and known.origin == space.origin and known == space)
+            known is space or (known.origin == space.origin and known.is_same(space))
         ):
             return self.rehearsal
         args, kwargs = call_arguments(self.definition, self.arguments)

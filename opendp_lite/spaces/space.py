@@ -46,6 +46,9 @@ class Space(Storable, Generic[KindCo]):
         unit: How far one unit of privacy can push a value here. At the front this is one row;
             behind a step it is the distance that the step's stability map gives. It takes no
             part in equality.
+        divided: Whether the rows of one unit may lie in several groups, as inside of ``by``. A
+            program there promises a part of the unit its share of the loss. It takes no part in
+            equality.
 
     Raises:
         SpaceError: If the metric does not measure the domain, or if size and metric disagree.
@@ -60,6 +63,7 @@ class Space(Storable, Generic[KindCo]):
     domain: KindCo
     metric: Metric
     unit: Any = attrs.field(eq=False, kw_only=True)
+    divided: bool = attrs.field(default=False, eq=False, kw_only=True)
     origin: Origin | None = attrs.field(default=None, eq=False, init=False)
     """The function that made this space, and its arguments; None inside a pipeline and of a copy
     by ``attrs.evolve``."""
@@ -83,6 +87,11 @@ class Space(Storable, Generic[KindCo]):
             if forgotten := without_parentheses(other):
                 raise forgotten
             return NotImplemented
+
+    def is_same(self, other: Space[Any]) -> bool:
+        """Whether a pipeline bound here is what it would be there."""
+        same_unit = self.unit == other.unit and self.divided == other.divided
+        return bool(same_unit and self == other)
 
     def words(self) -> str:
         """The space in a few words."""

@@ -197,6 +197,7 @@ def require(condition: object, message: str) -> None:
 
 _SHARES = (Fraction(1), Fraction(2), Fraction(1, 7))
 _A_LITTLE = (Fraction(1), Fraction(300))
+_A_THIRD = (Fraction(1), Fraction(2))
 _SIZES = (1, 2, 3, 5)
 _POINTS = tuple(Fraction(n, 4) for n in range(0, 40, 3))
 _MOST = 200
@@ -211,6 +212,7 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
     - ``compose`` does not depend on order and grouping, never lowers a loss, and ``zero`` adds
       nothing. ``split`` and ``left`` compose to at most the whole.
     - ``worst`` of several losses is at least each of them, and so is its curve.
+    - ``cover`` lowers no loss, and its share has a curve that is nowhere below what it pays for.
     - ``group`` changes nothing for 1, rises with the size, and for two rows loses no less than
       two releases do.
     - A profile's delta is a probability that falls with epsilon, and ``epsilon`` inverts it.
@@ -307,6 +309,10 @@ def _check_two(measure: Measure[Loss], a: Loss, b: Loss) -> None:
     for each in (a, b):
         require(measure.within(each, worst), f"the worst of {a} and {b} is {worst}: below one")
     _check_curves(measure, a, worst)
+    covered = measure.cover(a, b, _A_THIRD[0] / sum(_A_THIRD))
+    if covered is not None:
+        require(measure.within(a, covered), f"{covered} covers a share of {b}, and is below {a}")
+        _check_curves(measure, b, measure.split(covered, _A_THIRD)[0])
     if not measure.within(a, b):
         return
     require(not measure.within(b, a) or a == b, f"{a} and {b} are each within the other")

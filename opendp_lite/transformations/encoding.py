@@ -105,9 +105,8 @@ def bins(
     require_one_column(space, "bins")
     placed = Map(Placed(axis.places), before=Map(_Coded((axis,))))
     after = Rows(axis.places, space.domain.size, OneHots(axis.places))
-    return Transformation(
-        space, Space(after, space.metric.of_new_values(), unit=space.unit), placed, identity
-    )
+    placed_space = attrs.evolve(space, domain=after, metric=space.metric.of_new_values())
+    return Transformation(space, placed_space, placed, identity)
 
 
 _ONE_HOT_MOST = 2**24
@@ -210,9 +209,8 @@ def one_hot(
     coded = Map(_Places(space.domain.names or (None,), every))
     one = Map(_Together(widths), before=coded) if len(widths) > 1 else coded
     after = Rows(count, space.domain.size, OneHots(count))
-    return Transformation(
-        space, Space(after, metric, unit=space.unit), Map(Placed(count), before=one), identity
-    )
+    placed_space = attrs.evolve(space, domain=after, metric=metric)
+    return Transformation(space, placed_space, Map(Placed(count), before=one), identity)
 
 
 def _apart(space: Space[TablesOrRows], axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], Metric]:

@@ -148,7 +148,7 @@ def row_map_trusted(
     domain = attrs.evolve(space.domain, columns=body.columns, body=body, names=names)
     return Transformation(
         space,
-        Space(domain, space.metric.of_new_values(), unit=space.unit),
+        attrs.evolve(space, domain=domain, metric=space.metric.of_new_values()),
         (Keep if hasattr(function, "keeps") else Map)(function),
         identity,
     )

@@ -233,7 +233,8 @@ def keep(
         return Transformation(space, space, only, identity)
     after = attrs.evolve(domain, size=None)
     unit = 2 * cast(Fraction, space.unit)
-    return Transformation(space, Space(after, SymmetricDistance(), unit=unit), only, _twice)
+    fewer = attrs.evolve(space, domain=after, metric=SymmetricDistance(), unit=unit)
+    return Transformation(space, fewer, only, _twice)
 
 
 def _between(ends: object) -> _Between:
@@ -530,7 +531,7 @@ def resize(
 
     return Transformation(
         space,
-        Space(attrs.evolve(domain, size=count), ChangeOneDistance(), unit=space.unit),
+        attrs.evolve(space, domain=attrs.evolve(domain, size=count), metric=ChangeOneDistance()),
         Keep(Own(bring)),
         identity,
     )

@@ -108,6 +108,18 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
         ZCDP,
         {"worst": lambda m, xs: curved_number(max(xs), ConcentratedProfile(min(xs)))},
     ),
+    "half of a share is covered": (
+        PURE,
+        {"cover": lambda m, whole, loss, share: max(whole, loss / share / 2)},
+    ),
+    "a share is covered by less than the whole": (
+        ZCDP,
+        {"cover": lambda m, whole, loss, share: loss / share},
+    ),
+    "the delta of a share is the delta of the whole": (
+        APPROXIMATE,
+        {"cover": lambda m, w, x, share: (max(w[0], x[0] / share), max(w[1], x[1]))},
+    ),
     "delta left is the whole": (
         APPROXIMATE,
         {"left": lambda m, b, s: (max(b[0] - s[0], ZERO), b[1])},

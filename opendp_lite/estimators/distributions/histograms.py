@@ -176,7 +176,8 @@ def _pick(space: TableSpace, column: Which | None, edges: object) -> Picked:
     domain = space.domain
     if edges is None or not isinstance(domain, Tables) or domain.names is not None:
         return Transformation(space, space, identity, identity)
-    rows = Space(Rows(1, domain.size), space.metric.of_new_values(), unit=space.unit)
+    metric = space.metric.of_new_values()
+    rows = attrs.evolve(space, domain=Rows(1, domain.size), metric=metric)
     return Transformation(space, rows, Map(Numbers()), identity)
 
 

@@ -1,0 +1,326 @@
+"""Programs in groups: a unit of several rows may be divided, and each part pays its share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from itertools import pairwise, product
+from math import exp, log, tanh
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.base.errors import BudgetExceeded
+from opendp_lite.combinators.accounts import Witness, find_price, some_sizes, watch
+from opendp_lite.combinators.grouping import space_of_group
+from opendp_lite.combinators.threshold_tests import ThresholdNoise, noise_of_mean
+from opendp_lite.samplers.entropy import SecureEntropy
+
+PURE, ZCDP = dp.MaxDivergence(), dp.ZeroConcentratedDivergence()
+APPROXIMATE = dp.ApproximateDivergence()
+REPLACED = dp.records(columns=["key", "x"], size=4, metric=dp.ChangeOneDistance())
+PEOPLE = dp.records(columns=["id", "key", "x"], person="id")
+SPILL = Fraction(1, 50)
+Law = Mapping[object, float]
+State = tuple[int, int]
+"""How many rows of a group have a 1, and how many a 0."""
+
+
+def steps_of(kind: str, state: State) -> float:
+    """By how much the log-odds of an answer grow with the rows, in units of epsilon."""
+    ones, zeros = state
+    if kind == "linear":
+        return ones - zeros
+    return 1.0 if ones > 0 else 0.0
+
+
+def loss_of(kind: str, epsilon: Fraction, rows: Fraction) -> Fraction:
+    return epsilon * (rows if kind in ("linear", "leaky") else min(rows, Fraction(1)))
+
+
+@dp.mechanism
+def answer(
+    space: dp.Space[dp.Rows], kind: str, epsilon: Any, measure: Any = PURE
+) -> dp.Measurement:
+    """One bit, whose law is ``law_of``; its loss falls with the rows that change, or does not."""
+    most = Fraction(epsilon)
+
+    def loss(rows: Fraction) -> object:
+        found = loss_of(kind, most, rows)
+        if measure == APPROXIMATE:
+            return found, (SPILL if kind == "leaky" and rows else Fraction(0))
+        if measure == ZCDP:
+            return Fraction(float(found) * tanh(float(found) / 2) * (1 + 1e-12))
+        return found
+
+    found: dp.Measurement = dp.Measurement(space, measure, lambda rows, entropy: 0, loss)
+    return found
+
+
+def law_of(kind: str, epsilon: float, state: State) -> Law:
+    spilt = float(SPILL) if kind == "leaky" else 0.0
+    up = 1 / (1 + exp(-epsilon * steps_of("linear" if kind == "leaky" else kind, state)))
+    told = {state: spilt} if spilt else {}
+    return {1: up * (1 - spilt), 0: (1 - up) * (1 - spilt), **told}
+
+
+@attrs.frozen
+class Script(Witness):
+    """Gives the answers of one path, and keeps what was asked."""
+
+    answers: tuple[object, ...]
+    asked: list[tuple[str, float]] = attrs.Factory(list)
+
+    def see_answer(self, query: Any, price: object, answer: Callable[[], Any]) -> Any:
+        arguments = dict(query.recipe[-1].arguments)
+        place = len(self.asked)
+        self.asked.append((arguments["kind"], float(arguments["epsilon"])))
+        return self.answers[place] if place < len(self.answers) else 0
+
+
+def paths(inner: dp.Measurement, state: State) -> Iterator[tuple[tuple[object, ...], float]]:
+    """All answers of a program on a group, and how likely they are."""
+    waiting: list[tuple[object, ...]] = [()]
+    while waiting:
+        answers = waiting.pop()
+        script = Script(answers)
+        watch(script, lambda script=script: inner(np.zeros(1)))
+        if len(script.asked) > len(answers):
+            kind, _ = script.asked[len(answers)]
+            more = [1, 0, *(STATES if kind == "leaky" else [])]
+            waiting += [(*answers, each) for each in more]
+            continue
+        pairs = zip(script.asked, answers, strict=True)
+        laws = [law_of(*asked, state).get(each, 0.0) for asked, each in pairs]
+        yield answers, float(np.prod(laws))
+
+
+STATES = [(ones, zeros) for ones in range(3) for zeros in range(3 - ones)]
+
+
+def replacements() -> Iterator[tuple[tuple[State, State], tuple[State, State]]]:
+    """Two rows in two groups, and the same with one row replaced."""
+    places = list(product((0, 1), (0, 1)))
+
+    def states(rows: Any) -> tuple[State, State]:
+        first, second = (
+            (sum(row == (group, 1) for row in rows), sum(row == (group, 0) for row in rows))
+            for group in (0, 1)
+        )
+        return first, second
+
+    for one, two, new in product(places, repeat=3):
+        if two != new:
+            yield states((one, two)), states((one, new))
+
+
+def choose(random: np.random.Generator, kinds: list[str], measure: Any) -> Callable[[Any], Any]:
+    """A program whose every query is chosen by the answers before; it spends what it can."""
+    table = {
+        answers: (str(random.choice(kinds)), float(random.choice([0.125, 0.25, 0.5, 1.0])))
+        for length in range(3)
+        for answers in product([0, 1], repeat=length)
+    }
+
+    def program(ask: Any) -> object:
+        found: tuple[int, ...] = ()
+        while len(found) < 3:
+            kind, epsilon = table[found]
+            query = answer(kind, epsilon, measure)
+            try:
+                found = (*found, int(ask(query) == 1))
+            except BudgetExceeded:
+                break
+        return found
+
+    return program
+
+
+def laws_in(group: Any, program: Any, budget: Any) -> dict[State, dict[Any, float]]:
+    inner = dp.adaptive(program, budget).bind(group)
+    return {state: dict(paths(inner, state)) for state in STATES}
+
+
+def worst_renyi(pairs: list[tuple[float, float]], order: float) -> float:
+    return log(sum(p**order * q ** (1 - order) for p, q in pairs if p)) / (order - 1)
+
+
+@pytest.mark.parametrize("kinds", [["linear"], ["any"], ["linear", "any"]], ids=repr)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_program_in_groups_loses_no_more_than_it_says_to_any_replaced_row(kinds, seed):
+    """By the exact laws of all answers, for all neighbours of two rows in two groups."""
+    random = np.random.default_rng(seed)
+    group = space_of_group(REPLACED)
+    program = choose(random, kinds, PURE)
+    laws = laws_in(group, program, dp.epsilon(2))
+    claimed = (REPLACED >> dp.by("key", [0, 1], dp.adaptive(program, dp.epsilon(2)))).map(1)
+    assert claimed == 2.0
+    worst = {
+        (one, two): max(log(laws[one][path] / laws[two][path]) for path in laws[one])
+        for one, two in product(STATES, repeat=2)
+    }
+    found = max(
+        sum(worst[one, two] for one, two in zip(*pair, strict=True)) for pair in replacements()
+    )
+    assert found <= claimed * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["linear", "any"])
+def test_more_than_half_of_what_is_said_is_lost(kind):
+    """By the program that asks one query for all: what it says is no factor of two too large."""
+    program = dp.adaptive(lambda ask: ask(answer(kind, 1)), dp.epsilon(2))
+    claimed = (REPLACED >> dp.by("key", [0, 1], program)).map(1)
+    laws = {state: law_of(kind, 1.0, state) for state in STATES}
+    found = max(
+        sum(
+            max(log(laws[one][bit] / laws[two][bit]) for bit in (0, 1))
+            for one, two in zip(*pair, strict=True)
+        )
+        for pair in replacements()
+    )
+    assert (claimed, found > 1 if kind == "linear" else found > 0.8) == (2.0, True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_program_under_zcdp_loses_no_more_than_it_says(seed):
+    random = np.random.default_rng(seed)
+    program = choose(random, ["linear", "any"], ZCDP)
+    laws = laws_in(space_of_group(REPLACED), program, dp.rho(1))
+    claimed = (REPLACED >> dp.by("key", [0, 1], dp.adaptive(program, dp.rho(1)))).map(1)
+    assert claimed == 1.0
+    for pair in replacements():
+        for order in (1.0001, 1.5, 2, 4, 10):
+            found = sum(
+                worst_renyi([(laws[one][path], laws[two][path]) for path in laws[one]], order)
+                for one, two in zip(*pair, strict=True)
+            )
+            assert found <= order * claimed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_program_with_a_delta_loses_no_more_than_it_says(seed):
+    """A leak has the same delta for one row as for two, so it is charged twice."""
+    random = np.random.default_rng(seed)
+    program = choose(random, ["linear", "leaky", "any"], APPROXIMATE)
+    budget = dp.epsilon(2, delta=0.08)
+    laws = laws_in(space_of_group(REPLACED), program, budget)
+    epsilon, delta = (REPLACED >> dp.by("key", [0, 1], dp.adaptive(program, budget))).map(1)
+    assert (epsilon, delta) == (2.0, 0.08)
+    for before, after in replacements():
+        found = 0.0
+        for one, two in product(laws[before[0]], laws[before[1]]):
+            p = laws[before[0]][one] * laws[before[1]][two]
+            q = laws[after[0]].get(one, 0.0) * laws[after[1]].get(two, 0.0)
+            found += max(0.0, p - exp(epsilon) * q)
+        assert found <= delta * (1 + 1e-9)
+
+
+def test_the_price_of_a_query_in_a_group_is_at_least_that_of_all_its_rows():
+    group = space_of_group(REPLACED)
+    for query, price in (
+        (answer("linear", Fraction(1)), 2),
+        (answer("any", Fraction(1)), 2),
+        (answer("any", Fraction(1), APPROXIMATE), (2, 0)),
+        (answer("leaky", Fraction(1), APPROXIMATE), (2, 2 * SPILL)),
+        (dp.count() >> dp.laplace(epsilon=1), 1),
+    ):
+        bound = query.bind(group)
+        assert find_price(bound, bound.output_measure) == price
+        undivided = query.bind(attrs.evolve(group, divided=False))
+        assert undivided.input_space.unit == 2
+        assert find_price(undivided, bound.output_measure) == undivided.privacy_map(Fraction(2))
+
+
+def test_a_gaussian_with_a_delta_is_charged_what_was_typed():
+    """Its delta at half of the epsilon is far below half of the delta: the curve knows."""
+    group = space_of_group(REPLACED)
+    query = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
+    assert find_price(query.bind(group), APPROXIMATE) == (1, Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 17, 64, 100, 1000])
+@pytest.mark.parametrize("budget", [dp.epsilon(1), dp.rho(0.5), dp.mu(1)], ids=repr)
+def test_a_program_costs_its_budget_however_many_rows_a_person_has(rows, budget):
+    """In three groups, and twice or four times that for two people."""
+    program = dp.adaptive(lambda ask: None, budget)
+    chosen = PEOPLE >> dp.bound_contributions(rows)
+    typed = program.map(1)
+    alone, grouped = chosen >> program, chosen >> dp.by("key", range(3), program)
+    assert (alone.map(1), grouped.map(1)) == (typed, typed)
+    assert grouped.map(2) == alone.map(2)
+
+
+def test_a_unit_of_many_rows_is_not_divided_outside_of_groups():
+    """A query that one row changes by as much as all costs what was typed there."""
+    chosen = PEOPLE >> dp.bound_contributions(5)
+    released = dp.adaptive(lambda ask: ask(answer("any", 1)), dp.epsilon(1))
+    data = {"id": [1.0, 2.0], "key": [0.0, 1.0], "x": [1.0, 2.0]}
+    assert (chosen >> released)(data) == 0
+    assert (chosen >> released).map(1) == 1.0
+    with pytest.raises(BudgetExceeded, match="needs epsilon = 5"):
+        (chosen >> dp.by("key", [0, 1], released))(data)
+
+
+def above_at_last(threshold: float, values: tuple[float, ...], noise: ThresholdNoise) -> float:
+    """How likely it is that all values but the last are below, by numerical integration."""
+    *below, above = values
+    grid = np.linspace(0, 60 * float(noise.on_threshold), 400_001)
+    density = np.exp(-grid / float(noise.on_threshold)) / float(noise.on_threshold)
+    level = threshold + grid - float(noise.on_threshold)
+
+    def tail(value: float) -> Any:
+        least = np.maximum(level - value + float(noise.on_query), 0)
+        return np.exp(-least / float(noise.on_query))
+
+    kept = density * tail(above)
+    for each in below:
+        kept = kept * (1 - tail(each))
+    return float(np.trapezoid(kept, grid))
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_the_law_of_a_threshold_loses_its_share_for_a_part_of_a_unit(share):
+    noise = ThresholdNoise.of(Fraction(1), 1, monotone=False)
+    worst = 0.0
+    for moves in product([-share, share], repeat=3):
+        before = above_at_last(0.0, (0.3, -1.0, 0.5), noise)
+        after = above_at_last(0.0, tuple(np.add((0.3, -1.0, 0.5), moves)), noise)
+        worst = max(worst, abs(log(before / after)))
+    assert share / 3 < worst <= share * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 64])
+@pytest.mark.parametrize("mean", [Fraction(1, 3), Fraction(7), Fraction(2**40)])
+def test_noise_of_thresholds_lies_on_a_grid_that_holds_each_part(parts, mean):
+    entropy = SecureEntropy()
+    for _ in range(5):
+        cells = parts * 2 ** max(0, 20 - (int(mean).bit_length() - 1 if mean >= 1 else -2))
+        steps = (noise_of_mean(mean, entropy, parts) + mean) * cells
+        assert steps.denominator == 1
+
+
+def test_thresholds_in_groups_cost_what_was_typed():
+    def program(test: Any) -> object:
+        return test(dp.count())
+
+    for given, cost in (({"epsilon": 1}, 1.0), ({"rho": 0.5}, 0.5)):
+        asked = dp.above_threshold(program, threshold=3, **given)
+        assert (REPLACED >> asked).map(1) == cost
+        grouped = REPLACED >> dp.by("key", [0, 1], asked)
+        assert grouped.map(1) == cost
+        assert cost / 4 < grouped.map(2) / 4 <= cost
+        table = {"key": [0.0, 0.0, 0.0, 1.0], "x": [1.0] * 4}
+        assert set(grouped(table)) == {0, 1}
+
+
+def test_sizes_are_all_small_ones_and_no_step_is_above_a_64th():
+    assert some_sizes(0) == ()
+    assert some_sizes(3) == (1, 2, 3)
+    for most in (64, 65, 1000, 10**6):
+        found = some_sizes(most)
+        assert found[:64] == tuple(range(1, 65))
+        assert found[-1] == most
+        assert all(a < b <= a + a // 64 for a, b in pairwise(found[63:]))
