@@ -385,12 +385,14 @@ class LedgerFile(LedgerStanding):
             LedgerError: At the first thing that is wrong.
         """
         place, sightings = FilePlace.of(self.path), self._sightings()
-        if not self._read(EntryTable.is_whole):
+        seen = self._seen()
+        whole, entries = self._read(lambda table: (table.is_whole(), table.all(seen)))
+        if not whole:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
                 "reason"
             )
-        view = self.view()
+        view = LedgerView(self.path, self.terms, entries)
         self._require_here(place, view.head)
         for each in sightings:
             each.require_in(view.entries)
