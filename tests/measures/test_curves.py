@@ -19,6 +19,7 @@ DELTA = Fraction(1, 10**6)
 
 
 def test_a_gaussian_loss_knows_its_curve():
+    assert repr(RHO) == "Fraction(1, 2)"
     assert ZCDP.profile(RHO) == GaussianProfile(Fraction(1))
     assert APPROXIMATE.profile(PAIR).gaussian_ratio is not None
     for again in (copy.copy, copy.deepcopy, lambda loss: pickle.loads(pickle.dumps(loss))):
@@ -40,6 +41,10 @@ def test_a_gaussian_loss_knows_its_curve():
         (lambda: RHO + 0, Fraction(1, 2)),
         (lambda: RHO**2, Fraction(1, 4)),
         (lambda: +RHO, Fraction(1, 2)),
+        (lambda: 1 * RHO, Fraction(1, 2)),
+        (lambda: RHO / 1, Fraction(1, 2)),
+        (lambda: sum([RHO]), Fraction(1, 2)),
+        (lambda: max(Fraction(RHO), 0), Fraction(1, 2)),
         (lambda: abs(RHO), Fraction(1, 2)),
         (lambda: Fraction(RHO), Fraction(1, 2)),
     ],
@@ -48,6 +53,16 @@ def test_what_is_made_of_a_loss_has_the_curve_of_any_loss(made, rho):
     loss = made()
     assert rho in (0, loss)
     assert ZCDP.profile(loss) == ConcentratedProfile(Fraction(loss))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(RHO, Fraction(0)), (Fraction(0), RHO), (RHO, RHO), (PAIR, (0, 0))]
+)
+@pytest.mark.parametrize("choose", [min, max])
+def test_losses_with_a_curve_have_no_order(choose, first, second):
+    """Of two curves neither need be below the other, and the one that was taken would stay."""
+    with pytest.raises(TypeError, match="has no order"):
+        choose(first, second)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import pytest
 from mpmath import erfc, exp, log, mp, mpf, quad, sqrt
 
 import opendp_lite as dp
+from opendp_lite.measures.composed import composed_profile
 from opendp_lite.measures.profile import (
+    BoundedRangeProfile,
     ConcentratedProfile,
     GaussianProfile,
     PointProfile,
@@ -34,29 +36,6 @@ def as_mpf(value: Fraction) -> mpf:
 @pytest.mark.parametrize(("measure", "losses"), MEASURES, ids=lambda v: repr(v)[:30])
 def test_laws(measure, losses):
     dp.assert_lawful(measure, losses)
-
-
-def test_a_loss_with_a_curve_is_the_number_that_it_shows():
-    loss = (dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=Fraction(1, 7))).loss()
-    assert repr(loss) == "Fraction(1, 7)"
-    assert eval(repr(loss)) == loss == Fraction(1, 7)
-
-
-def test_only_a_loss_as_it_was_made_keeps_its_curve():
-    """A curve that outlived arithmetic would claim too little for what was made with it."""
-    measure = dp.ZeroConcentratedDivergence()
-    loss = (dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=Fraction(1, 7)))._loss(1)
-    assert isinstance(measure.profile(loss), GaussianProfile)
-    plain = [loss + 0, 1 * loss, loss / 1, abs(loss), sum([loss]), max(Fraction(loss), 0)]
-    pair = (dp.count() >> dp.gaussian(epsilon=1, delta=1e-6))._loss(1)
-    for first, second in ((loss, Fraction(0)), (Fraction(0), loss), (loss, loss), (pair, (0, 0))):
-        with pytest.raises(TypeError, match="has no order"):
-            max(first, second)
-        with pytest.raises(TypeError, match="has no order"):
-            min(first, second)
-    for each in plain:
-        assert each == loss
-        assert measure.profile(each) == ConcentratedProfile(Fraction(1, 7))
 
 
 def gaussian_delta(epsilon: mpf, root: mpf) -> mpf:
@@ -240,3 +219,25 @@ def test_gaussian_renyi_divergence_is_order_times_rho():
 def test_refusals(make, words):
     with pytest.raises(dp.OpenDPLiteError, match=words):
         make()
+
+
+@pytest.mark.parametrize("least", [Fraction(0), Fraction(1, 10**320), Fraction(1, 10**305)])
+def test_a_choice_that_loses_next_to_nothing_is_composed(least):
+    known = PureProfile(Fraction(1))
+    both = composed_profile([BoundedRangeProfile(least), known], PureProfile(1 + least))
+    for epsilon in (Fraction(0), Fraction(1, 2), Fraction(9, 10)):
+        assert known.delta(epsilon) <= both.delta(epsilon)
+        assert float(both.delta(epsilon)) == pytest.approx(float(known.delta(epsilon)), rel=1e-3)
+
+
+@pytest.mark.parametrize("rho", [Fraction(10) ** 305, Fraction(10) ** 400])
+def test_a_huge_zcdp_loss_has_a_huge_epsilon(rho):
+    curve = ConcentratedProfile(rho)
+    assert curve.delta(rho) == 1
+    found = curve.epsilon(Fraction(1, 10**6))
+    assert found >= rho
+    assert curve.delta(found) <= Fraction(1, 10**6)
+
+
+def test_an_epsilon_beyond_floats():
+    assert ConcentratedProfile(Fraction(1)).delta(Fraction(10) ** 400) < Fraction(1, 10**300)

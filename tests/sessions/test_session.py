@@ -304,6 +304,8 @@ def test_numbers_that_compare_as_they_like_are_plain_in_a_budget():
         assert [type(each) for each in parts] == [Fraction, int, int]
         with pytest.raises(dp.BudgetExceeded):
             dp.session([1.0], budget)(dp.count() >> dp.laplace(epsilon=2))
+    pair = PrivacyBudget(dp.ApproximateDivergence(), (Spent(1), Spent(1, 10)))
+    assert {type(part) for part in pair.loss} == {Fraction}
 
 
 def test_an_evolved_copy_does_not_count_its_loss_for_another_unit():
