@@ -30,9 +30,9 @@ from opendp_lite.estimators.columns.covariance import covariance as covariance
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf
 from opendp_lite.estimators.distributions.histograms import histogram as histogram
+from opendp_lite.estimators.means.mean import budget_for as budget_for
+from opendp_lite.estimators.means.mean import expected_error as expected_error
 from opendp_lite.estimators.means.mean import mean as mean
-from opendp_lite.estimators.means.planning import budget_for as budget_for
-from opendp_lite.estimators.means.planning import expected_error as expected_error
 from opendp_lite.estimators.means.ratios import count_ratio as count_ratio
 from opendp_lite.estimators.means.ratios import simplex_ratio as simplex_ratio
 from opendp_lite.estimators.spread.spread import standard_deviation as standard_deviation

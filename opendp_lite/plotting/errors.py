@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import numbers_of
-from opendp_lite.estimators.means.planning import expected_error
+from opendp_lite.estimators.means.mean import expected_error
 from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.plotting.canvas import Style, axes_of, dress, ink, marked_style, with_unit

@@ -12,7 +12,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpace, costs_budget
+from opendp_lite.estimators.parts.budget import AnyAsk, Budget, Measured, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
     NoisyTotals,
@@ -23,10 +23,10 @@ from opendp_lite.estimators.parts.noisy_totals import (
 from opendp_lite.estimators.parts.request import (
     BoundedColumn,
     EstimatorPlan,
-    OneRoundPlan,
     Request,
     Scenario,
     bounds_come_first,
+    sum_and_rows,
 )
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number, exact
@@ -179,27 +179,15 @@ def _sum_over_count(
         of_sum = whole.even_share(reach, 2 * column.half)
     else:
         of_sum = whole.best_share(reach, abs(near - about))
-    plan = _SumOverCount(column, request.budget, float(space.unit), about, of_sum)
+    budget, total = request.budget, sum() if about == 0 else center(about) >> sum()
+    for_sum, for_count = budget.part(of_sum), budget.part(1 - of_sum)
+    unit = float(space.unit)
+    scales = for_sum.scale(unit * float(reach)), for_count.scale(unit)
+    errors = budget.errors([scales[0], 0.0], [0.0, scales[1]])
+    ratio = RatioOfNoisySums(*column.floats, float(about), errors)
+    released = compose(total >> for_sum.noise(), count() >> for_count.noise())
+    plan = EstimatorPlan.of_one_round(column, released, ratio, sum_and_rows)
     return request.build(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")
-
-
-@attrs.frozen
-class _SumOverCount(OneRoundPlan):
-    """A share of the budget for the sum of (x - about), the rest for the number of rows."""
-
-    about: Fraction
-    share: Fraction
-
-    def mechanism(self) -> Noisy[NoisyTotals]:
-        total = sum() if self.about == 0 else center(self.about) >> sum()
-        of_sum, of_count = self.budget.part(self.share), self.budget.part(1 - self.share)
-        return compose(total >> of_sum.noise(), count() >> of_count.noise()) >> self.of_both
-
-    def ratio(self) -> RatioOfNoisySums:
-        of_sum, of_count = self.budget.part(self.share), self.budget.part(1 - self.share)
-        scale = of_sum.scale(self.unit * float(self.column.reach(self.about)))
-        errors = self.budget.errors([scale, 0.0], [0.0, of_count.scale(self.unit)])
-        return RatioOfNoisySums(*self.column.floats, float(self.about), errors)
 
 
 _MOST_FILLED: Final = 1e6
@@ -266,25 +254,26 @@ def resized_mean(
     request = Request.of("resized_mean", confidence, sampling, rho, epsilon, delta)
     filling = column.public(fill, "resized_mean: fill")
     of_sum = share_of(share, "resized_mean: share")
-    plan = _Resized(column, request.budget, float(space.unit), of_sum, filling)
-    filled = plan.budget.part(1 - of_sum).scale(plan.unit)
+    resized = _Resized(column, request.budget, float(space.unit), of_sum, filling)
+    filled = resized.scales[1]
     if filled > _MOST_FILLED:
         raise ParameterError(
             f"resized_mean fills up to a number of rows with a noise of about {filled:.2g}, more "
             f"than {_MOST_FILLED:g}. Give it a larger budget, or use mean(), which fills up none"
         )
+    plan = EstimatorPlan(column, _program(resized), resized.simulate)
     return request.build(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")
 
 
 @attrs.frozen
-class _Resized(EstimatorPlan):
+class _Resized:
     """A count first, then the sum of that many rows."""
 
+    column: BoundedColumn
+    budget: Budget
+    unit: float
     share: Fraction
     fill: Fraction | None
-
-    def mechanism(self) -> Noisy[NoisyTotals]:
-        return _program(self)
 
     def run(self, ask: AnyAsk) -> NoisyTotals:
         """One release."""
@@ -292,15 +281,18 @@ class _Resized(EstimatorPlan):
         size = max(round(counted), 1)
         rows = resize(size, self.fill) >> center(self.column.middle) >> sum()
         total = ask(rows >> self.budget.part(self.share).noise())
-        return NoisyTotals(self._ratio(), float(total[0]), float(size))
+        return NoisyTotals(self.ratio, float(total[0]), float(size))
 
-    def _scales(self) -> tuple[float, float]:
+    @property
+    def scales(self) -> tuple[float, float]:
         """Of the sum, and of the number of rows."""
         of_sum = self.budget.part(self.share).scale(self.unit * 2 * float(self.column.half))
         return of_sum, self.budget.part(1 - self.share).scale(self.unit)
 
-    def _ratio(self) -> RatioOfNoisySums:
-        of_sum, of_rows = self._scales()
+    @property
+    def ratio(self) -> RatioOfNoisySums:
+        """How a release errs; the rows that are left out count as noise."""
+        of_sum, of_rows = self.scales
         left_out = float(self.column.half) * sqrt(of_rows)
         errors = self.budget.errors([of_sum, 0.0, left_out], [0.0, of_rows, 0.0])
         return RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)
@@ -309,7 +301,7 @@ class _Resized(EstimatorPlan):
         self, scenario: Scenario, runs: int, generator: np.random.Generator
     ) -> NoisyTotals:
         """With a normal for the sum of the rows that are sampled."""
-        ratio, (of_sum, of_rows) = self._ratio(), self._scales()
+        ratio, (of_sum, of_rows) = self.ratio, self.scales
         noise = self.budget.errors([of_sum, 0.0], [0.0, of_rows])
         total, off = noise.draw(runs, generator)
         size = np.maximum(np.rint(scenario.rows + off), 1.0)
@@ -395,45 +387,30 @@ def simplex_mean(
             "simplex_mean: extra_count is a share of the budget, from 0 to below 1, got "
             f"{extra_count}"
         )
-    plan = _Simplex(column, request.budget, float(space.unit), extra)
-    return request.build(space, plan, "both sums share one noise")
+    budget, unit, width = request.budget, float(space.unit), 2 * float(column.half)
+    for_sums, for_count = budget.part(1 - extra), budget.part(extra)
+    of_sums = for_sums.scale(unit * width)
+    # The weight of the extra count, by inverse variances.
+    off, trust = 0.0, 0.0
+    if extra:
+        off, free = for_count.scale(unit), sqrt(2) * of_sums / width
+        trust = free**2 / (free**2 + off**2)
+    each = (1 - trust) * of_sums / width
+    errors = budget.errors([of_sums / 2, -of_sums / 2, 0.0], [each, each, trust * off])
+    ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors)
 
-
-@attrs.frozen
-class _Simplex(OneRoundPlan):
-    """The two sums, and a count besides where ``extra`` of the budget is for one."""
-
-    extra: Fraction
-
-    def mechanism(self) -> Noisy[NoisyTotals]:
-        sums = simplex_augment() >> sum() >> self.budget.part(1 - self.extra).noise()
-        if self.extra == 0:
-            return sums >> self._from_sums
-        return compose(sums, count() >> self.budget.part(self.extra).noise()) >> self._with_count
-
-    def _from_sums(self, sums: Floats) -> NoisyTotals:
+    def read(sums: Floats) -> tuple[float, float]:
         first, second = map(float, sums)
-        return NoisyTotals(self.ratio(), (first - second) / 2, (first + second) / self._width)
+        return (first - second) / 2, (first + second) / width
 
-    def _with_count(self, release: tuple[Floats, float]) -> NoisyTotals:
-        found, (*_, trust) = self._from_sums(release[0]), self._scales()
-        return attrs.evolve(found, rows=(1 - trust) * found.rows + trust * float(release[1]))
+    def read_with_count(release: tuple[Floats, float]) -> tuple[float, float]:
+        total, rows = read(release[0])
+        return total, (1 - trust) * rows + trust * float(release[1])
 
-    @property
-    def _width(self) -> float:
-        return 2 * float(self.column.half)
-
-    def _scales(self) -> tuple[float, float, float]:
-        """Of the sums, of the extra count, and the weight of that; 0 where there is none."""
-        of_sums = self.budget.part(1 - self.extra).scale(self.unit * self._width)
-        if not self.extra:
-            return of_sums, 0.0, 0.0
-        extra = self.budget.part(self.extra).scale(self.unit)
-        free = sqrt(2) * of_sums / self._width
-        return of_sums, extra, free**2 / (free**2 + extra**2)
-
-    def ratio(self) -> RatioOfNoisySums:
-        of_sums, extra, trust = self._scales()
-        each = (1 - trust) * of_sums / self._width
-        errors = self.budget.errors([of_sums / 2, -of_sums / 2, 0.0], [each, each, trust * extra])
-        return RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)
+    sums = simplex_augment() >> sum() >> for_sums.noise()
+    if extra:
+        both = compose(sums, count() >> for_count.noise())
+        plan = EstimatorPlan.of_one_round(column, both, ratio, read_with_count)
+    else:
+        plan = EstimatorPlan.of_one_round(column, sums, ratio, read)
+    return request.build(space, plan, "both sums share one noise")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -190,12 +189,47 @@ class Scenario:
 
 
 @attrs.frozen
-class EstimatorPlan(ABC):
-    """A mechanism that releases ``NoisyTotals``, and the same arithmetic with floats for noise."""
+class EstimatorPlan:
+    """A mechanism that releases ``NoisyTotals``, and the same arithmetic with floats for noise.
+
+    Args:
+        column: The bounds.
+        mechanism: The mechanism, on rows that are in bounds.
+        simulate: Gives so many releases of made-up data: not private, for planning.
+    """
 
     column: BoundedColumn
-    budget: Budget
-    unit: float
+    mechanism: Noisy[NoisyTotals]
+    simulate: Callable[[Scenario, int, np.random.Generator], NoisyTotals]
+
+    @classmethod
+    def of_one_round(
+        cls,
+        column: BoundedColumn,
+        released: Noisy[Released],
+        ratio: RatioOfNoisySums,
+        read: Callable[[Released], tuple[float, float]],
+        size: int | None = None,
+    ) -> EstimatorPlan:
+        """A plan whose noise is the same whatever the data: ``ratio`` says all of it.
+
+        Args:
+            column: The bounds.
+            released: What is released of rows that are in bounds.
+            ratio: How the total and the rows err, and how they become a mean.
+            read: The total and the rows of a release.
+            size: The number of rows where it is public.
+        """
+
+        def totals(release: Released) -> NoisyTotals:
+            return NoisyTotals(ratio, *read(release))
+
+        def simulate(scenario: Scenario, runs: int, generator: np.random.Generator) -> NoisyTotals:
+            rows = scenario.rows if size is None else size
+            total, off = ratio.errors.draw(runs, generator)
+            return NoisyTotals(ratio, rows * (scenario.mean - ratio.about) + total, rows + off)
+
+        return cls(column, released >> totals, simulate)
 
     @property
     def words(self) -> str:
@@ -204,40 +238,11 @@ class EstimatorPlan(ABC):
         middle = format_number(self.column.middle)
         return f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
 
-    @abstractmethod
-    def mechanism(self) -> Noisy[NoisyTotals]:
-        """The mechanism, on rows that are in bounds."""
 
-    @abstractmethod
-    def simulate(
-        self, scenario: Scenario, runs: int, generator: np.random.Generator
-    ) -> NoisyTotals:
-        """So many releases of made-up data: not private, for planning."""
-
-
-@attrs.frozen
-class OneRoundPlan(EstimatorPlan):
-    """A plan whose noise is the same whatever the data: ``ratio`` says all of it."""
-
-    @abstractmethod
-    def ratio(self) -> RatioOfNoisySums:
-        """How the total and the rows err, and how they become a mean."""
-
-    def of_both(self, release: tuple[Floats, float]) -> NoisyTotals:
-        """From a noisy sum, of one column, and a noisy number of rows."""
-        total, rows = release
-        return NoisyTotals(self.ratio(), float(total[0]), float(rows))
-
-    def rows(self, scenario: Scenario) -> float:
-        """The number of rows before noise."""
-        return scenario.rows
-
-    def simulate(
-        self, scenario: Scenario, runs: int, generator: np.random.Generator
-    ) -> NoisyTotals:
-        ratio, rows = self.ratio(), self.rows(scenario)
-        total, off = ratio.errors.draw(runs, generator)
-        return NoisyTotals(ratio, rows * (scenario.mean - ratio.about) + total, rows + off)
+def sum_and_rows(release: tuple[Floats, float]) -> tuple[float, float]:
+    """From a noisy sum, of one column, and a noisy number of rows."""
+    total, rows = release
+    return float(total[0]), float(rows)
 
 
 _FOR_SQUARES: Final = Fraction(1, 20)
@@ -300,7 +305,7 @@ class Request:
         self, space: RowSpace, plan: EstimatorPlan, explanation: object
     ) -> Measured[float | Estimate]:
         """The whole estimator of one column, on a space of rows."""
-        mechanism = plan.mechanism()
+        mechanism = plan.mechanism
         if self.sampling:
             squares = SumOfSquares.of(space, plan.column, self.for_squares)
             mechanism = combinators.compose(mechanism, squares.mechanism()) >> squares.combine

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.parts.budget import ConcentratedBudget, budget_of
+from opendp_lite.estimators.parts.budget import budget_of
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, Scenario
 from tests.estimators.cases import BY_SHARES, REPLACE
 
 E = dp.estimators
-module = import_module("opendp_lite.estimators.means.recentred_mean")
+module = import_module("opendp_lite.estimators.means.bounded_mean")
 THIRD = Fraction(1, 3)
 WILD = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -5e-324, 1e10, -1e10, 1e308, -1e308]
 FIRSTS = (Fraction(1, 10), Fraction(1, 10**9), 1 - Fraction(1, 10**9), THIRD)
@@ -26,9 +26,7 @@ FIRSTS = (Fraction(1, 10), Fraction(1, 10**9), 1 - Fraction(1, 10**9), THIRD)
 @pytest.mark.parametrize("bounds", [(-3, 4), (0, 1e-90), (-1e90, 1)], ids=str)
 def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
     """For any first release; of a round neither the sum nor the count gets all or nothing."""
-    plan = module._Recentred(
-        BoundedColumn.between(*bounds, "here"), ConcentratedBudget(rho), 1.0, first
-    )
+    plan = module._Rounds(BoundedColumn.between(*bounds, "here"), rho, 1.0, first)
     pilot = plan.pilot()
     random = np.random.default_rng(1).normal(0, 100, (40, 2))
     with np.errstate(all="ignore"):
@@ -44,12 +42,8 @@ def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
 
 def test_the_second_round_follows_the_first():
     """With many rows the sum gets what is best for the mean found: h / (h + D) of everything."""
-    plan = module._Recentred(
-        BoundedColumn.between(-1, 1, "here"),
-        ConcentratedBudget(Fraction(1, 2)),
-        1.0,
-        Fraction(1, 10),
-    )
+    column = BoundedColumn.between(-1, 1, "here")
+    plan = module._Rounds(column, Fraction(1, 2), 1.0, Fraction(1, 10))
     for mean in (0.0, 0.25, 0.5, -0.5, 1.0, -1.0):
         rest = plan.main_round(int(plan.parts(1e6 * mean, 1e6, plan.pilot())))
         share = (plan.pilot().of_total + rest.of_total) / Fraction(1, 2)

@@ -16,7 +16,7 @@ from scipy.stats import gamma
 
 import opendp_lite as dp
 from opendp_lite.estimators.means import unbounded_mean as module
-from opendp_lite.estimators.means.tail import Tail, cheapest
+from opendp_lite.estimators.means.unbounded_mean import Tail, cheapest
 from opendp_lite.estimators.parts.bounds_search import FARTHEST, LAPLACE, NORMAL, SearchPlan, Side
 from opendp_lite.estimators.parts.budget import budget_of
 

@@ -1,4 +1,4 @@
-"""The mean with a pilot round that finds roughly where it lies."""
+"""The means in bounds that ``mean`` picks from: by joint noise, by two rounds, by a public size."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.plan import Release
-from opendp_lite.estimators.parts.budget import Measured, Noisy, RowSpace, costs_budget
+from opendp_lite.estimators.parts.budget import Measured, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     RIDGE,
     Floats,
     JointNormal,
+    JointSumAndCount,
     NoisyTotals,
     Numbers,
     RatioOfNoisySums,
     require_private_size,
+    require_public_size,
     share_of,
 )
 from opendp_lite.estimators.parts.request import (
@@ -29,12 +31,15 @@ from opendp_lite.estimators.parts.request import (
     Request,
     Scenario,
     bounds_come_first,
+    sum_and_rows,
 )
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import Aggregate, gaussian
+from opendp_lite.measurements.vector_noise import sum_and_count
 from opendp_lite.measures.curve import gaussian_rho
-from opendp_lite.measures.divergences import ZeroConcentratedDivergence
-from opendp_lite.numbers.exact import Number, format_number
+from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
+from opendp_lite.metrics.distances import ChangeOneDistance
+from opendp_lite.numbers.exact import Number, exact, format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
@@ -44,6 +49,146 @@ from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.sums import count, sum
+
+
+@bounds_come_first("epsilon=1")
+@mechanism(
+    does="The mean of one column under pure privacy, from one noise on the sum and the count.",
+    changes="Values beyond the bounds are clipped to them. Missing values are left out.",
+    proof=costs_budget(
+        "`sum_and_count` on the centred column, then post-processing.",
+        replacing="-",
+    ),
+    examples=lambda: [example(records(), 0, 10, epsilon=0.1, stretch=2.39)],
+)
+def joint_mean(
+    space: RowSpace,
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    stretch: Number = 1,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[RowSpace, MaxDivergence, float | Estimate]:
+    """The mean of one column under pure privacy, from one joint noise on the sum and the count.
+
+    Args:
+        lower: The lower bound of the values. Values below it are clipped to it.
+        upper: The upper bound, likewise.
+        epsilon: The budget.
+        stretch: As for ``sum_and_count``. 1 is at most 5 % worse than ``simplex_mean`` for any
+            mean, and 9 % better for one in the middle of the bounds. 2.39 has the least regret over
+            all means.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        A number in the bounds, or with a confidence an ``Estimate``. Missing values are left out;
+        less than one row counts as one.
+
+    Raises:
+        SpaceError: If the number of rows is public.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.estimators.joint_mean(0, 10, epsilon=1).map(1)
+        1.0
+        >>> round(dp.estimators.joint_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
+        3.0
+    """
+    column = BoundedColumn.of(space, lower, upper, "joint_mean")
+    request = Request.of("joint_mean", confidence, sampling, epsilon=epsilon)
+    plan = joint_plan(space, column, request, stretch)
+    return request.build(space, plan, "the sum and the count share one joint noise")
+
+
+def joint_plan(
+    space: RowSpace, column: BoundedColumn, request: Request, stretch: Number = 1
+) -> EstimatorPlan:
+    """The sum of (x - middle) and the count, of a private number of rows."""
+    require_private_size(space, "joint_mean")
+    stretched = exact(stretch, "joint_mean: stretch")
+    if stretched < 0:
+        raise ParameterError(f"joint_mean: stretch is at least 0, got {stretch}")
+    amount = request.budget.amount
+    each = float(amount) / float(space.unit)
+    errors = JointSumAndCount(float(column.half) / each, each, float(stretched))
+    ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors, ridge=RIDGE)
+    released = center(column.middle) >> sum_and_count(epsilon=amount, stretch=stretched)
+    return EstimatorPlan.of_one_round(column, released, ratio, sum_and_rows)
+
+
+@bounds_come_first("epsilon=1")
+@mechanism(
+    does="The mean of one column whose number of rows is public: a noisy sum over that number.",
+    changes=(
+        "Values beyond the bounds are clipped to them. Missing values count as the middle of the "
+        "bounds."
+    ),
+    proof=costs_budget(
+        "The sum moves by U - L (erratum 1.1.6).",
+        adding="-",
+        sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, section 4.2"],
+    ),
+    examples=lambda: [example(records(size=20, metric=ChangeOneDistance()), 0, 10, rho=0.1)],
+)
+def known_size_mean(
+    space: RowSpace,
+    lower: Number,
+    upper: Number,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measured[float | Estimate]:
+    """The mean of one column whose number of rows is public: a noisy sum over that number.
+
+    Args:
+        lower: The lower bound of the values. Values below it are clipped to it.
+        upper: The upper bound, likewise.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        A number in the bounds, or with a confidence an ``Estimate``. Missing values count as the
+        middle of the bounds, since leaving them out would change a public number.
+
+    Raises:
+        SpaceError: If the number of rows is private. To protect it, leave ``size`` out.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> people = dp.records(size=10_000, metric=dp.ChangeOneDistance())
+        >>> round((people >> dp.estimators.known_size_mean(0, 10, epsilon=1))([3.0] * 10_000), 1)
+        3.0
+    """
+    column = BoundedColumn.of(space, lower, upper, "known_size_mean")
+    request = Request.of("known_size_mean", confidence, sampling, rho, epsilon, delta)
+    plan = known_size_plan(space, column, request)
+    return request.build(space, plan, "all of the budget is for the sum")
+
+
+def known_size_plan(space: RowSpace, column: BoundedColumn, request: Request) -> EstimatorPlan:
+    """The sum of (x - middle) over the public number of rows."""
+    size, budget = (
+        max(require_public_size(space, "known_size_mean", "use mean()"), 1),
+        request.budget,
+    )
+    errors = budget.errors([budget.scale(float(space.unit) * 2 * float(column.half))], [0.0])
+    ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors)
+
+    def read(release: Floats) -> tuple[float, float]:
+        return float(release[0]), size
+
+    released = center(column.middle) >> sum() >> budget.noise()
+    return EstimatorPlan.of_one_round(column, released, ratio, read, size)
+
 
 _FIRST: Final = Fraction(1, 10)
 # Best where the mean is unknown: where its square is a third of that of the bounds.
@@ -107,41 +252,44 @@ def recentred_mean(
     """
     column = BoundedColumn.of(space, lower, upper, "recentred_mean")
     request = Request.of("recentred_mean", confidence, sampling, rho, epsilon, delta)
-    plan = recentred_plan(space, column, request, first)
+    pilot = share_of(first, "recentred_mean: first")
+    plan = recentred_plan(space, column, request, pilot)
     explanation = (
-        f"{float(plan.first):.3g} of the budget is for a pilot round, which says how to divide "
+        f"{float(pilot):.3g} of the budget is for a pilot round, which says how to divide "
         "the rest between sum and count"
     )
     return request.build(space, plan, explanation)
 
 
 def recentred_plan(
-    space: RowSpace, column: BoundedColumn, request: Request, first: Number = _FIRST
-) -> _Recentred:
-    """The plan on a space with a private number of rows."""
+    space: RowSpace, column: BoundedColumn, request: Request, pilot: Fraction = _FIRST
+) -> EstimatorPlan:
+    """Two rounds of a sum and a count, of a private number of rows."""
     require_private_size(space, "recentred_mean")
     if request.whole.measure != ZeroConcentratedDivergence():
         raise ParameterError(
             "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=. For a pure "
             "budget use joint_mean(epsilon=)"
         )
-    pilot = share_of(first, "recentred_mean: first")
-    return _Recentred(column, request.budget, float(space.unit), pilot)
+    rounds = _Rounds(column, request.budget.amount, float(space.unit), pilot)
+    return EstimatorPlan(column, _two_rounds(rounds), rounds.simulate)
 
 
 @attrs.frozen
-class _Recentred(EstimatorPlan):
-    """Two rounds of a sum and a count, on one pass over the data."""
+class _Rounds:
+    """Two rounds of a sum and a count, on one pass over the data.
 
+    Args:
+        column: The bounds.
+        rho: The whole loss.
+        unit: How many rows a neighbour has more or fewer.
+        first: The share of the loss for the first round, the pilot.
+    """
+
+    column: BoundedColumn
+    rho: Fraction
+    unit: float
     first: Fraction
-
-    def mechanism(self) -> Noisy[NoisyTotals]:
-        return _two_rounds(self)
-
-    @property
-    def rho(self) -> Fraction:
-        """The whole loss."""
-        return self.budget.amount
 
     def pilot(self) -> _Round:
         """The first round."""
@@ -210,7 +358,7 @@ class _Recentred(EstimatorPlan):
 
 @mechanism
 def _two_rounds(
-    space: RowSpace, plan: _Recentred
+    space: RowSpace, plan: _Rounds
 ) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
     """Both rounds on the same exact sum and count, which are made once.
 
