@@ -24,7 +24,6 @@ from opendp_lite.engines.data.blocks import Blocks as Blocks
 from opendp_lite.engines.files.csv import csv_column as csv_column
 from opendp_lite.engines.files.csv import csv_table as csv_table
 from opendp_lite.engines.files.parquet import parquet as parquet
-from opendp_lite.estimators.columns.bounds import private_bounds as private_bounds
 from opendp_lite.estimators.columns.centered_sums import centered_sum as centered_sum
 from opendp_lite.estimators.columns.covariance import covariance as covariance
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean
@@ -35,6 +34,7 @@ from opendp_lite.estimators.means.mean import expected_error as expected_error
 from opendp_lite.estimators.means.mean import mean as mean
 from opendp_lite.estimators.means.ratios import count_ratio as count_ratio
 from opendp_lite.estimators.means.ratios import simplex_ratio as simplex_ratio
+from opendp_lite.estimators.parts.bounds_search import private_bounds as private_bounds
 from opendp_lite.estimators.spread.spread import standard_deviation as standard_deviation
 from opendp_lite.estimators.spread.spread import variance as variance
 from opendp_lite.measurements.noise import gaussian as gaussian

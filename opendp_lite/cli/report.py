@@ -21,7 +21,7 @@ from opendp_lite.cli.flags import ReportLine, Statistic, rounded_up, short
 from opendp_lite.cli.printing import align_lines, table
 from opendp_lite.display.formatting import significant
 from opendp_lite.engines.files.source_files import files_named
-from opendp_lite.estimators.distributions.histogram_release import label
+from opendp_lite.estimators.distributions.histograms import label
 from opendp_lite.explain.statement import Statement
 
 # The other intervals that a number may have, by name, and what they hold.

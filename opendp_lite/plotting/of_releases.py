@@ -14,7 +14,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.estimators.distributions.cumulative import CumulativeDistribution
-from opendp_lite.estimators.distributions.histogram_release import Histogram, label
+from opendp_lite.estimators.distributions.histograms import Histogram, label
 from opendp_lite.numbers.exact import whole
 from opendp_lite.plotting import canvas
 from opendp_lite.releases.by_name import ByGroup, ByName

@@ -4,7 +4,7 @@ from opendp_lite.estimators.distributions.cumulative import (
     CumulativeDistribution as CumulativeDistribution,
 )
 from opendp_lite.estimators.distributions.densities import Distribution as Distribution
-from opendp_lite.estimators.distributions.histogram_release import Histogram as Histogram
+from opendp_lite.estimators.distributions.histograms import Histogram as Histogram
 from opendp_lite.explain.drawing import Drawing as Drawing
 from opendp_lite.explain.drawing import Explanation as Explanation
 from opendp_lite.explain.statement import Statement as Statement

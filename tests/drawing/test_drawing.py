@@ -11,7 +11,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.display.pictures import Scale, Spot
-from opendp_lite.estimators.distributions.histogram_release import Histogram
+from opendp_lite.estimators.distributions.histograms import Histogram
 from opendp_lite.explain.drawing import chain_lines, in_columns
 from opendp_lite.explain.trace import walk
 from opendp_lite.releases.by_name import ByGroup

@@ -1,9 +1,10 @@
-"""What estimators of several columns share: parameters, and how a total becomes a mean."""
+"""Means of rows in a ball, and what all estimators of several columns share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from math import log, sqrt
 from typing import Final, cast
 
@@ -15,8 +16,9 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import Ask
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.parts.budget import Measured, Noisy, RowSpace
+from opendp_lite.estimators.parts.budget import Budget, Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
+    Drawn,
     Floats,
     JointNoise,
     NoisyTotals,
@@ -26,10 +28,14 @@ from opendp_lite.estimators.parts.noisy_totals import (
 from opendp_lite.estimators.parts.request import ByColumn, Request
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
-from opendp_lite.measures.divergences import ZeroConcentratedDivergence
+from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count
+from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.fraction_array import LONG, FractionArray
-from opendp_lite.pipeline.steps import Mechanism, Stage
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import clip_to_norm
 from opendp_lite.transformations.entries import norm
 from opendp_lite.transformations.row_maps import fitting
@@ -165,6 +171,146 @@ def of_ball(
         return [NoisyTotals(shown, float(entry), rows) for entry in total]
 
     return request.of_columns(space, clip_to_norm(radius), noisy, vector, totals)
+
+
+_CORES: Final = 240
+_CROSSINGS: Final = 32
+_TABLE: Final = 4001
+_AROUND: Final = 10.0
+_BEYOND: Final = 45.0
+
+
+@attrs.frozen(eq=False, slots=False)
+class JointBall(JointNoise):
+    """The noise (s, k) of an entry and of the rows: s = reach c B, k = (c + stretch) V per_row.
+
+    B is an entry of a point in the unit ball of that many ``columns``, V lies in (-1, 1), both
+    uniform; the density of c is in proportion to c^columns e^-c (c + stretch). ``reach`` is the
+    radius over epsilon, ``per_row`` is 1 / epsilon. Where the rows are public, ``alone``: c is of
+    Gamma(columns + 1), and k is 0.
+    """
+
+    reach: float
+    columns: int
+    per_row: float
+    stretch: float
+
+    @classmethod
+    def alone(cls, reach: float, columns: int) -> JointBall:
+        """Noise on the total without a count (``l2_mechanism``)."""
+        return cls(reach, columns, 0.0, float("inf"))
+
+    @cached_property
+    def _cores(self) -> tuple[Floats, Floats]:
+        """Places of c in even steps, and their weights."""
+        d = self.columns
+        low = max(0.0, d + 1 - _AROUND * sqrt(d + 1))
+        step = (d + 2 + _AROUND * sqrt(d + 2) + _BEYOND - low) / _CORES
+        places: Floats = low + step * np.arange(0.5, _CORES)
+        longer = 1.0 if not self.per_row else places + self.stretch
+        logs = d * np.log(places) - places
+        weights: Floats = np.exp(logs - logs.max()) * longer
+        return places, weights / weights.sum()
+
+    @cached_property
+    def _shadow(self) -> tuple[Floats, Floats]:
+        """The law of an entry of a point in the ball: places, and the probability below them."""
+        places = np.linspace(-1.0, 1.0, _TABLE)
+        density = np.maximum(1 - places**2, 0.0) ** ((self.columns - 1) / 2)
+        steps = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+        return places, steps / steps[-1]
+
+    def _half_widths(self, cores: Floats) -> Floats:
+        """How far the count is off at most, for each c."""
+        return self.per_row * (cores + self.stretch) if self.per_row else np.zeros_like(cores)
+
+    @property
+    def total_deviation(self) -> float:
+        cores, weights = self._cores
+        return self.reach * sqrt(float(weights @ cores**2) / (self.columns + 2))
+
+    @property
+    def rows_deviation(self) -> float:
+        cores, weights = self._cores
+        return sqrt(float(weights @ self._half_widths(cores) ** 2) / 3)
+
+    def below(self, theta: Floats, gap: Floats) -> Floats:
+        """The integral over c and V of the law of B."""
+        cores, weights = self._cores
+        crossings, of_crossings = np.polynomial.legendre.leggauss(_CROSSINGS if self.per_row else 1)
+        wide = np.asarray(theta)[..., None, None] * self._half_widths(cores)[:, None] * crossings
+        inside = (np.asarray(gap)[..., None, None] + wide) / (self.reach * cores[:, None])
+        below = np.interp(inside, *self._shadow)
+        found: Floats = np.einsum("...ij,i,j->...", below, weights, of_crossings / 2)
+        return found
+
+    def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
+        cores, weights = self._cores
+        core = generator.choice(cores, runs, p=weights)
+        places, below = self._shadow
+        entry = np.interp(generator.random(runs), below, places)
+        return self.reach * core * entry, self._half_widths(core) * generator.uniform(-1, 1, runs)
+
+
+_STRETCH: Final = Fraction(1)
+
+
+@mechanism(
+    does=(
+        "The mean of each column for rows in an l2 ball, with the best noise for pure privacy "
+        "there."
+    ),
+    changes=OUTSIDE_BALL,
+    proof=costs_budget(
+        "`l2_mechanism`, or `sum_and_count` with n private.",
+        sources=["Hardt and Talwar 2010"],
+    ),
+    examples=lambda: [
+        example(records(columns=["age", "visits"]), 2, epsilon=1),
+        example(records(columns=["age", "visits"]), 2, epsilon=1, confidence=0.9, sampling=True),
+    ],
+)
+def l2_mechanism_mean(
+    space: RowSpace,
+    radius: Number,
+    *,
+    epsilon: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[RowSpace, MaxDivergence]:
+    """The mean of each column for rows in an l2 ball, with the best noise for pure privacy there.
+
+    Args:
+        radius: The radius r of the ball. Longer rows are shortened to it.
+        epsilon: The budget.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        d numbers, together of length at most r. With a confidence a tuple of d ``Estimate``, each
+        with an interval for its column alone. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.full((4000, 2), [3.0, 4.0])
+        >>> (dp.records(columns=2) >> dp.estimators.l2_mechanism_mean(5, epsilon=1))(rows).round(0)
+        array([3., 4.])
+    """
+    length = moderate(radius, "radius")
+    budget = Budget(moderate(epsilon, "epsilon"))
+    request = Request.within(budget, "l2_mechanism_mean", confidence, sampling)
+    rows, amount = clip_to_norm(length), request.budget.amount
+    columns = space.domain.columns
+    if space.domain.size is None:
+        each = float(amount / space.unit)
+        errors = JointBall(float(length) / each, columns, 1 / each, float(_STRETCH))
+        joint = rows >> sum_and_count(epsilon=amount, stretch=_STRETCH)
+        return of_ball(space, request, length, joint, errors)
+    total = rows >> sum()
+    moved = total.bind(space).output_space.unit.of(2)
+    errors = JointBall.alone(float(moved / amount), columns)
+    return of_ball(space, request, length, total >> l2_mechanism(epsilon=amount), errors)
 
 
 _FIRST: Final = Fraction(1, 200)

@@ -29,7 +29,7 @@ def test_no_search_ends_at_a_radius_of_nothing(monkeypatch):
         return dp.private_quantile(0.5, candidates=[0.0, 1e-300], rho=rho)
 
     monkeypatch.setattr(
-        import_module("opendp_lite.estimators.papers.iome"), "quantile_by_search", nothing
+        import_module("opendp_lite.estimators.papers.many_columns"), "quantile_by_search", nothing
     )
     space = dp.records(columns=1, size=10, metric=REPLACE)
     assert np.isfinite((space >> E.iome_mean(1, rho=1))(np.zeros(10))).all()

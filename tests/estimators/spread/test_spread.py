@@ -17,7 +17,7 @@ from opendp_lite.estimators.parts.budget import (
     budget_of,
     concentrated_loss,
 )
-from opendp_lite.estimators.parts.noisy_moments import NoisyMoments
+from opendp_lite.estimators.spread.spread import NoisyMoments
 from opendp_lite.measures.profile import ConcentratedProfile
 
 REPLACE = dp.ChangeOneDistance()
