@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from math import log, sqrt
@@ -33,7 +32,7 @@ from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDive
 from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.fraction_array import LONG, FractionArray
 from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
+from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import clip_to_norm
@@ -98,43 +97,10 @@ def dyadic(numbers: Floats) -> Values:
     return FractionArray.of_floats(numbers)
 
 
-def gaussian_share(columns: int) -> float:
-    """The share of rho for the sum, of the least regret over all means, with a private count."""
-    root = sqrt(columns)
-    return (2 * root + 1) / (2 * root + 2)
-
-
-def noisy_mean(
-    space: RowSpace,
-    rows: Stage[RowSpace, RowSpace],
-    rho: Fraction,
-    back: Callable[[Floats], Floats],
-) -> Mechanism[RowSpace, ZeroConcentratedDivergence]:
-    """The mean of bounded rows from a Gaussian release of their sum, and their number if private.
-
-    Args:
-        space: The space.
-        rows: What is summed.
-        rho: The budget.
-        back: From a mean of these rows to what is released.
-    """
-    total, size = rows >> sum(), space.domain.size
-    if size is not None:
-
-        def mean(release: Floats) -> Floats:
-            return back(each_column(release) / size)
-
-        return total >> gaussian(rho=rho) >> mean
-    share = gaussian_share(space.domain.columns)
-    of_sum = rho * Fraction(share).limit_denominator(10**6)
-    variance = (1 / sqrt(2 * float(rho - of_sum))) ** 2
-
-    def mean_of_both(release: tuple[Floats, float]) -> Floats:
-        found, counted = release
-        return back(ratio(each_column(found), float(counted), variance))
-
-    both = compose(total >> gaussian(rho=of_sum), count() >> gaussian(rho=rho - of_sum))
-    return both >> mean_of_both
+def read_both(release: SumAndRows, size: int | None) -> tuple[Floats, float]:
+    """The noisy sum, and the noisy number of rows or the public one."""
+    total, rows = cast(tuple[Floats, float], release if size is None else (release, size))
+    return each_column(total), float(rows)
 
 
 def of_ball(
@@ -156,18 +122,14 @@ def of_ball(
     size, length = space.domain.size, float(radius)
     shown = RatioOfNoisySums(-length, length, 0.0, errors, ridge=1.0)
 
-    def read(release: SumAndRows) -> tuple[Floats, float]:
-        total, rows = cast(tuple[Floats, float], release if size is None else (release, size))
-        return each_column(total), float(rows)
-
     def vector(release: SumAndRows) -> Floats:
-        total, rows = read(release)
+        total, rows = read_both(release, size)
         mean = ratio(total, rows, float(errors.rows_deviation) ** 2)
         # It lies in the ball.
         return mean * (length / max(float(np.linalg.norm(mean)), length))
 
     def totals(release: SumAndRows) -> list[NoisyTotals]:
-        total, rows = read(release)
+        total, rows = read_both(release, size)
         return [NoisyTotals(shown, float(entry), rows) for entry in total]
 
     return request.of_columns(space, clip_to_norm(radius), noisy, vector, totals)

@@ -392,7 +392,7 @@ def histogram(
             )
         threshold = threshold_of(start.output_space, "histogram", epsilon, delta)
         unknown = thresholded_counts(epsilon=cast(Number, epsilon), delta=cast(Number, delta))
-        shown = _Shown(titles, (), None, threshold.law, level, threshold.least)
+        shown = _Shown(titles, threshold.law, level, least=threshold.least)
         return start >> unknown >> shown.shown_counts_with_intervals
     keys, axes, placed = _declare(domain.columns, categories, edges, other)
     counted = start >> placed >> sum()
@@ -400,10 +400,8 @@ def histogram(
     if isinstance(whole, ApproximateBudget):
         ways.append(_as_approximate(counted >> laplace(epsilon=whole.epsilon)))
     best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
-    shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
-    made = best >> shown.counts_with_intervals
-    known = attrs.evolve(made.facts, errors=best.facts.errors)
-    return attrs.evolve(made, facts=known)
+    made = best >> _Shown(titles, best.facts.laws[0], level, keys, axes).counts_with_intervals
+    return attrs.evolve(made, facts=attrs.evolve(made.facts, errors=best.facts.errors))
 
 
 def _pick(space: TableSpace, column: Which | None, edges: object) -> Picked:
@@ -495,16 +493,15 @@ class _Shown:
     """What a histogram says beside its counts."""
 
     titles: tuple[str, ...]
-    keys: tuple[Hashable, ...]
-    axes: Axes | None
     law: Law
     level: Fraction
+    keys: tuple[Hashable, ...] = ()
+    axes: Axes | None = None
     least: int | None = None
 
     def counts_with_intervals(self, release: Floats) -> Histogram:
         """A histogram of all declared keys."""
-        whole = self.law.exponent == 0
-        counts = release.astype(np.int64) if whole else release
+        counts = release.astype(np.int64) if self.law.exponent == 0 else release
         return self._make(self.keys, counts, self._reach(len(self.keys)))
 
     def shown_counts_with_intervals(self, release: dict[Hashable, int]) -> Histogram:
@@ -518,14 +515,6 @@ class _Shown:
         return round_up(width)
 
     def _make(self, keys: tuple[Hashable, ...], counts: Tallies, joint: float | None) -> Histogram:
-        return Histogram(
-            columns=self.titles,
-            categories=keys,
-            counts=counts,
-            standard_error=self.law.standard_deviation,
-            margin=self._reach(1),
-            joint_margin=joint,
-            confidence=float(self.level),
-            axes=self.axes,
-            threshold=self.least,
-        )
+        error, each, level = self.law.standard_deviation, self._reach(1), float(self.level)
+        shown = self.titles, keys, counts, error, each, joint, level
+        return Histogram(*shown, self.axes, self.least)

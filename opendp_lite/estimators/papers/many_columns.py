@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import exp, log, sqrt
 from typing import Any
@@ -14,19 +15,21 @@ from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.columns.noisy_mean import (
     OUTSIDE_BALL,
+    SumAndRows,
     coordinate_bound,
     dyadic,
     each_column,
     for_columns,
-    gaussian_share,
-    noisy_mean,
     of_ball,
+    ratio,
+    read_both,
     within,
 )
 from opendp_lite.estimators.parts.budget import (
     Budget,
     ConcentratedBudget,
     Measured,
+    Noisy,
     RowSpace,
     costs_budget,
 )
@@ -39,13 +42,13 @@ from opendp_lite.estimators.parts.noisy_totals import (
     require_public_size,
 )
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.measurements.noise import gaussian
+from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, exact, nearest, open_probability, positive, whole
 from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.samplers.lattice import FARTHEST_BOUND
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
@@ -96,7 +99,7 @@ def gaussian_mean(
     """
     budget = ConcentratedBudget(moderate(rho, "rho"))
     request = Request.within(budget, "gaussian_mean", confidence, sampling)
-    return _ball_mean(space, radius, request, gaussian_share(space.domain.columns))
+    return _ball_mean(space, radius, request, _gaussian_share(space.domain.columns))
 
 
 @mechanism(
@@ -143,17 +146,50 @@ def laplace_mean(
 
 def _ball_mean(space: RowSpace, radius: Number, request: Request, share: float) -> Measured[Any]:
     """The estimator, with a share of the budget for the sum where the number of rows is private."""
-    length, budget, size = moderate(radius, "radius"), request.budget, space.domain.size
+    length, budget = moderate(radius, "radius"), request.budget
     total = clip_to_norm(length) >> sum()
-    part = Fraction(1) if size is not None else Fraction(share).limit_denominator(10**6)
-    of_sum, of_rows = budget.part(part), budget.part(1 - part)
-    moved = budget.reach(total, space)
-    off = 0.0 if size is not None else of_rows.scale(float(space.unit))
-    errors = budget.errors([of_sum.scale(moved), 0.0], [0.0, off])
-    noisy = total >> of_sum.noise()
-    if size is None:
-        noisy = compose(noisy, count() >> of_rows.noise())
+    noisy, of_sum, off = _with_rows(space, total, budget, share)
+    errors = budget.errors([of_sum.scale(budget.reach(total, space)), 0.0], [0.0, off])
     return of_ball(space, request, length, noisy, errors)
+
+
+def _with_rows(
+    space: RowSpace, total: Stage[RowSpace, Aggregate], budget: Budget, share: float
+) -> tuple[Noisy[SumAndRows], Budget, float]:
+    """A noisy sum for a share of the budget, and for the rest the rows where that is private.
+
+    Returns:
+        What is released, the budget of the sum, and the scale of the noise on the rows.
+    """
+    if space.domain.size is not None:
+        return total >> budget.noise(), budget, 0.0
+    part = Fraction(share).limit_denominator(10**6)
+    of_sum, of_rows = budget.part(part), budget.part(1 - part)
+    noisy = compose(total >> of_sum.noise(), count() >> of_rows.noise())
+    return noisy, of_sum, of_rows.scale(float(space.unit))
+
+
+def _gaussian_share(columns: int) -> float:
+    """The share of rho for the sum, of the least regret over all means, with a private count."""
+    root = sqrt(columns)
+    return (2 * root + 1) / (2 * root + 2)
+
+
+def _noisy_mean(
+    space: RowSpace,
+    rows: Stage[RowSpace, RowSpace],
+    rho: Fraction,
+    back: Callable[[Floats], Floats],
+) -> Mechanism[RowSpace, ZeroConcentratedDivergence]:
+    """The mean of bounded rows; ``back`` leads from it to what is released."""
+    share, size = _gaussian_share(space.domain.columns), space.domain.size
+    noisy, _, off = _with_rows(space, rows >> sum(), ConcentratedBudget(rho), share)
+
+    def mean(release: SumAndRows) -> Floats:
+        total, counted = read_both(release, size)
+        return back(total / counted if size is not None else ratio(total, counted, off**2))
+
+    return noisy >> mean
 
 
 @mechanism(
@@ -207,7 +243,7 @@ def elliptical_mean(
         return (to_floats(middle) + mean / to_floats(factors)).clip(to_floats(low), to_floats(high))
 
     rows = clamp(lower, upper) >> center(middle) >> scale(factors)
-    return noisy_mean(space, rows, moderate(rho, "rho"), back).bind(space)
+    return _noisy_mean(space, rows, moderate(rho, "rho"), back).bind(space)
 
 
 _SEARCH = 100
@@ -283,7 +319,7 @@ def scaled_mean(
         return to_floats(centers) + mean / to_floats(factors)
 
     def mean_within(radius: float, loss: Fraction) -> Mechanism[RowSpace, Zcdp]:
-        return noisy_mean(space, rows >> clip_to_norm(radius), loss, back)
+        return _noisy_mean(space, rows >> clip_to_norm(radius), loss, back)
 
     def program(ask: Ask[Zcdp]) -> Floats:
         ends = (bound / exp(_NATS), bound * exp(_NATS))

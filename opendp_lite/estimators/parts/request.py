@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, wraps
 from inspect import unwrap
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import Final, ParamSpec, TypeVar
 
 import attrs
 import numpy as np
@@ -16,7 +16,6 @@ import numpy as np
 from opendp_lite import combinators, transformations
 from opendp_lite.base.errors import Argument, ParameterError, SpaceError
 from opendp_lite.base.public_names import path_of
-from opendp_lite.bodies.box import Box
 from opendp_lite.estimators.parts.budget import Budget, Measured, Noisy, RowSpace, budget_of
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
@@ -34,7 +33,6 @@ from opendp_lite.numbers.exact import (
     quote,
     rational_of_float,
 )
-from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.steps import Stage
 from opendp_lite.releases.estimates import Estimate
 from opendp_lite.spaces.space import row_metric
@@ -307,12 +305,28 @@ class Request:
         """The whole estimator of one column, on a space of rows."""
         mechanism = plan.mechanism
         if self.sampling:
-            squares = SumOfSquares.of(space, plan.column, self.for_squares)
-            mechanism = combinators.compose(mechanism, squares.mechanism()) >> squares.combine
+            mechanism = self._with_squares(space, plan.column, mechanism)
         rows = plan.column.rows(space).bind(space)
         made = self.whole.with_claimed_loss(rows >> (mechanism >> self.as_estimate))
         trace = with_result(made.trace, plan.words)
         return made.with_explanation(explanation, simulate=plan.simulate, trace=trace)
+
+    def _with_squares(
+        self, space: RowSpace, column: BoundedColumn, noisy: Noisy[NoisyTotals]
+    ) -> Noisy[NoisyTotals]:
+        """Adds the variance of the values to the totals, from a noisy sum of (x - middle)^2."""
+        part, halfway = self.for_squares, column.half**2 / 2
+        squares = center(column.middle) >> transformations.square() >> center(halfway) >> sum()
+        off = part.deviation(part.reach(column.rows(space) >> squares, space))
+
+        def combine(both: tuple[NoisyTotals, Floats]) -> NoisyTotals:
+            """One deviation of the noise up, as the values may have it."""
+            totals, released = both
+            away = float(totals.mean) - float(column.middle)
+            found = (float(released[0]) + off) / totals.people
+            return totals.with_variance(found + float(column.half) ** 2 / 2 - away**2)
+
+        return combinators.compose(noisy, squares >> part.noise()) >> combine
 
     def of_columns(
         self,
@@ -367,35 +381,3 @@ class Request:
             self.sampling,
             bounds=(float(ratio.lower), float(ratio.upper)),
         )
-
-
-@attrs.frozen
-class SumOfSquares:
-    """The variance of the values, from a noisy sum of (x - middle)^2.
-
-    ``reach`` is how far one unit of privacy moves that sum.
-    """
-
-    column: BoundedColumn
-    budget: Budget
-    reach: float
-
-    @classmethod
-    def of(cls, space: RowSpace, column: BoundedColumn, budget: Budget) -> SumOfSquares:
-        """With the reach that the rows' metric makes of a square between 0 and half^2."""
-        halfway = column.half**2 / 2
-        moved = cast(Norms, row_metric(space).per_row(Box(-halfway, halfway)))
-        return cls(column, budget, float(space.unit * moved.linf))
-
-    def mechanism(self) -> Noisy[Floats]:
-        """The noisy sum, around the square halfway."""
-        squares = center(self.column.middle) >> transformations.square()
-        return squares >> center(self.column.half**2 / 2) >> sum() >> self.budget.noise()
-
-    def combine(self, both: tuple[NoisyTotals, Floats]) -> NoisyTotals:
-        """Adds the spread to the totals, one deviation of the noise up."""
-        totals, squares = both
-        off = float(totals.mean) - float(self.column.middle)
-        noise = self.budget.deviation(self.reach)
-        found = (float(squares[0]) + noise) / totals.people
-        return totals.with_variance(found + float(self.column.half) ** 2 / 2 - off**2)
