@@ -35,7 +35,7 @@ from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.powers import absolute, norm
+from opendp_lite.transformations.entries import absolute, norm
 from opendp_lite.transformations.sums import sum
 
 Deviations = Literal["pairs", "direct", "binary", "magnitude", "none"]

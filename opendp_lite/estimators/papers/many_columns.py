@@ -53,11 +53,9 @@ from opendp_lite.samplers.lattice import FARTHEST_BOUND
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.encoding import indicator_below
-from opendp_lite.transformations.powers import norm
-from opendp_lite.transformations.products import Rotation, random_rotation, simplex_augment
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.entries import Rotation, norm, random_rotation, simplex_augment
+from opendp_lite.transformations.sums import count, sum
 
 
 @mechanism(
