@@ -118,10 +118,12 @@ def test_floors_are_those_of_fractions(name, unit):
 def test_pairs_are_worked_out_as_fractions_are(names):
     one, two = arrays(names)
     for move in (add, sub, mul):
-        found = move(one, two)
-        assert tuple(found) == one_by_one(move, names)
+        found, values = move(one, two), one_by_one(move, names)
+        assert tuple(found) == values
         assert_plain(tuple(found))
-        assert found.sum_up() == sum_up(one_by_one(move, names))
+        assert found.sum_up() == sum_up(values)
+        over = found.squares_up() - sum(each * each for each in values)
+        assert 0 <= over <= Fraction(COUNT, 2**2048)
     assert tuple(one.larger(two)) == one_by_one(max, names)
     assert tuple(one.smaller(two)) == one_by_one(min, names)
     assert one.above(two).tolist() == [low > high for low, high in zip_of(names)]

@@ -308,7 +308,7 @@ class FractionArray(Sequence[Fraction]):
         """As ``sum_up`` of the squares of its entries."""
         found = self.numerators.tolist()
         if self._is_mixed:
-            return _squares_up(list(map(_ratio, found)))
+            return _squares_up(list(map(_ratio, found))) / self.denominator**2
         return Fraction(sum(map(mul, found, found)), self.denominator**2)
 
     def floors(self, unit: Fraction) -> list[int]:
