@@ -279,7 +279,7 @@ class Ball(Body):
         parts += [f"center={format_bounds(self.middle)}"] if not self._around_zero else []
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []
-        return f"dp.bodies.Ball({', '.join(parts)})"
+        return f"dp.bodies.{type(self).__name__}({', '.join(parts)})"
 
 
 def _lie_alike(one: Floats, other: Floats) -> bool:

@@ -44,6 +44,7 @@ from opendp_lite.numbers.fraction_array import LONG, FractionArray
 from opendp_lite.numbers.norms import Norms
 
 _TILE = 64
+_WILD = (0, -0.0, 1, -1, 5e-324, -1e-310, 1e308, -1e308, np.nan, -np.nan, np.inf, -np.inf, 0.1)
 
 
 def _narrowest(lower: Values, upper: Values) -> Fraction:
@@ -344,25 +345,10 @@ class Everything(Body):
         return Everything(len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        wild = [
-            0.0,
-            -0.0,
-            1.0,
-            -1.0,
-            5e-324,
-            -1e-310,
-            1e308,
-            -1e308,
-            np.nan,
-            -np.nan,
-            np.inf,
-            -np.inf,
-            0.1,
-        ]
         spread = generator.standard_normal((count, self.columns)) * 10.0 ** generator.integers(
             -5, 6, (count, self.columns)
         )
-        odd = generator.choice(wild, (count, self.columns))
+        odd = generator.choice(_WILD, (count, self.columns))
         return np.where(generator.random((count, self.columns)) < 0.4, odd, spread)
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
@@ -235,3 +236,14 @@ class GridRounding(ABC):
     def steps(self, entries: Floats, layout: Layout) -> Whole:
         """The coordinates of entries, in grid units; only asked where the body keeps zeros."""
         raise NotImplementedError
+
+
+@attrs.frozen(eq=False, repr=False)
+class StepsOf(GridRounding):
+    """A rounding by a function from rows to their whole steps."""
+
+    function: Callable[[Floats], Numeric]
+    origin = 0
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        out.view(np.int64)[...] = self.function(block)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body, FillPlaces, RowSum, Values
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.grid_rounding import GridRounding
+from opendp_lite.bodies.grid_rounding import GridRounding, StepsOf
 from opendp_lite.display.pictures import SCATTER, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.fold import Block, Floats, Numeric, Scratch
@@ -313,24 +313,13 @@ class Points(Body):
 
     def snapper(self) -> GridRounding:
         """Whatever the row, its image is a point of the table."""
-        return _ToPoint(self)
+        return StepsOf(lambda rows: self.steps[self.places_in(rows)])
 
     def specialised_sum(self) -> RowSum[Whole]:
         return PointSum(self)
 
     def __repr__(self) -> str:
         return f"<{len(self.steps)} points of {self.key!r}>"
-
-
-@attrs.frozen(eq=False, repr=False)
-class _ToPoint(GridRounding):
-    """The rounding to the points of a table."""
-
-    body: Points
-    origin = 0
-
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        out.view(np.int64)[...] = self.body.steps[self.body.places_in(block)]
 
 
 def _with_missing(rows: Floats, before: Floats) -> Floats:

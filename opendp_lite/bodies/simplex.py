@@ -28,12 +28,19 @@ from opendp_lite.bodies.body import (
     to_floats,
 )
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.grid_rounding import GRID_BITS, MAGIC, ORIGIN, GridRounding, grid_exponent
+from opendp_lite.bodies.grid_rounding import (
+    GRID_BITS,
+    MAGIC,
+    ORIGIN,
+    GridRounding,
+    StepsOf,
+    grid_exponent,
+)
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.fold import Block, Floats, Numeric, Scratch
 from opendp_lite.engines.data.sparse import excess, row_totals
-from opendp_lite.engines.missing import FillEntries, FillRows, holds_missing, whole_rows
+from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
 from opendp_lite.numbers.exact import (
     Number,
     exact,
@@ -178,7 +185,7 @@ class _NoMoreThanLeft(GridRounding):
 
 
 @attrs.frozen(init=False, repr=False)
-class NonNegativeBall(Body):
+class NonNegativeBall(Ball):
     """Rows without negative entries and with ``|| row / radius ||_p <= 1``.
 
     Args:
@@ -200,92 +207,61 @@ class NonNegativeBall(Body):
         dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
     """
 
-    ball: Ball
-    columns: int
-
     def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
         if p not in (1, 2):
             raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {quote(p)}")
-        ball = Ball(radius, p, columns=columns)
-        initialise(self, ball=ball, columns=ball.columns)
-
-    @classmethod
-    def _of(cls, ball: Ball) -> NonNegativeBall:
-        return cls(ball.size, ball.p, ball.columns)
+        super().__init__(radius, p, columns=columns)
 
     def over(self, columns: int) -> NonNegativeBall:
-        return self._of(self.ball.over(columns))
+        return NonNegativeBall(self.size, self.p, fitting_width(self, columns))
 
     def sketch(self) -> Sketch:
-        return LINE if self.columns == 1 else QUARTER if self.ball.p == 2 else TRIANGLE
-
-    def radii(self) -> Norms:
-        return self.ball.radii()
+        return LINE if self.columns == 1 else QUARTER if self.p == 2 else TRIANGLE
 
     def diameters(self) -> Norms:
         if self.columns == 1:
             return self.radii()
-        longest = largest(self.ball.size)
-        across = 2 * longest if self.ball.p == 1 else sqrt_up(2 * self.ball.squares())
+        longest = largest(self.size)
+        across = 2 * longest if self.p == 1 else sqrt_up(2 * self.squares())
         return Norms.squared(across, 2 * longest * longest, longest)
 
     def bounds(self) -> tuple[Values, Values]:
-        return (Fraction(0),), self.ball.size
-
-    def centre(self) -> Values:
-        """The origin. Lengths are measured from there."""
-        return self.ball.centre()
-
-    def filling(self) -> FillEntries:
-        return self.ball.filling()
+        return (Fraction(0),), self.size
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
-        least = -SLACK * to_floats(self.ball.size)
-        inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & self.ball.holds(rows)
+        least = -SLACK * to_floats(self.size)
+        inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & super().holds(rows)
         return inside
 
     def non_negative(self) -> bool:
         return True
 
-    def shift(self, offset: Values) -> Ball:
-        return self.ball.shift(offset)
-
-    def scale(self, factor: Values) -> Body:
-        scaled = self.ball.scale(factor)
-        return self._of(scaled) if smallest(factor) > 0 else scaled
-
-    def shrinks(self) -> bool:
-        return True
+    def scale(self, factor: Values) -> Ball:
+        scaled = super().scale(factor)
+        if smallest(factor) <= 0:
+            return scaled
+        return NonNegativeBall(scaled.size, self.p, self.columns)
 
     def total_range(self) -> tuple[Fraction, Fraction] | None:
-        if self.columns == 1 or self.ball.p == 1:
-            return Fraction(0), largest(self.ball.size)
+        if self.columns == 1 or self.p == 1:
+            return Fraction(0), largest(self.size)
         return None
 
     def select(self, columns: tuple[int, ...]) -> Body:
-        kept = pick_bounds(self.ball.size, columns)
+        kept = pick_bounds(self.size, columns)
         if len(set(columns)) < len(columns):
             return Box(0, kept, len(columns))
-        return NonNegativeBall(kept, self.ball.p, len(columns))
+        return NonNegativeBall(kept, self.p, len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        return np.abs(self.ball.draw(generator, count))
+        return np.abs(super().draw(generator, count))
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
-        return np.maximum(self.ball.project(entries, layout), 0.0)
-
-    def keeps_zeros(self) -> bool:
-        return True
-
-    def exponent(self) -> int:
-        return self.ball.exponent()
+        return np.maximum(super().project(entries, layout), 0.0)
 
     def snapper(self) -> GridRounding:
         """As the ball's. Then entries below 0 become 0, in integers. This lengthens no row."""
-        return self.ball.shrink_and_round(non_negative=True)
-
-    def __repr__(self) -> str:
-        return repr(self.ball).replace(".Ball", ".NonNegativeBall")
+        return self.shrink_and_round(non_negative=True)
 
 
 _HALF = 0.5
@@ -350,7 +326,7 @@ class OneHots(Simplex):
         return 0
 
     def snapper(self) -> GridRounding:
-        return _ToPlace()
+        return StepsOf(lambda rows: Placed(self.columns)(np.nan_to_num(_places(rows))[:, None]))
 
     def specialised_sum(self) -> RowSum[Whole]:
         return PlaceCounts(self.columns)
@@ -382,16 +358,6 @@ class Placed:
         if holds_missing(block):
             rows[np.isnan(places)] = np.nan
         return rows
-
-
-@attrs.frozen(eq=False, repr=False)
-class _ToPlace(GridRounding):
-    """The rounding to rows of whole numbers."""
-
-    origin = 0
-
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        out.view(np.int64)[...] = Placed(block.shape[1])(np.nan_to_num(_places(block))[:, None])
 
 
 @attrs.frozen
