@@ -236,24 +236,38 @@ def test_the_noise_of_a_threshold_is_for_what_the_map_says():
     assert {asked([0.0]) for _ in range(60)} == {True, False}
 
 
+NOISY = dp.records() >> dp.count() >> dp.laplace(epsilon=1)
+UNIT = "the unit of a space must be a distance"
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda m: attrs.evolve(m, output_measure=dp.MaxDivergence), r"write dp.MaxDivergence\(\)"),
-        (lambda m: attrs.evolve(m, output_measure="pure"), "a measure such as .* got 'pure'"),
-        (lambda m: attrs.evolve(m, input_space="rows"), "a pipeline lies between spaces .* 'rows'"),
-        (lambda m: attrs.evolve(m, privacy_map=1), "privacy_map is a function of a distance"),
-        (lambda m: attrs.evolve(m, function=None), "function is a function of the data, got None"),
-        (
-            lambda m: attrs.evolve(m, output_measure=dp.measures.GaussianDivergence()),
-            "losses under",
-        ),
-        (lambda m: attrs.evolve(m, input_space=dp.scalar()), "distances under"),
+        *[
+            (lambda given=given: attrs.evolve(NOISY, **given), words)
+            for given, words in (
+                ({"output_measure": dp.MaxDivergence}, r"write dp.MaxDivergence\(\)"),
+                ({"output_measure": "pure"}, "a measure such as .* got 'pure'"),
+                ({"output_measure": dp.measures.GaussianDivergence()}, "losses under"),
+                ({"input_space": "rows"}, "a pipeline lies between spaces .* 'rows'"),
+                ({"input_space": dp.scalar()}, "distances under"),
+                ({"privacy_map": 1}, "privacy_map is a function of a distance"),
+                ({"function": None}, "function is a function of the data, got None"),
+            )
+        ],
+        (lambda: dp.Transformation(dp.records(), "rows", id, id), "spaces such as"),
+        (lambda: dp.Transformation(dp.records(), dp.records(), id, None), "stability_map is a fun"),
+        *[
+            (lambda unit=unit: dp.Space(dp.Rows(), dp.SymmetricDistance(), unit=unit), UNIT)
+            for unit in (0.5, -1, True, None, dp.Norms(l1=1))
+        ],
+        (lambda: dp.Space("rows", dp.SymmetricDistance(), unit=1), "with a metric, got 'rows'"),
+        (lambda: dp.Space(dp.Rows(), dp.SymmetricDistance, unit=1), "got an object of type ABCMe"),
     ],
 )
-def test_what_is_no_pipeline_is_refused_where_it_is_built(build, words):
+def test_what_is_no_pipeline_and_no_space_is_refused_where_it_is_built(build, words):
     with pytest.raises((dp.ParameterError, dp.SpaceError), match=words):
-        build(dp.records() >> dp.count() >> dp.laplace(epsilon=1))
+        build()
 
 
 def test_a_map_class_of_one_s_own_is_checked_as_any_function():
@@ -265,29 +279,6 @@ def test_a_map_class_of_one_s_own_is_checked_as_any_function():
     own = OwnMap(honest.privacy_map.before, honest.output_measure, honest.privacy_map.law)
     with pytest.raises(dp.ParameterError, match="the loss that its privacy map returns"):
         attrs.evolve(honest, privacy_map=own).map(1)
-
-
-def test_a_transformation_lies_between_spaces():
-    space = dp.records()
-    with pytest.raises(dp.SpaceError, match="spaces such as"):
-        dp.Transformation(space, "rows", lambda rows: rows, lambda d: d)  # type: ignore[type-var]
-    with pytest.raises(dp.ParameterError, match="stability_map is a function"):
-        dp.Transformation(space, space, lambda rows: rows, None)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("unit", [0.5, -1, True, None, dp.Norms(l1=1)])
-def test_a_unit_of_privacy_is_an_exact_distance(unit):
-    with pytest.raises(dp.SpaceError, match="the unit of a space must be a distance"):
-        dp.Space(dp.Rows(), dp.SymmetricDistance(), unit=unit)
-
-
-def test_a_space_is_no_text():
-    with pytest.raises(dp.SpaceError, match="a domain with a metric, got 'rows'"):
-        dp.Space("rows", dp.SymmetricDistance(), unit=1)  # type: ignore[type-var]
-    with pytest.raises(
-        dp.SpaceError, match="a domain with a metric, got an object of type ABCMeta"
-    ):
-        dp.Space(dp.Rows(), dp.SymmetricDistance, unit=1)  # type: ignore[arg-type]
 
 
 def test_a_map_takes_no_other_distance():
