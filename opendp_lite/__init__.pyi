@@ -23,7 +23,7 @@ from opendp_lite.combinators.threshold_tests import above_threshold as above_thr
 from opendp_lite.engines.data.blocks import Blocks as Blocks
 from opendp_lite.engines.files.csv import csv_column as csv_column
 from opendp_lite.engines.files.csv import csv_table as csv_table
-from opendp_lite.engines.files.parquet import parquet as parquet
+from opendp_lite.engines.files.source_files import parquet as parquet
 from opendp_lite.estimators.columns.centered_sums import centered_sum as centered_sum
 from opendp_lite.estimators.columns.covariance import covariance as covariance
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 
@@ -14,7 +14,7 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.engines.data.blocks import FileError
 from opendp_lite.engines.data.open_data import with_pyarrow
-from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.data.source import RowBlocks
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.files.csv import csv_column, table_of
 from opendp_lite.engines.files.source_files import files_named
@@ -41,11 +41,11 @@ class Followed(dp.Blocks):
     def only(self, columns: Sequence[Column] | None) -> dp.Blocks:
         return follow_progress(self.given.only(columns), self.terminal)
 
-    def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:
+    def rows_by(self, work: Callable[[object], RowBlocks]) -> RowBlocks:
         start = time.perf_counter()
         rows, told = 0, start + _FIRST - _EVERY
         try:
-            for block in self.given.opened_by(how):
+            for block in self.given.rows_by(work):
                 rows += len(block)
                 now = time.perf_counter()
                 if now - told >= _EVERY:

@@ -21,7 +21,7 @@ from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.engines.rows import CollectRows, LazyRows
-from opendp_lite.engines.sampling.row_sample import row_sample
+from opendp_lite.engines.sampling.rules import row_sample
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.metrics.distances import (

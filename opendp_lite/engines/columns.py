@@ -30,7 +30,7 @@ from opendp_lite.engines.data.table import (
     NamedColumns,
     place_of,
 )
-from opendp_lite.engines.data.values import ReadValues, categories_in, is_column, values_of
+from opendp_lite.engines.data.values import categories_in, is_column, values_of
 
 Names = tuple[str, ...]
 
@@ -40,7 +40,7 @@ class _Presence(ColumnReading):
     """0 for a value, and NaN for a missing cell."""
 
     def __call__(self, column: object) -> Source:
-        return ReadValues(values_of(column), _mark_missing)
+        return values_of(column).as_numbers(_mark_missing)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
@@ -55,7 +55,7 @@ class Codes(ColumnReading):
     def __call__(self, column: object) -> Source:
         values = categories_in(column)
         values.require_fit(self.categories)
-        return ReadValues(values, self.places)
+        return values.as_numbers(self.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         self.categories.refuse_numbers()
@@ -187,7 +187,7 @@ class Dataset:
     def whole(self) -> Opened:
         """The data, opened as far as can be without saying which columns."""
         if self.declared is None and is_column(self.data):
-            return NamedColumns((None,), lambda _: self.data, values_of(self.data).size)
+            return NamedColumns((None,), lambda _: self.data, len(values_of(self.data)))
         found = cast(Opened, opened_table(self.data, self.declared))
         names = self.declared if found.names is None else found.names
         if not isinstance(found, Source) or names is None:
@@ -250,11 +250,7 @@ class _Mapped(Source):
 
     rows: Source
     function: Block
-    width: int
-
-    @property
-    def columns(self) -> int:
-        return self.width
+    columns: int
 
     def blocks(self) -> RowBlocks:
         return (apply_block(block, self.function, "select") for block in read(self.rows))

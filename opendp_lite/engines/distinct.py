@@ -25,7 +25,7 @@ from opendp_lite.engines.data.categories import is_missing
 from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Scratch
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column, ColumnReading
-from opendp_lite.engines.data.values import ReadValues, categories_in
+from opendp_lite.engines.data.values import categories_in
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import LaterReduction
 from opendp_lite.engines.rows import FoldRequest, LazyRows, Part
@@ -157,7 +157,7 @@ class Numbered(ColumnReading):
     distinct: Distinct
 
     def __call__(self, column: object) -> Source:
-        return ReadValues(categories_in(column), self.distinct.places)
+        return categories_in(column).as_numbers(self.distinct.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self.distinct.places(numbers)

@@ -25,8 +25,7 @@ from opendp_lite.engines.grouped import Kept, LazyTable, Select
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Keep, Map, Own
 from opendp_lite.engines.rows import LazyRows, Part, materialise
-from opendp_lite.engines.sampling.contributions import contributions
-from opendp_lite.engines.sampling.row_sample import rows_of_size
+from opendp_lite.engines.sampling.rules import contributions, rows_of_size
 from opendp_lite.metrics.distances import ChangeOneDistance, SpreadDistance, SymmetricDistance
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, whole
 from opendp_lite.pipeline.core import Transformation

@@ -63,7 +63,8 @@ def test_columns_are_found_by_the_names_that_a_container_says():
     shelf = Shelf(pages, ("a", "text", "b"))
     blocks = dp.Blocks(lambda: iter(pages), names=["a", "text", "b"])
     matrix = opened(MATRIX)
-    named = type("Named", (type(matrix),), {"names": ("a", "text", "b")})(MATRIX)
+    titled = type("Titled", (type(matrix),), {"names": ("a", "text", "b")})
+    named = titled(MATRIX, *MATRIX.shape, True)
     for data in (shelf, blocks, named):
         assert NAMED(data).tolist() == [25, 18]
         assert (dp.select("b") >> TOTAL)(data).tolist() == [25]

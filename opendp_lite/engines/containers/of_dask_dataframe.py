@@ -11,7 +11,7 @@ from dask.dataframe.utils import UNKNOWN_CATEGORIES  # type: ignore[import-not-f
 from dask.delayed import Delayed  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.containers.elsewhere import DistributedRows
-from opendp_lite.engines.containers.of_dask import DaskPartitions
+from opendp_lite.engines.containers.of_dask_array import DaskPartitions
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
 

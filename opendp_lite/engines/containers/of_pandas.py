@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import attrs
@@ -11,34 +10,23 @@ import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.extensions import ExtensionArray  # type: ignore[import-untyped]
 
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import floats_of, no_numbers, require_numbers
-from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.arrays import ColumnRows, no_numbers, require_numbers
+from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import open_rows, open_source, read
-from opendp_lite.engines.data.source import ColumnRows
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import (
-    ArrayValues,
-    DateValues,
-    TypedValues,
     Values,
     open_values,
     values_of,
 )
 
 
-def _nullable(piece: ExtensionArray, odd: set[str]) -> np.ndarray:
+def _nullable(piece: ExtensionArray) -> np.ndarray:
     """The numbers of one of pandas' own types; NA is NaN."""
     return np.asarray(piece.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _sparse(piece: ExtensionArray, odd: set[str]) -> np.ndarray:
-    """The numbers of a type that numpy is told about."""
-    found = np.asarray(piece)
-    return floats_of(found, odd) if found.dtype.kind == "O" else found
-
-
-def _categorical(numbers: Floats, piece: pd.Categorical, odd: set[str]) -> np.ndarray:
+def _categorical(numbers: Floats, piece: pd.Categorical) -> np.ndarray:
     """Numbers, of a column that lists its different values, and NaN at the end of these."""
     return np.asarray(numbers[piece.codes])
 
@@ -61,7 +49,7 @@ def _of_column(data: pd.Series | pd.Index | ExtensionArray) -> object:
         return ColumnRows(values, partial(_categorical, _number_of_each(values)))
     if isinstance(kind, pd.SparseDtype):
         require_numbers(kind.subtype)
-        return ColumnRows(values, _sparse)
+        return ColumnRows(values, np.asarray)
     if isinstance(values, pd.arrays.NumpyExtensionArray):
         return values.to_numpy()
     if kind.kind in "biuf":
@@ -83,86 +71,47 @@ def _floats(piece: pd.arrays.FloatingArray) -> np.ndarray:
     return np.asarray(piece.to_numpy(dtype=piece.dtype.numpy_dtype, na_value=np.nan))
 
 
-class _AnyFit(Values):
-    """A column of floats, which fits any categories: none of text is found in it.
+@open_values.register
+def _values_of_series(column: pd.Series | pd.Index) -> Values:
+    """The values of a column. One of floats fits any categories: none of text is found in it.
 
     pandas makes floats of a column of text in which all cells are missing. So a refusal would tell
     whether any person has a key. ``is_text`` stays, since ids of blocks are told apart by it.
     """
-
-    def require_fit(self, categories: Categories) -> None:
-        pass
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Floats(_AnyFit, ArrayValues):
-    """Those of numpy."""
-
-
-@attrs.frozen(eq=False, repr=False)
-class _NullableFloats(_AnyFit, TypedValues):
-    """Those of pandas."""
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Categorical(Values):
-    """A column that lists its different values.
-
-    Attributes:
-        column: As pandas has it.
-        listed: The different values.
-    """
-
-    column: pd.Categorical
-    listed: Values
-
-    @property
-    def is_text(self) -> bool | None:
-        """Open where no value is listed: pandas makes float64 of the values of an empty column."""
-        return self.listed.is_text if self.listed.size else None
-
-    @property
-    def unfit(self) -> str:
-        return self.listed.unfit
-
-    @property
-    def levels(self) -> Sequence[object]:
-        """With the types of numpy: what can be an id depends on them."""
-        return list(self.listed.between(0, self.listed.size))
-
-    @property
-    def size(self) -> int:
-        return len(self.column)
-
-    def between(self, start: int, stop: int) -> np.ndarray:
-        return np.asarray(self.column.codes[start:stop])
-
-    def require_fit(self, categories: Categories) -> None:
-        if self.listed.size:
-            self.listed.require_fit(categories)
-
-
-@open_values.register
-def _values_of_series(column: pd.Series | pd.Index) -> Values:
     values = column.array
     kind = values.dtype
     if isinstance(kind, pd.StringDtype):
-        return TypedValues(values, True, _objects)
+        return Values(values, _objects, is_text=True)
     if isinstance(values, pd.arrays.ArrowExtensionArray):
         return values_of(values.__arrow_array__())
     if isinstance(values, pd.Categorical):
-        return _Categorical(values, values_of(values.categories))
+        return _of_categorical(values, values_of(values.categories))
     if isinstance(values, pd.arrays.NumpyExtensionArray):
-        array = values.to_numpy()
-        return _Floats(array) if array.dtype.kind == "f" else open_values(array)
-    if kind.kind == "f":
+        found = open_values(values.to_numpy())
+        return attrs.evolve(found, fits_all=kind.kind == "f")
+    if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)
-        return _NullableFloats(values, False, _floats if own else _objects)
-    if kind.kind in "biu":
-        return TypedValues(values, False, _objects)
+        array = _floats if own else _objects
+        return Values(values, array, is_text=False, fits_all=kind.kind == "f")
     if isinstance(values, pd.arrays.DatetimeArray) and values.tz is None:
-        return DateValues(values, False, np.asarray)
-    return TypedValues(values, None, _objects, f"dtype {kind}")
+        return Values.of_dates(values, False, np.asarray)
+    return Values(values, _objects, unfit=f"dtype {kind}")
+
+
+def _of_categorical(column: pd.Categorical, listed: Values) -> Values:
+    """A column that lists its different values, with the types of numpy: ids depend on them.
+
+    Where none is listed its type is open: pandas makes float64 of the values of an empty column.
+    """
+    some = len(listed) > 0
+    return attrs.evolve(
+        listed,
+        column=column.codes,
+        array=identity,
+        is_text=listed.is_text if some else None,
+        levels=list(listed[:]),
+        fits_all=listed.fits_all or not some,
+    )
 
 
 @take.register

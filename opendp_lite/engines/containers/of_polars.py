@@ -10,17 +10,17 @@ import polars as pl
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
-from opendp_lite.engines.data.arrays import array_rows, no_numbers
+from opendp_lite.engines.data.arrays import ColumnRows, array_rows, no_numbers
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import ColumnRows, Source
+from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
-from opendp_lite.engines.data.values import DateValues, TypedValues, Values, open_values
+from opendp_lite.engines.data.values import Values, open_values
 
 _TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
 
 
-def _numbers(piece: pl.Series, odd: set[str]) -> np.ndarray:
+def _numbers(piece: pl.Series) -> np.ndarray:
     """A column, in one chunk or several; null is NaN."""
     return piece.cast(pl.Float64, strict=False).to_numpy()
 
@@ -52,13 +52,14 @@ def _objects(piece: pl.Series) -> np.ndarray:
 def _values_of_series(column: pl.Series) -> Values:
     kind = column.dtype
     if kind in (pl.String, pl.Categorical, pl.Enum):
-        return TypedValues(column.cast(pl.String), True, _objects)
+        return Values(column.cast(pl.String), _objects, is_text=True)
     if kind.is_numeric() or kind == pl.Boolean:
-        return TypedValues(column, False, pl.Series.to_numpy if kind.is_float() else _objects)
+        array = pl.Series.to_numpy if kind.is_float() else _objects
+        return Values(column, array, is_text=False)
     if kind == pl.Date or (isinstance(kind, pl.Datetime) and kind.time_zone is None):
-        return DateValues(column, kind == pl.Date, pl.Series.to_numpy)
+        return Values.of_dates(column, kind == pl.Date, pl.Series.to_numpy)
     barred = "" if kind in (pl.Object, pl.Null) else f"type {kind}"
-    return TypedValues(column, None, _objects, barred)
+    return Values(column, _objects, unfit=barred)
 
 
 @attrs.frozen(eq=False, repr=False)

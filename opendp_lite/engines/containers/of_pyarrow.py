@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import no_numbers
+from opendp_lite.engines.data.arrays import ColumnRows, no_numbers
 from opendp_lite.engines.data.blocks import GONE_THROUGH, Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import ColumnRows, Source
+from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
-from opendp_lite.engines.data.values import DateValues, TypedValues, Values, open_values
+from opendp_lite.engines.data.values import Values, open_values
 
 _EXACT_DIGITS: Final = 15
 _EXACT_SCALE: Final = 22
@@ -53,7 +53,7 @@ def _list_none(piece: arrow.ChunkedArray) -> arrow.ChunkedArray:
     return piece.cast(value_type(piece.type)) if arrow.types.is_dictionary(piece.type) else piece
 
 
-def _numbers(piece: arrow.ChunkedArray, odd: set[str]) -> np.ndarray:
+def _numbers(piece: arrow.ChunkedArray) -> np.ndarray:
     """A column, in one chunk or several; null is NaN."""
     piece = _list_none(piece)
     if arrow.types.is_decimal(piece.type):
@@ -123,13 +123,13 @@ def list_values(piece: arrow.ChunkedArray) -> Sequence[Any]:
 def _values_of_column(column: arrow.Array | arrow.ChunkedArray) -> Values:
     types, kind = arrow.types, value_type(column.type)
     if is_text(kind):
-        return TypedValues(column, True, _objects)
+        return Values(column, _objects, is_text=True)
     if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None):
-        return DateValues(column, types.is_date(kind), _dates)
+        return Values.of_dates(column, types.is_date(kind), _dates)
     if _is_number(kind):
-        return TypedValues(column, False, _numbers_or_objects)
+        return Values(column, _numbers_or_objects, is_text=False)
     barred = "" if types.is_null(kind) else f"type {kind}"
-    return TypedValues(column, None, _numbers_or_objects, barred)
+    return Values(column, _numbers_or_objects, unfit=barred)
 
 
 def _dates(piece: arrow.ChunkedArray) -> np.ndarray:

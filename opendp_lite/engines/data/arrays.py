@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from math import inf, nan
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, Protocol, TypeGuard
 
 import attrs
 import numpy as np
@@ -126,25 +126,19 @@ _NUMBERS: Final = _FLOATS | {int, *(kind for kind in _WHOLE if np.dtype(kind).ki
 
 @attrs.frozen(eq=False, repr=False)
 class ArrayRows(InMemory):
-    """The rows of a numpy array, of which nothing is copied but what is not float64."""
+    """The rows of a numpy array, of which nothing is copied but what is not float64.
+
+    What is asked of it for each release stands in fields, so that asking costs no call.
+    """
 
     rows: Numeric
-
-    @property
-    def columns(self) -> int:
-        return int(self.rows.shape[1])
-
-    @property
-    def size(self) -> int:
-        return len(self.rows)
+    size: int
+    columns: int
+    plain: bool
 
     @property
     def by_value(self) -> bool:
         return self.rows.dtype.kind == "O"
-
-    @property
-    def plain(self) -> bool:
-        return type(self.rows) is np.ndarray and self.rows.dtype.kind in "biuf"
 
     @property
     def views(self) -> bool:
@@ -160,6 +154,35 @@ class ArrayRows(InMemory):
         if is_masked(rows):
             rows = _unmask(rows)
         return rows if rows.dtype.kind != "O" else floats_of(rows, odd)
+
+
+class Cuttable(Protocol):
+    """A column in memory, of which a slice is a column as well."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice, /) -> Any: ...
+
+
+@attrs.frozen(eq=False, repr=False)
+class ColumnRows(InMemory):
+    """A column of a library, of which a function reads a slice as numbers.
+
+    Attributes:
+        column: As the library has it.
+        numbers: Makes an array of a slice of it: of numbers, or of objects.
+    """
+
+    column: Cuttable
+    numbers: Callable[[Any], Numeric]
+
+    @property
+    def size(self) -> int:
+        return len(self.column)
+
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
+        found = self.numbers(self.column[start:stop])
+        return (found if found.dtype.kind != "O" else floats_of(found, odd)).reshape(-1, 1)
 
 
 def is_masked(array: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
@@ -182,7 +205,9 @@ def array_rows(array: Numeric) -> Source:
             f"data has {array.ndim} dimensions; rows are an array of shape (n,) or (n, columns)"
         )
     require_numbers(array.dtype)
-    return ArrayRows(array if array.ndim == 2 else array.reshape(-1, 1))
+    rows = array if array.ndim == 2 else array.reshape(-1, 1)
+    size, columns = rows.shape
+    return ArrayRows(rows, size, columns, type(rows) is np.ndarray and rows.dtype.kind in "biuf")
 
 
 def require_numbers(dtype: np.dtype[Any]) -> None:

@@ -164,10 +164,10 @@ class Blocks(Table):
         """The summary of rows of these blocks."""
         return job(rows)
 
-    def opened_by(self, how: Callable[[object], Source]) -> RowBlocks:
-        """The rows of a new pass over the blocks, each opened by a function."""
+    def rows_by(self, work: Callable[[object], RowBlocks]) -> RowBlocks:
+        """The rows that work makes of each block in a new pass over the blocks."""
         rows = 0
-        for block in self.visit(lambda piece: read(how(piece))):
+        for block in self.visit(work):
             rows += len(block)
             yield block
         if self.size not in (None, rows):
@@ -202,7 +202,7 @@ class OfBlocks(Source):
         return self.given.size
 
     def blocks(self) -> RowBlocks:
-        return self.given.opened_by(self.piece)
+        return self.given.rows_by(lambda piece: read(self.piece(piece)))
 
     @property
     def library(self) -> str:
@@ -308,9 +308,11 @@ class FileColumn(Blocks):
     """A column of a file as blocks for a pipeline.
 
     ``name`` is public: you typed it, or the file declares its names. Otherwise it is empty.
+    The ``files`` come one after another; a stream has none.
     """
 
     name: str = attrs.field(default="", kw_only=True)
+    files: tuple[Path, ...] = attrs.field(default=(), kw_only=True)
 
 
 def pick_column(names: Sequence[str], column: str | None) -> str:

@@ -17,14 +17,12 @@ import numpy as np
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.categories import is_missing
-from opendp_lite.engines.data.fold import Floats, Numeric
+from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import NUMBERS, opened_table, read
 from opendp_lite.engines.data.source import QUIET, InMemory, Source, attempt, require_here
 from opendp_lite.engines.data.sparse import RowBlock, SparseRows
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns
 from opendp_lite.engines.data.values import (
-    ArrayValues,
-    ReadValues,
     Values,
     categories_in,
     is_column,
@@ -105,13 +103,13 @@ def _of_column(name: str, column: object) -> Iterator[Chunk]:
     values = attempt(partial(_values, column), _UNREAD)
     numbers = attempt(partial(NUMBERS, column), _UNREAD) if values.is_text is False else None
     known = None if values.levels is None else [*map(_cell, values.levels), _cell(None)]
-    for start in range(0, values.size, _ROWS):
-        stop = min(start + _ROWS, values.size)
+    for start in range(0, len(values), _ROWS):
+        stop = min(start + _ROWS, len(values))
         if isinstance(numbers, InMemory):
             found = attempt(partial(numbers.between, start, stop, set()), _UNREAD)
             yield name, _numbers(np.asarray(found)[:, 0])
         else:
-            found = attempt(partial(values.between, start, stop), _UNREAD)
+            found = attempt(partial(values.__getitem__, slice(start, stop)), _UNREAD)
             yield name, attempt(partial(_cells, found, known), _UNREAD)
 
 
@@ -121,7 +119,7 @@ def _values(column: Any) -> Values:
         return values_of(column)
     except DataError:
         listed = list(column)
-        return ArrayValues(np.fromiter(listed, object, len(listed)))
+        return Values(np.fromiter(listed, object, len(listed)), identity)
 
 
 def _cells(values: Numeric, known: Sequence[bytes] | None) -> bytes:
@@ -192,7 +190,7 @@ class Identities(ColumnReading):
             if self._is_text not in (None, values.is_text):
                 raise DataError(MIXED)
             self._is_text = values.is_text
-        return ReadValues(values, self.of_values)
+        return values.as_numbers(self.of_values)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self._of_floats(numbers)

@@ -55,20 +55,6 @@ _WAYS: Final = {
 }
 
 
-@attrs.frozen
-class _Numbers(ColumnReading):
-    """Numbers as they are."""
-
-    def __call__(self, column: object) -> Source:
-        return open_source(column)
-
-    def of_numbers(self, numbers: Floats) -> Floats:
-        return numbers
-
-
-NUMBERS: Final = _Numbers()
-
-
 @singledispatch
 def open_rows(data: object) -> object:
     """Opens a container. Register the type of your own container here.
@@ -106,6 +92,19 @@ def open_source(data: object, names: tuple[str, ...] | None = None) -> Source:
     return found
 
 
+@attrs.frozen
+class _Numbers(ColumnReading):
+    """Numbers as they are."""
+
+    __call__ = staticmethod(open_source)
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        return numbers
+
+
+NUMBERS: Final = _Numbers()
+
+
 def require_order(there: tuple[str, ...], names: tuple[str, ...] | None) -> None:
     """Refuses rows whose columns are not those that a pipeline takes by their places."""
     if there != names:
@@ -133,8 +132,9 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
             if not opening.startswith(f"{_PACKAGE}."):
                 unnamed = type(found).__name__
             found = attempt(partial(open_rows, found), words)
-    says = found.says_names if isinstance(found, Table) else found.names is not None
-    if names is not None and unnamed is not None and not says:
+    if names is None or unnamed is None:
+        return found
+    if not (found.says_names if isinstance(found, Table) else found.names is not None):
         raise DataError(
             f"the pipeline picks columns by name, and the function that opens a {unnamed} does not "
             "say how its columns are called; let it return dp.Blocks(..., names=[...]) or a "
@@ -146,10 +146,11 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
 def read(source: Source, *, as_they_lie: bool = False) -> RowBlocks:
     """The blocks of a source, or its pieces, as they lie; no foreign error gets out."""
     opening = source.as_they_lie if as_they_lie else source.blocks
-    return opening() if source.plain else _guard(opening)
+    return opening() if source.plain else guard(opening)
 
 
-def _guard(opening: Callable[[], RowBlocks]) -> RowBlocks:
+def guard(opening: Callable[[], RowBlocks]) -> RowBlocks:
+    """The blocks that foreign code opens; what fails in it is refused in our words."""
     words = (
         "the data could not be read to its end: the function or the library that gives it failed; "
         "go through it once without dp to see why"
@@ -192,11 +193,16 @@ def _register(library: str) -> None:
 def _by_protocol(data: Any) -> object | None:
     """A container of no registered type, by what it offers.
 
-    A sparse matrix has ``tocsr``. An Arrow stream is read batch by batch. What says by an array
-    interface, DLPack or a buffer where its numbers lie is in memory. All else may be lazy or on a
-    disk: its ``__array__`` would load it whole, so it is not used.
+    A sparse matrix has ``tocsr``. An array on a disk, as of h5py and zarr, has ``chunks`` and a
+    ``dtype``, and is read some chunks at a time. An Arrow stream is read batch by batch. What says
+    by an array interface, DLPack or a buffer where its numbers lie is in memory. All else may be
+    lazy or on a disk: its ``__array__`` would load it whole, so it is not used.
     """
-    if isinstance(data, str | bytes | bytearray | type) or _way(data) is not None:
+    way = _way(data)
+    if way == _BY_ROWS and hasattr(data, "dtype"):
+        chunked: object = import_module(f"{_PACKAGE}.engines.data.blocks").by_chunks(data)
+        return chunked
+    if isinstance(data, str | bytes | bytearray | type) or way is not None:
         return None
     if is_sparse(data):
         return sparse_rows(data)
@@ -287,12 +293,8 @@ class _Held(Source):
     """Rows of which the width or the number is known once they were read."""
 
     source: Source
-    width: int
+    columns: int
     declared: int | None
-
-    @property
-    def columns(self) -> int:
-        return self.width
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -303,7 +305,7 @@ class _Held(Source):
         return self.source.library
 
     def blocks(self) -> RowBlocks:
-        counted = _Counted(self.source, self.width)
+        counted = _Counted(self.source, self.columns)
         yield from counted.blocks()
         require_size(counted.rows, self.declared)
 
@@ -313,12 +315,8 @@ class _Counted(Source):
     """Rows of one width, which are counted as they are read."""
 
     source: Source
-    width: int
+    columns: int
     rows: int = 0
-
-    @property
-    def columns(self) -> int:
-        return self.width
 
     @property
     def part(self) -> int | None:
@@ -328,19 +326,19 @@ class _Counted(Source):
         others: set[int] = set()
         for block in read(self.source):
             self.rows += len(block)
-            if block.shape[1] == self.width:
+            if block.shape[1] == self.columns:
                 yield block
             elif len(block):
                 others.add(block.shape[1])
         if others:
-            raise DataError(f"a block has {min(others)} columns, {self.width} were declared")
+            raise DataError(f"a block has {min(others)} columns, {self.columns} were declared")
 
 
 @reduce.register
 def _of_held(source: _Held, job: Job, merge: Merge) -> object:
     """As the source itself does it, the rows counted on the way."""
     found, rows = reduce(
-        source.source, partial(_with_count, job, source.width), partial(_both, merge)
+        source.source, partial(_with_count, job, source.columns), partial(_both, merge)
     )
     require_size(rows, source.declared)
     return found

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import singledispatch
 from importlib import import_module
 from threading import RLock
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -178,34 +178,6 @@ class InMemory(Source):
         return [_Span(self, ends[part], ends[part + 1]) for part in range(count)]
 
 
-class Cuttable(Protocol):
-    """A column in memory, of which a slice is a column as well."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: slice, /) -> Any: ...
-
-
-@attrs.frozen(eq=False, repr=False)
-class ColumnRows(InMemory):
-    """A column of a library, of which a function reads a slice as numbers.
-
-    Attributes:
-        column: As the library has it.
-        numbers: Takes a slice of it, and ``odd`` as ``between`` does.
-    """
-
-    column: Cuttable
-    numbers: Callable[[Any, set[str]], np.ndarray]
-
-    @property
-    def size(self) -> int:
-        return len(self.column)
-
-    def between(self, start: int, stop: int, odd: set[str]) -> np.ndarray:
-        return self.numbers(self.column[start:stop], odd).reshape(-1, 1)
-
-
 def blocks_of(rows: Numeric) -> Iterator[Floats]:
     """Rows as ``Source.blocks`` gives them."""
     return _cut(np.ascontiguousarray(rows, dtype=np.float64), BLOCK_ENTRIES)
@@ -255,13 +227,8 @@ class _Span(InMemory):
 class NoRows(Source):
     """A dataset without rows, of as many columns as are asked for."""
 
-    @property
-    def columns(self) -> None:
-        return None
-
-    @property
-    def size(self) -> int:
-        return 0
+    columns = None
+    size = 0
 
     def blocks(self) -> RowBlocks:
         return iter(())

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError, name_like
+from opendp_lite.engines.data.arrays import ColumnRows
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.data.source import InMemory, NoRows, Source
 
@@ -52,7 +53,7 @@ class ColumnReading(ABC):
     """How the values of a column are read as numbers."""
 
     @abstractmethod
-    def __call__(self, column: object) -> Source:
+    def __call__(self, column: object, /) -> Source:
         """The rows of a column as it was handed over."""
 
     @abstractmethod
@@ -131,11 +132,9 @@ class NamedColumns(Table):
     ) -> Source:
         """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
-            return _Unread(self.size)
+            return _unread(self.size)
         opened = zip(places, readings, strict=True)
-        found = tuple(
-            [_open_it(lead + _say(listed[at]), how, self.column(at)) for at, how in opened]
-        )
+        found = tuple([_open_it(lead, listed[at], how, self.column(at)) for at, how in opened])
         if len(found) == 1 and found[0].plain:
             return found[0]
         if len({each.size for each in found}) > 1:
@@ -147,13 +146,9 @@ class NamedColumns(Table):
 class TableRows(InMemory):
     """Columns of one length side by side; nothing is held but what was handed over."""
 
-    titles: tuple[str, ...]
+    names: tuple[str, ...]
     held: tuple[InMemory, ...]
     lead: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.titles
 
     @property
     def columns(self) -> int:
@@ -182,33 +177,24 @@ class TableRows(InMemory):
     def _column(self, place: int, start: int, stop: int, odd: set[str]) -> Numeric:
         here: set[str] = set()
         found = self.held[place].between(start, stop, here)
-        odd.update(self.lead + _say(self.titles[place]) + words for words in here)
+        odd.update(self.lead + _say(self.names[place]) + words for words in here)
         return found
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Unread(InMemory):
+def _unread(size: int) -> ColumnRows:
     """The rows of a table of which no column is read: a zero each."""
-
-    rows: int
-
-    @property
-    def size(self) -> int:
-        return self.rows
-
-    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
-        return np.zeros((stop - start, 1))
+    return ColumnRows(range(size), lambda piece: np.zeros(len(piece)))
 
 
-def _open_it(where: str, reading: ColumnReading, column: object) -> InMemory:
+def _open_it(lead: str, name: str, reading: ColumnReading, column: object) -> InMemory:
     try:
         found = reading(column)
+        if isinstance(found, NoRows):
+            return _unread(0)
+        if not isinstance(found, InMemory) or found.columns != 1:
+            raise DataError("a column of a table is one column in memory")
     except DataError as problem:
-        raise DataError(f"{where}{problem}") from None
-    if isinstance(found, NoRows):
-        return _Unread(0)
-    if not isinstance(found, InMemory) or found.columns != 1:
-        raise DataError(f"{where}a column of a table is one column in memory")
+        raise DataError(f"{lead}{_say(name)}{problem}") from None
     return found
 
 

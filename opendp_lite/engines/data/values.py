@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any
@@ -13,169 +12,66 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.dates import are_days, dates_in
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import ArrayRows, is_masked
+from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Floats, Numeric
+from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import opened_table, register_libraries
-from opendp_lite.engines.data.source import Cuttable, InMemory, Source
-from opendp_lite.engines.data.table import ColumnReading, NamedColumns, TableRows
+from opendp_lite.engines.data.table import NamedColumns
 
 
-class Values(ABC):
-    """A column in memory, of which any range can be read as it is."""
+@attrs.frozen(eq=False, repr=False)
+class Values:
+    """A column in memory, of which any slice can be read as it is.
 
-    @property
-    @abstractmethod
-    def is_text(self) -> bool | None:
-        """Whether the type says that the column is text, or that it is not; None if it is open."""
+    Attributes:
+        column: As its library has it.
+        array: Makes an array of a slice of it; where there are ``levels``, of their places.
+        is_text: Whether the type says that it is text, or that it is not; None if that is open.
+        unfit: The type of values that are no categories, keys or ids; nothing where they can be.
+        days: Of dates and times without a zone: whether they are dates alone. Else None.
+        levels: The different values, where the container lists them; a place below 0 is missing.
+        fits_all: Whether no categories are refused, whatever the type says.
+    """
 
-    @property
-    def levels(self) -> Sequence[object] | None:
-        """The different values, where the container lists them; a place below 0 is missing."""
-        return None
+    column: Cuttable
+    array: Callable[[Any], Numeric]
+    is_text: bool | None = None
+    unfit: str = ""
+    days: bool | None = None
+    levels: Sequence[object] | None = None
+    fits_all: bool = False
 
-    @property
-    def unfit(self) -> str:
-        """The type of values that are no categories, keys or ids; nothing where they can be."""
-        return ""
+    @classmethod
+    def of_dates(
+        cls, column: Cuttable, days: bool, array: Callable[[Any], NDArray[np.datetime64]]
+    ) -> Values:
+        """A column of which a function makes numpy's dates."""
+        return cls(column, lambda piece: dates_in(array(piece)), days=days)
 
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """The number of rows."""
+    def __len__(self) -> int:
+        return len(self.column)
 
-    @abstractmethod
-    def between(self, start: int, stop: int) -> Numeric:
+    def __getitem__(self, rows: slice) -> Numeric:
         """Some of the values; where there are ``levels``, their places among them."""
+        return self.array(self.column[rows])
 
     def require_fit(self, categories: Categories) -> None:
         """Refuses categories that no value of this type can be."""
-        if self.is_text is not None:
+        if self.fits_all:
+            return
+        if self.days is not None:
+            categories.refuse_dates(self.days)
+        elif self.is_text is not None:
             refuse = categories.refuse_text if self.is_text else categories.refuse_numbers
             refuse()
 
-
-def _number_levels(rows: ReadValues) -> Floats | None:
-    levels = rows.values.levels
-    if levels is None:
-        return None
-    return rows.numbers(np.fromiter([*levels, None], object, len(levels) + 1))
-
-
-@attrs.frozen(eq=False, repr=False)
-class ReadValues(InMemory):
-    """One column of values as one column of numbers.
-
-    Attributes:
-        values: The column.
-        numbers: The number of each of some values, which may be objects.
-        of_levels: Those of its ``levels``, and behind them that of a missing one.
-    """
-
-    values: Values
-    numbers: Callable[[Numeric], Floats]
-    of_levels: Floats | None = attrs.field(
-        default=attrs.Factory(_number_levels, takes_self=True), init=False
-    )
-
-    @property
-    def size(self) -> int:
-        return self.values.size
-
-    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
-        found = self.values.between(start, stop)
-        if self.of_levels is None:
-            return self.numbers(found).reshape(-1, 1)
-        numbers: Floats = self.of_levels[np.maximum(found, -1)]
-        return numbers.reshape(-1, 1)
-
-
-@attrs.frozen(eq=False, repr=False)
-class ArrayValues(Values):
-    """The values of a numpy array."""
-
-    array: Numeric
-
-    @property
-    def is_text(self) -> bool | None:
-        return None if self.array.dtype.kind == "O" else self.array.dtype.kind == "U"
-
-    @property
-    def unfit(self) -> str:
-        return "" if self.array.dtype.kind in "biufUO" else f"dtype {self.array.dtype}"
-
-    @property
-    def size(self) -> int:
-        return len(self.array)
-
-    def between(self, start: int, stop: int) -> Numeric:
-        piece = self.array[start:stop]
-        if is_masked(piece):
-            objects = piece.data.astype(object)
-            objects[np.ma.getmaskarray(piece)] = None
-            return objects
-        return piece
-
-
-@attrs.frozen(eq=False, repr=False)
-class TypedValues(Values):
-    """A column of a library's own type.
-
-    Attributes:
-        column: As its library has it.
-        text: Whether it is text; None if that is open.
-        array: Makes an array of a slice of it.
-        kind: The name of a type whose values are no categories.
-    """
-
-    column: Cuttable
-    text: bool | None
-    array: Callable[[Any], np.ndarray]
-    kind: str = ""
-
-    @property
-    def unfit(self) -> str:
-        return self.kind
-
-    @property
-    def size(self) -> int:
-        return len(self.column)
-
-    @property
-    def is_text(self) -> bool | None:
-        return self.text
-
-    def between(self, start: int, stop: int) -> np.ndarray:
-        return self.array(self.column[start:stop])
-
-
-@attrs.frozen(eq=False, repr=False)
-class DateValues(Values):
-    """A column of dates, or of times without a time zone.
-
-    Attributes:
-        column: As its library has it.
-        days: Whether it holds dates alone.
-        array: Makes numpy's dates of a part of it.
-    """
-
-    column: Cuttable
-    days: bool
-    array: Callable[[Any], NDArray[np.datetime64]]
-
-    @property
-    def is_text(self) -> None:
-        return None
-
-    @property
-    def size(self) -> int:
-        return len(self.column)
-
-    def between(self, start: int, stop: int) -> Numeric:
-        return dates_in(self.array(self.column[start:stop]))
-
-    def require_fit(self, categories: Categories) -> None:
-        categories.refuse_dates(self.days)
+    def as_numbers(self, numbers: Callable[[Numeric], Floats]) -> ColumnRows:
+        """One column of numbers, by a function of some values, which may be objects."""
+        if self.levels is None:
+            return ColumnRows(self, numbers)
+        # Behind them the number of a missing one: it is taken for all places below 0.
+        of_levels = numbers(np.fromiter([*self.levels, None], object, len(self.levels) + 1))
+        return ColumnRows(self, lambda piece: of_levels[np.maximum(piece, -1)])
 
 
 @singledispatch
@@ -191,19 +87,29 @@ def _of_array(column: np.ndarray) -> Values:
     if column.dtype.kind == "T":
         column = column.astype(object)
     if column.dtype.kind == "M":
-        return DateValues(column, are_days(column.dtype), _unmask)
-    return ArrayValues(column)
+        return Values.of_dates(column, are_days(column.dtype), _unmask_dates)
+    kind = column.dtype.kind
+    unfit = "" if kind in "biufUO" else f"dtype {column.dtype}"
+    return Values(column, _unmask, None if kind == "O" else kind == "U", unfit)
 
 
-def _unmask(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+def _unmask(piece: Numeric) -> Numeric:
     """What is masked is missing."""
+    if not is_masked(piece):
+        return piece
+    objects = piece.data.astype(object)
+    objects[np.ma.getmaskarray(piece)] = None
+    return objects
+
+
+def _unmask_dates(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
     return np.ma.filled(dates, np.datetime64("NaT", "D")) if is_masked(dates) else dates
 
 
 @open_values.register(list)
 @open_values.register(tuple)
 def _of_list(column: Sequence[object]) -> Values:
-    return ArrayValues(np.fromiter(column, dtype=object, count=len(column)))
+    return Values(np.fromiter(column, dtype=object, count=len(column)), identity)
 
 
 def values_of(column: object) -> Values:
@@ -234,32 +140,13 @@ def _is_row(value: object) -> bool:
     return isinstance(value, list | tuple | np.ndarray)
 
 
-@attrs.frozen(eq=False, repr=False)
-class ColumnNames(NamedColumns):
-    """A table without rows. A column that it has can be read in every way."""
-
-    def _read(
-        self,
-        listed: tuple[str, ...],
-        places: Sequence[int],
-        readings: Sequence[ColumnReading],
-        lead: str = "",
-    ) -> Source:
-        if not places:
-            return super()._read(listed, places, readings)
-        none = ArrayRows(np.empty((0, 1)))
-        return TableRows(tuple(listed[place] for place in places), (none,) * len(places))
-
-
-def names_alone(data: object) -> ColumnNames | None:
+def names_alone(data: object) -> NamedColumns | None:
     """A table with the columns of this one and without rows; None for what is no table in memory.
 
-    A query of it raises what a query of the table would raise for the names of its columns, and
-    reads nothing.
+    A column without values can be read in every way. So a query of it raises what a query of the
+    table would raise for the names of its columns, and reads nothing.
     """
     table = None if is_column(data) else opened_table(data, None)
-    return ColumnNames(table.names, _nothing, 0) if isinstance(table, NamedColumns) else None
-
-
-def _nothing(place: int) -> list[float]:
-    return []
+    if not isinstance(table, NamedColumns):
+        return None
+    return NamedColumns(table.names, lambda _: [], 0)

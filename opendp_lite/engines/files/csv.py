@@ -19,8 +19,6 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-import attrs
-
 from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.engines.data.blocks import (
     Blocks,
@@ -170,29 +168,18 @@ def table_of(
     return _read(source, Wish(tuple(columns), header, delimiter, na, text, alone))
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Files(FileColumn):
-    """Columns of some files, one file after another; of none for a stream."""
-
-    paths: tuple[Path, ...] = attrs.field(kw_only=True)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return self.paths
-
-
 def _read(source: str | Path | BinaryIO, wish: Wish) -> FileColumn:
     """The blocks of a stream, of a file, or of all files that a pattern stands for."""
     several = files_named(source) if isinstance(source, str | Path) else None
     if several is None:
         opens, name = _open_it(source, wish)
         file = Path(source) if isinstance(source, str | Path) else None
-        paths = (file,) if file is not None and file.is_file() else ()
-        return _Files(opens, len(wish.columns), name=name, paths=paths)
+        files = (file,) if file is not None and file.is_file() else ()
+        return FileColumn(opens, len(wish.columns), name=name, files=files)
     found = [_open_named(path, wish) for path in several]
-    files = {path: opens for path, (opens, _) in zip(several, found, strict=True)}
-    opens = partial(_one_by_one, files)
-    return _Files(opens, len(wish.columns), name=found[0][1], paths=tuple(several))
+    blocks = {path: opens for path, (opens, _) in zip(several, found, strict=True)}
+    opens = partial(_one_by_one, blocks)
+    return FileColumn(opens, len(wish.columns), name=found[0][1], files=tuple(several))
 
 
 def _open_named(path: Path, wish: Wish) -> tuple[_Open, str]:

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import Argument, DataError, ParameterError
 from opendp_lite.engines.data.blocks import FileError
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import RowPlaces, take
-from opendp_lite.engines.data.values import ArrayValues, Values, open_values
+from opendp_lite.engines.data.values import Values, open_values
 from opendp_lite.engines.files.source_files import unpack
 from opendp_lite.numbers.exact import quote
 
@@ -173,17 +173,10 @@ def category_in(cell: str, missing: Collection[str]) -> str | None:
     return text if whole is None else whole[1]
 
 
-class _TextValues(ArrayValues):
-    """Text, although the array may hold any object."""
-
-    @property
-    def is_text(self) -> bool:
-        return True
-
-
 @open_values.register
 def _values_of(column: TextCells) -> Values:
-    return _TextValues(column.cells)
+    """Text, although the array may hold any object."""
+    return Values(column.cells, identity, is_text=True)
 
 
 @open_rows.register

@@ -1,4 +1,7 @@
-"""The files that a source stands for, none left out in silence, and the bytes of one, unpacked."""
+"""Parquet files; the files that any source stands for, and the bytes of one, unpacked.
+
+Parquet needs ``opendp_lite[arrow]``. No file of a source is left out in silence.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,66 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from opendp_lite.engines.data.blocks import FileError
+from opendp_lite.engines.data.blocks import Blocks, FileError
+from opendp_lite.engines.data.open_data import with_pyarrow
+from opendp_lite.spelling.suggestions import explain_names
+
+
+@explain_names
+def parquet(
+    source: str | Path | Sequence[str | Path],
+    columns: Sequence[str] | None = None,
+    *,
+    filters: object = None,
+    partitioning: object = "hive",
+    filesystem: object = None,
+) -> Blocks:
+    """Opens Parquet files, which may be larger than memory.
+
+    A pipeline reads the columns that it needs, a batch at a time. The files declare the names and
+    types of their columns, which are public. Each file is checked for the columns that you ask for
+    before any row is read.
+
+    Args:
+        source: A path, a pattern such as ``data/*.parquet``, a directory, or several files.
+        columns: The names of the columns to take; None for all.
+        filters: Conditions such as ``[("year", "==", 2024)]``, or an Arrow expression. Only the
+            rows for which they hold are data. Files and groups of rows that have none are not
+            read. Choose them without looking at the data.
+        partitioning: How names of directories are read as columns, as in ``pyarrow.dataset``:
+            "hive" for "year=2024".
+        filesystem: An Arrow filesystem, for an object store. Patterns are for local files.
+
+    Returns:
+        The rows as blocks for a pipeline. A null is NaN.
+
+    Raises:
+        ParameterError: If pyarrow is not installed.
+        DataError: If no file is there or one cannot be opened. When the rows are read, if a file
+            lacks a column, declares it as anything but what a pipeline needs, or is damaged. The
+            error names the file.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> import pyarrow, pyarrow.parquet, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> for year, ages in {2023: [31.0, 45.0], 2024: [52.0, None]}.items():
+        ...     table = pyarrow.table({"age": ages, "name": ["Ann", "Bob"]})
+        ...     pyarrow.parquet.write_table(table, f"{folder.name}/{year}.parquet")
+        >>> people = dp.parquet(f"{folder.name}/*.parquet", columns=["age"])
+        >>> (dp.clamp(0, 100) >> dp.sum())(people)
+        NotPrivate([128.])
+        >>> folder.cleanup()
+    """
+    reader = with_pyarrow("opendp_lite.engines.files.arrow", "dp.parquet")
+    found: Blocks = reader.parquet_blocks(source, columns, filters, partitioning, filesystem)
+    return found
+
 
 _HIDDEN: Final = (".", "_")
 # One slash, for ``Path`` leaves one of two; two letters, for one may be a drive.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, cast
 
@@ -20,6 +20,7 @@ from opendp_lite.engines.data.identities import MIXED
 from opendp_lite.engines.data.least_rows import Keys, Places, SecretWords
 from opendp_lite.engines.data.open_data import (
     check_size,
+    guard,
     open_source,
     read,
     register_libraries,
@@ -27,6 +28,7 @@ from opendp_lite.engines.data.open_data import (
 )
 from opendp_lite.engines.data.source import (
     QUIET,
+    RowBlocks,
     Source,
     attempt,
     first_place,
@@ -217,79 +219,47 @@ class Unchosen(OfBlocks):
         later = [Column(name, PRESENCE) for name in table.names or (None,)]
         return cls(blocks.only([*columns, *later]), declared, table.names)
 
-    @property
-    def columns(self) -> None:
-        return None
+    columns = None
 
     def piece(self, piece: object) -> Source:
         return open_source(piece, self.declared)
 
     def by(self, choice: Choice, size: int | None) -> list[Piece]:
         """Those that may be chosen, once all rows were read."""
-        found = _Pieces(choice, self.given, self.declared, self.wanted)
-        for _ in read(check_size(found, 1, size)):
+        pieces: list[Piece] = []
+        start = choice.seen
+
+        def rows_of(block: object) -> RowBlocks:
+            return guard(partial(self._choose_from, block, choice, pieces))
+
+        for _ in guard(partial(self.given.rows_by, rows_of)):
             pass
-        return found.pieces
+        require_size(choice.seen - start, size)
+        return pieces
 
+    def _choose_from(self, block: object, choice: Choice, pieces: list[Piece]) -> RowBlocks:
+        """Goes through a block, of which it copies the rows that may be chosen.
 
-@attrs.frozen(eq=False, repr=False)
-class _Pieces(Source):
-    """Blocks of a table, of which the rows that may be chosen are copied as they are read.
-
-    A block is the person's own, who may fill it anew for the next one. Read again, the blocks might
-    come in another order. A block of which no row is chosen stays, without rows: a refusal of one
-    of its columns must not tell that one was.
-    """
-
-    choice: Choice
-    given: Blocks
-    declared: Names | None
-    wanted: Names | None
-    pieces: list[Piece] = attrs.field(factory=list)
-
-    @property
-    def columns(self) -> int:
-        return 1
-
-    @property
-    def size(self) -> int | None:
-        return self.given.size
-
-    def blocks(self) -> Iterator[Any]:
-        return self.given.opened_by(lambda piece: _WatchedPiece(piece, self))
-
-
-@attrs.frozen(eq=False, repr=False)
-class _WatchedPiece(Source):
-    """One block, whose rows are copied once they were read."""
-
-    piece: object
-    every: _Pieces
-
-    @property
-    def columns(self) -> int:
-        return 1
-
-    def blocks(self) -> Iterator[Any]:
-        every, choice = self.every, self.every.choice
-        whole = cast(Source | NamedColumns, Dataset(self.piece, every.declared, None).whole)
-        table = _as_table(whole, every.declared)
+        A block is the person's own, who may fill it anew for the next one. Read again, the blocks
+        might come in another order. A block of which no row is chosen stays, without rows: a
+        refusal of one of its columns must not tell that one was.
+        """
+        whole = cast(Source | NamedColumns, Dataset(block, self.declared, None).whole)
+        table = _as_table(whole, self.declared)
         start, found = choice.seen, []
-        for block in read(table.rows(choice.rule.columns)):
-            found.append(choice.met(block))
-            yield block[:, :1]
+        for rows in read(table.rows(choice.rule.columns)):
+            found.append(choice.met(rows))
+            yield rows[:, :1]
         places = np.concatenate([np.empty(0, dtype=np.int64), *found])
         names = tuple(map(str, table.names))
         wanted = [
-            place
-            for place, name in enumerate(names)
-            if every.wanted is None or name in every.wanted
+            place for place, name in enumerate(names) if self.wanted is None or name in self.wanted
         ]
         held = tuple(_pick(table, place, places - start) for place in wanted)
-        every.pieces.append(Piece(tuple(names[place] for place in wanted), held, places))
+        pieces.append(Piece(tuple(names[place] for place in wanted), held, places))
         if choice.full(_WAITING_PIECES):
             chosen = choice.settle()
-            every.pieces[:] = [piece.among(chosen) for piece in every.pieces]
+            pieces[:] = [piece.among(chosen) for piece in pieces]
 
 
 @attrs.frozen(eq=False, repr=False)
