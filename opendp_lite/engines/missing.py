@@ -89,7 +89,7 @@ class LeaveOut:
         missing = np.isnan(rows.values)
         kept = np.ones(len(rows), dtype=np.bool_)
         kept[rows.of_rows(np.arange(len(rows)))[missing]] = False
-        return rows.only(kept)
+        return rows[kept]
 
 
 @attrs.frozen(eq=False, repr=False)

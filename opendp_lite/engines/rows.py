@@ -188,7 +188,7 @@ def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
                 return _as_they_lie(work, lying, source)
         for block in read(source):
             work.add(block)
-        return work.totals
+        return work.finish()
 
 
 def _as_they_lie(work: _StepByStep, lying: Sequence[Lying], source: Source) -> list[object]:
@@ -215,7 +215,7 @@ def _as_they_lie(work: _StepByStep, lying: Sequence[Lying], source: Source) -> l
                 parts[place] = how.merge(parts[place], found[place])
     if parts is not None:
         work.add_totals([how.finish(part) for how, part in zip(lying, parts, strict=True)])
-    return work.totals
+    return work.finish()
 
 
 def _without_missing(plans: Sequence[_Plan], piece: Numeric) -> Numeric:
@@ -241,34 +241,41 @@ def _parts(lying: Sequence[Lying], piece: Numeric, scratch: Scratch) -> list[obj
 
 
 class _StepByStep:
-    """The summaries so far, of blocks to which one function after another is applied."""
+    """The summaries so far, of blocks to which one function after another is applied.
+
+    Attributes:
+        plans: What is to be summed up.
+        scratch: For all plans: no summary keeps a view of a buffer.
+    """
 
     def __init__(self, plans: Sequence[_Plan]) -> None:
         self.plans = plans
-        self.scratch = Scratch()  # for all plans: no summary keeps a view of a buffer
+        self.scratch = Scratch()
         self._steps, self._places = _share(plans)
         self._totals: list[object] | None = None
 
-    @property
-    def totals(self) -> list[object]:
-        """Those of all blocks."""
+    def finish(self) -> list[object]:
+        """The summaries of all blocks."""
         if self._totals is None:
             return [plan.how.empty() for plan in self.plans]
         return self._totals
 
     def add(self, block: RowBlock) -> None:
         """Adds a block."""
-        mapped = [block]
-        for place, part in self._steps:
-            given = mapped[place]
-            # A dense block is handed over here: small releases feel each further call.
-            if isinstance(given, np.ndarray):
-                mapped.append(part.function(given))
-            else:
-                mapped.append(apply_block(given, part.function, part.step))
-        found = []
-        for place, plan in zip(self._places, self.plans, strict=True):
-            found.append(summarise_block(mapped[place], plan.how, self.scratch, plan.step))
+        mapped: list[Any] = [block]
+        wanted = zip(self._places, self.plans, strict=True)
+        # What is made of a dense block is dense too, and few rows feel each call.
+        if isinstance(block, np.ndarray):
+            for place, part in self._steps:
+                mapped.append(part.function(mapped[place]))
+            found = [plan.how.summarise(mapped[at], self.scratch) for at, plan in wanted]
+        else:
+            for place, part in self._steps:
+                mapped.append(apply_block(mapped[place], part.function, part.step))
+            found = [
+                summarise_block(mapped[at], plan.how, self.scratch, plan.step)
+                for at, plan in wanted
+            ]
         self.add_totals(found)
 
     def add_totals(self, found: list[object]) -> None:

@@ -195,7 +195,7 @@ def is_masked(array: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
 
 def array_rows(array: Numeric) -> Source:
     """The rows of an array of numbers or of objects, which has one or two dimensions."""
-    if not is_masked(array):
+    if type(array) is not np.ndarray and not is_masked(array):
         array = np.asarray(array)
     if array.shape in ((0,), (0, 0)):
         require_numbers(array.dtype)

@@ -144,8 +144,8 @@ class SparseRows(Layout):
         held = slice(ends[0], ends[-1])
         return SparseRows(self.values[held], self.indices[held], ends - ends[0], self.columns)
 
-    def only(self, kept: NDArray[np.bool_]) -> SparseRows:
-        """Some of the rows, by which of them stay."""
+    def __getitem__(self, kept: NDArray[np.bool_]) -> SparseRows:
+        """Some of the rows, by which of them stay; a copy, as of an array."""
         stored = self.of_rows(kept)
         ends = np.append(0, np.cumsum(np.diff(self.ends)[kept]))
         return SparseRows(self.values[stored], self.indices[stored], ends, self.columns)

@@ -133,13 +133,23 @@ class NamedColumns(Table):
         """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
             return _unread(self.size)
-        opened = zip(places, readings, strict=True)
-        found = tuple([_open_it(lead, listed[at], how, self.column(at)) for at, how in opened])
+        found: list[InMemory] = []
+        for place, reading in zip(places, readings, strict=True):
+            column = self.column(place)
+            try:
+                rows = reading(column)
+                if isinstance(rows, NoRows):
+                    rows = _unread(0)
+                if not isinstance(rows, InMemory) or rows.columns != 1:
+                    raise DataError("a column of a table is one column in memory")
+            except DataError as problem:
+                raise DataError(f"{lead}{_say(listed[place])}{problem}") from None
+            found.append(rows)
         if len(found) == 1 and found[0].plain:
             return found[0]
         if len({each.size for each in found}) > 1:
             raise DataError("the columns of the table differ in length")
-        return TableRows(tuple(listed[place] for place in places), found, lead)
+        return TableRows(tuple(listed[place] for place in places), tuple(found), lead)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -184,18 +194,6 @@ class TableRows(InMemory):
 def _unread(size: int) -> ColumnRows:
     """The rows of a table of which no column is read: a zero each."""
     return ColumnRows(range(size), lambda piece: np.zeros(len(piece)))
-
-
-def _open_it(lead: str, name: str, reading: ColumnReading, column: object) -> InMemory:
-    try:
-        found = reading(column)
-        if isinstance(found, NoRows):
-            return _unread(0)
-        if not isinstance(found, InMemory) or found.columns != 1:
-            raise DataError("a column of a table is one column in memory")
-    except DataError as problem:
-        raise DataError(f"{lead}{_say(name)}{problem}") from None
-    return found
 
 
 def _say(name: str) -> str:
@@ -245,11 +243,3 @@ def _of_array(container: np.ndarray, places: RowPlaces) -> Numeric:
 @take.register(tuple)
 def _of_list(container: Sequence[object], places: RowPlaces) -> list[object]:
     return [container[place] for place in places.tolist()]
-
-
-@take.register
-def _of_table(container: NamedColumns, places: RowPlaces) -> NamedColumns:
-    """A table of which a column is picked from when it is asked for."""
-    return NamedColumns(
-        container.names, lambda place: take(container.column(place), places), len(places)
-    )

@@ -111,7 +111,10 @@ def _choose_here(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
     with QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
             here = _as_table(whole, dataset.titles)
-            kept: Blocks | NamedColumns = _pick_rows(here, _in_memory(choice, here, dataset.size))
+            places = _in_memory(choice, here, dataset.size)
+            kept: Blocks | NamedColumns = NamedColumns(
+                here.names, lambda place: _pick(here, place, places), len(places)
+            )
         elif isinstance(whole, SparseMatrix):
             raise DataError(f"{rule.what} are not picked from a sparse matrix; give a table")
         else:
@@ -138,11 +141,6 @@ def _as_table(whole: Source | NamedColumns, declared: Names | None) -> NamedColu
     blocks = [np.array(block) for block in read(whole) if len(block)]
     rows = np.concatenate([np.empty((0, len(declared or ()))), *blocks])
     return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
-
-
-def _pick_rows(table: NamedColumns, places: Places) -> NamedColumns:
-    """Some rows of a table in memory, picked from a column when it is asked for."""
-    return NamedColumns(table.names, lambda place: _pick(table, place, places), len(places))
 
 
 def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> Places:
@@ -344,7 +342,8 @@ def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
         return _choose_here(table, rule, keys)
     with QUIET:
         rows = Unchosen.of(whole, table, rule.columns)
-        found: ChosenPart = reduce(rows, _ChosenOfPart(rule, SecretWords.of(keys)), _merge)
+        job = partial(_choose_of_part, rule, SecretWords.of(keys))
+        found: ChosenPart = reduce(rows, job, _merge)
         require_size(found.seen, dataset.size)
         if len(found.text) > 1:
             raise DataError(f"column {rule.criteria[0].name!r}: {MIXED}")
@@ -356,19 +355,12 @@ def _merge(first: ChosenPart, second: ChosenPart) -> ChosenPart:
     return first.merge(second)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _ChosenOfPart:
-    """The job for a part of the rows."""
-
-    rule: Rule
-    secret: SecretWords
-
-    def __call__(self, source: Source) -> ChosenPart:
-        rows = cast(Unchosen, source)
-        choice = self.rule.there(self.secret.of_rows(rows, self.rule.step), self.secret)
-        choice.seen = start = first_place(rows)
-        with np.errstate(all="ignore"):
-            pieces = rows.by(choice, None)
-            stay = choice.settle()
-        held = [piece.among(stay) for piece in pieces]
-        return self.rule.part(choice, held, choice.seen - start)
+def _choose_of_part(rule: Rule, secret: SecretWords, source: Source) -> ChosenPart:
+    """The rows of a part that may be chosen."""
+    rows = cast(Unchosen, source)
+    choice = rule.there(secret.of_rows(rows, rule.step), secret)
+    choice.seen = start = first_place(rows)
+    with np.errstate(all="ignore"):
+        pieces = rows.by(choice, None)
+        stay = choice.settle()
+    return rule.part(choice, [piece.among(stay) for piece in pieces], choice.seen - start)

@@ -28,7 +28,7 @@ from opendp_lite.engines.data.least_rows import (
     in_order,
 )
 from opendp_lite.engines.data.source import Source, first_place, quiet_for, reduce
-from opendp_lite.engines.data.sparse import RowBlock, SparseRows, apply_block
+from opendp_lite.engines.data.sparse import RowBlock
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.distinct import Distinct, Numbered
 from opendp_lite.engines.grouped import Kept, LazyTable
@@ -65,7 +65,7 @@ def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = No
         copies; those of a sample on other machines come here.
     """
     if rows.source.library:
-        job = _SampleOfPart(rows.functions, coins, SecretWords.of(keys))
+        job = partial(_sample_of_part, rows.functions, coins, SecretWords.of(keys))
         with quiet_for(rows.source):
             held = reduce(rows.source, job, operator.add)
     else:
@@ -80,23 +80,15 @@ def _of_table(
     return choose_rows(rows, _ByCoins(rows.filters, coins, person), keys)
 
 
-def _in_sample(rows: LazyRows, coins: KeyedCoins, keys: Keys) -> list[Floats | SparseRows]:
-    return from_blocks(
-        rows, lambda block: apply_block(block, _KeepChosen(coins(len(block), keys)), _STEP)
-    )
+def _in_sample(rows: LazyRows, coins: KeyedCoins, keys: Keys) -> list[RowBlock]:
+    return from_blocks(rows, lambda block: block[coins(len(block), keys)])
 
 
-@attrs.frozen(eq=False, repr=False)
-class _SampleOfPart:
-    """The job for a part of the rows on other machines: its rows in the sample."""
-
-    functions: tuple[Part, ...]
-    coins: KeyedCoins
-    secret: SecretWords
-
-    def __call__(self, source: Source) -> list[Floats | SparseRows]:
-        keys = self.secret.of_rows(source, _STEP)
-        return _in_sample(LazyRows(source, self.functions), self.coins, keys)
+def _sample_of_part(
+    functions: tuple[Part, ...], coins: KeyedCoins, secret: SecretWords, source: Source
+) -> list[RowBlock]:
+    """The rows in the sample of a part of rows on other machines."""
+    return _in_sample(LazyRows(source, functions), coins, secret.of_rows(source, _STEP))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -134,30 +126,17 @@ class _ByCoins(Rule):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _KeepChosen:
-    """A block function that keeps some rows of one block, as copies."""
-
-    chosen: NDArray[np.bool_]
-
-    def __call__(self, block: Floats) -> Floats:
-        return block[self.chosen]
-
-    def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
-        return rows.only(self.chosen)
-
-
-@attrs.frozen(eq=False, repr=False)
 class _Sampled(Source):
     """Blocks that are held in memory."""
 
-    held: tuple[Floats | SparseRows, ...]
+    held: tuple[RowBlock, ...]
     plain = True
 
     @property
     def columns(self) -> int | None:
         return self.held[0].shape[1] if self.held else None
 
-    def blocks(self) -> Iterator[Floats | SparseRows]:
+    def blocks(self) -> Iterator[RowBlock]:
         return iter(self.held)
 
 
@@ -201,7 +180,7 @@ def rows_of_size(rows: LazyRows, most: int, columns: int, keys: Keys, step: str)
         keys: Independent random words of the release.
         step: Its name, for a refusal.
     """
-    job = _LeastOfPart(rows.functions, most, columns, SecretWords.of(keys), step)
+    job = partial(_least_of_part, rows.functions, most, columns, SecretWords.of(keys), step)
     with quiet_for(rows.source):
         found: _KeyedRows = reduce(rows.source, job, partial(_keep_least, most))
     return found.rows
@@ -228,23 +207,20 @@ def _keep_least(most: int, *several: _KeyedRows) -> _KeyedRows:
     return _KeyedRows(words[stay], places[stay], rows[stay])
 
 
-@attrs.frozen(eq=False, repr=False)
-class _LeastOfPart:
-    """The job for a part of the rows."""
-
-    functions: tuple[Part, ...]
-    most: int
-    columns: int
-    secret: SecretWords
-    step: str
-
-    def __call__(self, source: Source) -> _KeyedRows:
-        nothing = np.empty(0, dtype=np.int64)
-        none = _KeyedRows(nothing.astype(np.uint64), nothing, np.empty((0, self.columns)))
-        keys = self.secret.of_rows(source, self.step)
-        least = _LeastSoFar(self.most, keys, first_place(source), none)
-        from_blocks(LazyRows(source, self.functions), least.add)
-        return least.settle()
+def _least_of_part(
+    functions: tuple[Part, ...],
+    most: int,
+    columns: int,
+    secret: SecretWords,
+    step: str,
+    source: Source,
+) -> _KeyedRows:
+    """The rows with the least keys of a part of the rows."""
+    nothing = np.empty(0, dtype=np.int64)
+    none = _KeyedRows(nothing.astype(np.uint64), nothing, np.empty((0, columns)))
+    least = _LeastSoFar(most, secret.of_rows(source, step), first_place(source), none)
+    from_blocks(LazyRows(source, functions), least.add)
+    return least.settle()
 
 
 @attrs.define(eq=False, repr=False)
