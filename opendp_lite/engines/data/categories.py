@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from math import isfinite, nan
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.data.fold import Floats, Numeric
@@ -111,7 +111,7 @@ class Categories:
         if values.dtype.kind == "f":
             return self._of_floats(values)
         if values.dtype.kind == "U" and not self.other:
-            return self._of_text(values)
+            return self._found(values, *self._texts)
         return self._of_objects(values)
 
     def refuse_text(self) -> None:
@@ -168,24 +168,19 @@ class Categories:
         return (first, len(self.values)) if self.values == tuple(rising) else None
 
     @cached_property
-    def _whole(self) -> tuple[NDArray[np.int64], Floats]:
+    def _whole(self) -> tuple[Numeric, Floats]:
         """Categories that are whole numbers, rising, with their places."""
-        pairs = [
-            (int(value), place)
-            for value, place in self._table.items()
-            if isinstance(value, int | float) and value == value // 1 and int(value) in _INT64
-        ]
-        return _sort(pairs, np.int64)
+        return _sort(self._table, _is_whole, np.int64)
 
     @cached_property
-    def _floats(self) -> tuple[Floats, Floats]:
+    def _floats(self) -> tuple[Numeric, Floats]:
         """Categories that are floats exactly, rising, with their places."""
-        pairs = [
-            (float(value), place)
-            for value, place in self._table.items()
-            if isinstance(value, int | float) and _is_float(value)
-        ]
-        return _sort(pairs, np.float64)
+        return _sort(self._table, _is_float, np.float64)
+
+    @cached_property
+    def _texts(self) -> tuple[Numeric, Floats]:
+        """Texts, rising, with their places; an array of texts drops zeros at the end of a text."""
+        return _sort(self._table, _is_short_text, np.str_)
 
     def _of_whole(self, values: Numeric) -> Floats:
         if values.dtype == np.uint64:
@@ -222,15 +217,6 @@ class Categories:
         at[at == len(known)] = 0
         return np.where(known[at] == values, places[at], self._else)
 
-    def _of_text(self, values: Numeric) -> Floats:
-        """Of an array of texts, which drops zeros at the end of a text."""
-        texts = [
-            (value, place)
-            for value, place in self._table.items()
-            if type(value) is str and not value.endswith("\0")
-        ]
-        return self._found(values, *_sort(texts, np.str_))
-
     def _of_objects(self, values: Numeric) -> Floats:
         listed = values.tolist()
         if not self.other and None not in self.values and not self._decimals:
@@ -266,14 +252,24 @@ class Categories:
         }
 
 
-def _is_float(value: float) -> bool:
+def _is_whole(value: Hashable) -> bool:
+    return isinstance(value, int | float) and value == value // 1 and int(value) in _INT64
+
+
+def _is_float(value: Hashable) -> bool:
     try:
-        return float(value) == value
+        return isinstance(value, int | float) and float(value) == value
     except OverflowError:
         return False
 
 
-def _sort(pairs: Sequence[tuple[Any, float]], dtype: DTypeLike) -> tuple[Numeric, Floats]:
-    rising = sorted(pairs)
+def _is_short_text(value: Hashable) -> bool:
+    return type(value) is str and not value.endswith("\0")
+
+
+def _sort(
+    table: Mapping[Hashable, float], holds: Callable[[Hashable], bool], dtype: DTypeLike
+) -> tuple[Numeric, Floats]:
+    rising = sorted([(cast(Any, value), place) for value, place in table.items() if holds(value)])
     known = np.array([value for value, _ in rising], dtype=dtype)
     return known, np.array([place for _, place in rising], dtype=np.float64)
