@@ -167,35 +167,6 @@ def test_sized_blocks():
             total(dp.Blocks(lambda blocks=blocks: iter(blocks)))
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (["a", "b"], "text"),
-        ([1.0, "b"], "text"),
-        ("abc", "str"),
-        (np.array(["1"]), "text"),
-        (np.ma.masked_array([1.0, "alice"], dtype=object), "text"),
-        (np.ma.masked_array(["alice"]), "text"),
-        (np.array([1j]), "complex"),
-        (np.array(["2020-01-01"], dtype="M8[D]"), "dates"),
-        (pd.Series(["x"]), "text, not numbers.*errors='coerce'"),
-        (pd.Series(["x"], dtype="category"), "text"),
-        (np.zeros((2, 2)), "columns=2"),
-        (np.zeros((2, 2, 2)), "3 dimensions"),
-        ([[1.0], [1.0, 2.0]], "differ in length; put None"),
-        ({1.0, 2.0}, "set"),
-        (3.0, "float"),
-        (None, "NoneType"),
-        (dp.Blocks(lambda: iter([np.zeros((2, 2))])), "a block has 2 columns"),
-        (dp.Blocks(lambda: iter([]), columns=2), "columns=2"),
-    ],
-    ids=lambda value: str(type(value)),
-)
-def test_public_shapes_are_refused_in_words(data, words):
-    with pytest.raises(dp.DataError, match=words):
-        TOTAL(data)
-
-
 PIPELINES = [
     dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1),
     dp.clip_to_norm(1) >> dp.center(3) >> dp.sum() >> dp.laplace(epsilon=1),
