@@ -283,6 +283,19 @@ class OnDisk(Lazy):
         raise AssertionError("loaded whole")
 
 
+class InChunks(OnDisk):
+    """As one that says what its numbers are."""
+
+    dtype = np.dtype(float)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        return np.arange(3.0)[key]
+
+
+def test_an_array_in_chunks_is_read_some_of_them_at_a_time():
+    assert TOTAL(InChunks()).tolist() == [3]
+
+
 def computed() -> None:
     """Would compute a lazy container."""
 
