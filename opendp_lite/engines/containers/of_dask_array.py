@@ -12,8 +12,8 @@ import dask.array as arrays  # type: ignore[import-not-found,import-untyped,unus
 import numpy as np
 from dask.delayed import Delayed, delayed  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from opendp_lite.base.errors import DataError
 from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, Partitions, SentWork
+from opendp_lite.engines.data.arrays import require_shape
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
 
@@ -79,8 +79,5 @@ class _ArrayChunks(DaskPartitions):
 
 @open_rows.register
 def _of_array(data: arrays.Array) -> Blocks:
-    if data.ndim not in (1, 2):
-        raise DataError(
-            f"data has {data.ndim} dimensions; rows are an array of shape (n,) or (n, columns)"
-        )
+    require_shape(data.ndim)
     return DistributedRows.of(_ArrayChunks(data))

@@ -200,14 +200,19 @@ def array_rows(array: Numeric) -> Source:
     if array.shape in ((0,), (0, 0)):
         require_numbers(array.dtype)
         return NoRows()
-    if array.ndim not in (1, 2):
-        raise DataError(
-            f"data has {array.ndim} dimensions; rows are an array of shape (n,) or (n, columns)"
-        )
+    require_shape(array.ndim)
     require_numbers(array.dtype)
     rows = array if array.ndim == 2 else array.reshape(-1, 1)
     size, columns = rows.shape
     return ArrayRows(rows, size, columns, type(rows) is np.ndarray and rows.dtype.kind in "biuf")
+
+
+def require_shape(dimensions: int) -> None:
+    """Raises ``DataError`` for an array that is neither a column nor rows."""
+    if dimensions not in (1, 2):
+        raise DataError(
+            f"data has {dimensions} dimensions; rows are an array of shape (n,) or (n, columns)"
+        )
 
 
 def require_numbers(dtype: np.dtype[Any]) -> None:

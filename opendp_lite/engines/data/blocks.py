@@ -14,7 +14,7 @@ from typing import Any, Final, Self, TypeVar
 import attrs
 
 from opendp_lite.base.errors import Argument, DataError, ParameterError
-from opendp_lite.engines.data.arrays import require_numbers
+from opendp_lite.engines.data.arrays import require_numbers, require_shape
 from opendp_lite.engines.data.open_data import open_source, read, require_order
 from opendp_lite.engines.data.source import (
     BLOCK_ENTRIES,
@@ -242,11 +242,7 @@ class _BlockRows(OfBlocks):
 
 def by_chunks(array: Any) -> Blocks:
     """The rows of an array of one or two dimensions, some chunks at a time."""
-    if len(array.shape) not in (1, 2):
-        raise DataError(
-            f"data has {len(array.shape)} dimensions; rows are an array of shape (n,) or "
-            "(n, columns)"
-        )
+    require_shape(len(array.shape))
     require_numbers(array.dtype)
     columns = 1 if len(array.shape) == 1 else array.shape[1]
     chunk = array.chunks[0] if array.chunks else 1
