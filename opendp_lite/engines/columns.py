@@ -250,7 +250,11 @@ class _Mapped(Source):
 
     rows: Source
     function: Block
-    columns: int
+    width: int
+
+    @property
+    def columns(self) -> int:
+        return self.width
 
     def blocks(self) -> RowBlocks:
         return (apply_block(block, self.function, "select") for block in read(self.rows))

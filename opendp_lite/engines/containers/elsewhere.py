@@ -75,7 +75,11 @@ def outcome_of(work: Callable[[], object]) -> Outcome:
 class _Part(Blocks):
     """A part of some rows, where it lies."""
 
-    part: int = attrs.field(kw_only=True)
+    place: int = attrs.field(kw_only=True)
+
+    @property
+    def part(self) -> int:
+        return self.place
 
 
 @attrs.frozen(repr=False)
@@ -118,7 +122,7 @@ class SentWork:
 
     def _summary(self, part: int, pieces: Iterable[object]) -> object:
         rows, job, _ = pickle.loads(self.code)
-        return job(attrs.evolve(rows, given=_Part(partial(identity, pieces), None, part=part)))
+        return job(attrs.evolve(rows, given=_Part(partial(identity, pieces), None, place=part)))
 
     def _merge_summaries(self, summaries: Sequence[object]) -> object:
         _, _, merge = pickle.loads(self.code)

@@ -132,9 +132,9 @@ class ArrayRows(InMemory):
     """
 
     rows: Numeric
-    size: int
-    columns: int
-    plain: bool
+    size: int  # pyright: ignore[reportIncompatibleMethodOverride]
+    columns: int  # pyright: ignore[reportIncompatibleMethodOverride]
+    plain: bool  # pyright: ignore[reportIncompatibleMethodOverride]
 
     @property
     def by_value(self) -> bool:

@@ -304,11 +304,15 @@ class FileColumn(Blocks):
     """A column of a file as blocks for a pipeline.
 
     ``name`` is public: you typed it, or the file declares its names. Otherwise it is empty.
-    The ``files`` come one after another; a stream has none.
+    The files at ``paths`` come one after another; a stream has none.
     """
 
     name: str = attrs.field(default="", kw_only=True)
-    files: tuple[Path, ...] = attrs.field(default=(), kw_only=True)
+    paths: tuple[Path, ...] = attrs.field(default=(), kw_only=True)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self.paths
 
 
 def pick_column(names: Sequence[str], column: str | None) -> str:

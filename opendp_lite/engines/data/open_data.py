@@ -96,7 +96,8 @@ def open_source(data: object, names: tuple[str, ...] | None = None) -> Source:
 class _Numbers(ColumnReading):
     """Numbers as they are."""
 
-    __call__ = staticmethod(open_source)
+    def __call__(self, column: object, /) -> Source:
+        return open_source(column)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return numbers
@@ -293,8 +294,12 @@ class _Held(Source):
     """Rows of which the width or the number is known once they were read."""
 
     source: Source
-    columns: int
+    width: int
     declared: int | None
+
+    @property
+    def columns(self) -> int:
+        return self.width
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -315,8 +320,12 @@ class _Counted(Source):
     """Rows of one width, which are counted as they are read."""
 
     source: Source
-    columns: int
+    width: int
     rows: int = 0
+
+    @property
+    def columns(self) -> int:
+        return self.width
 
     @property
     def part(self) -> int | None:

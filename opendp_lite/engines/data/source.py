@@ -227,8 +227,13 @@ class _Span(InMemory):
 class NoRows(Source):
     """A dataset without rows, of as many columns as are asked for."""
 
-    columns = None
-    size = 0
+    @property
+    def columns(self) -> None:
+        return None
+
+    @property
+    def size(self) -> int:
+        return 0
 
     def blocks(self) -> RowBlocks:
         return iter(())

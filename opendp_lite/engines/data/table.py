@@ -156,9 +156,13 @@ class NamedColumns(Table):
 class TableRows(InMemory):
     """Columns of one length side by side; nothing is held but what was handed over."""
 
-    names: tuple[str, ...]
+    titles: tuple[str, ...]
     held: tuple[InMemory, ...]
     lead: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.titles
 
     @property
     def columns(self) -> int:

@@ -174,12 +174,12 @@ def _read(source: str | Path | BinaryIO, wish: Wish) -> FileColumn:
     if several is None:
         opens, name = _open_it(source, wish)
         file = Path(source) if isinstance(source, str | Path) else None
-        files = (file,) if file is not None and file.is_file() else ()
-        return FileColumn(opens, len(wish.columns), name=name, files=files)
+        paths = (file,) if file is not None and file.is_file() else ()
+        return FileColumn(opens, len(wish.columns), name=name, paths=paths)
     found = [_open_named(path, wish) for path in several]
     blocks = {path: opens for path, (opens, _) in zip(several, found, strict=True)}
     opens = partial(_one_by_one, blocks)
-    return FileColumn(opens, len(wish.columns), name=found[0][1], files=tuple(several))
+    return FileColumn(opens, len(wish.columns), name=found[0][1], paths=tuple(several))
 
 
 def _open_named(path: Path, wish: Wish) -> tuple[_Open, str]:

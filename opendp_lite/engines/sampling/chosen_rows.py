@@ -217,7 +217,9 @@ class Unchosen(OfBlocks):
         later = [Column(name, PRESENCE) for name in table.names or (None,)]
         return cls(blocks.only([*columns, *later]), declared, table.names)
 
-    columns = None
+    @property
+    def columns(self) -> None:
+        return None
 
     def piece(self, piece: object) -> Source:
         return open_source(piece, self.declared)

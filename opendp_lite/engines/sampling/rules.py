@@ -130,11 +130,14 @@ class _Sampled(Source):
     """Blocks that are held in memory."""
 
     held: tuple[RowBlock, ...]
-    plain = True
 
     @property
     def columns(self) -> int | None:
         return self.held[0].shape[1] if self.held else None
+
+    @property
+    def plain(self) -> bool:
+        return True
 
     def blocks(self) -> Iterator[RowBlock]:
         return iter(self.held)
