@@ -13,7 +13,6 @@ from opendp_lite.base.errors import DataError as DataError
 from opendp_lite.base.errors import OpenDPLiteError as OpenDPLiteError
 from opendp_lite.base.errors import ParameterError as ParameterError
 from opendp_lite.base.errors import SpaceError as SpaceError
-from opendp_lite.combinators.adaptive_programs import Ask as Ask
 from opendp_lite.combinators.adaptive_programs import adaptive as adaptive
 from opendp_lite.combinators.choosing import calibrate as calibrate
 from opendp_lite.combinators.composing import compose as compose
@@ -66,6 +65,7 @@ from opendp_lite.pipeline.steps import postprocessor as postprocessor
 from opendp_lite.pipeline.steps import stage as stage
 from opendp_lite.releases.estimates import Estimate as Estimate
 from opendp_lite.sessions.ledger.ledgers import Ledger as Ledger
+from opendp_lite.sessions.sessions import meter as meter
 from opendp_lite.sessions.sessions import session as session
 from opendp_lite.spaces.domains import Rows as Rows
 from opendp_lite.spaces.domains import Scalars as Scalars

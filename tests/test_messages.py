@@ -68,7 +68,7 @@ MESSAGES = [
         "loses rho = 0.1 zCDP. Write epsilon= in the query, or take a budget that counts as the",
     ),
     (
-        "dp.session(frame, dp.epsilon(1, delta=1e-6))(in_rho)",
+        "dp.session(frame, dp.epsilon(1, delta=1e-6), query_delta=1e-6)(in_rho)",
         "loses rho = 0.1 zCDP. Write >> dp.to_approximate(1e-7) after it, or take a budget that",
     ),
     ("dp.histogram('age', edges=[DAY], epsilon=1)", "got a date (Timestamp); count days instead"),

@@ -79,7 +79,7 @@ def _direct(share: Fraction) -> Recipe:
     def release(sample: Sample, rho: float) -> Any:
         ends, loss = (-sample.bound, sample.bound), Fraction(rho)
 
-        def program(ask: dp.Ask[dp.ZeroConcentratedDivergence]) -> Any:
+        def program(ask: dp.combinators.Ask[dp.ZeroConcentratedDivergence]) -> Any:
             middle = ask(dp.private_quantile(0.5, bounds=ends, rho=loss / 4))
             return (ask(dp.private_quantile(share, bounds=ends, rho=ask.left)) - middle) ** 2
 

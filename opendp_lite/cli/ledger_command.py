@@ -57,6 +57,7 @@ def _create(arguments: argparse.Namespace) -> Told:
         unit=arguments.unit,
         data=arguments.data,
         witness=arguments.witness,
+        query_delta=arguments.query_delta,
     )
     return _tell(_summary(ledger.view()))
 
@@ -105,7 +106,7 @@ def _summary(view: LedgerView) -> dict[str, str]:
         "protected": terms.protected,
         "losses are for": view.neighbours,
         "budget": view.budget.words(),
-        "spent": measure.words(view.spent),
+        "spent": measure.words(head.reach(measure)),
         "left": _join(left, lambda each: short(rounded_down(each))),
         "not finished": f"{waiting} of the releases; they count" if waiting else "",
         "witness": terms.witness,
@@ -123,8 +124,8 @@ def _grid(view: LedgerView) -> list[str]:
             str(entry.number),
             entry.time[:_SECONDS].replace("T", " "),
             _state(view, entry, waiting),
-            _show_loss(view, entry.price),
-            _show_loss(view, entry.total),
+            _show_loss(view, entry.cost(view.measure)),
+            _show_loss(view, entry.reach(view.measure)),
             entry.note,
         ]
         for entry in view.entries
@@ -176,6 +177,11 @@ _TERMS: Final[_Options] = {
         "FILE",
         "a file elsewhere that remembers each entry, to tell when the ledger is rolled back; best "
         "on another disk",
+    ),
+    "--query-delta": flags.number_option(
+        "D",
+        "what releases may spend of --delta by deltas of their own: by default an eighth; the rest "
+        "pays for many releases at less than their sum",
     ),
 }
 _Action = tuple[Callable[[argparse.Namespace], Told], str, _Options, _Options]

@@ -119,13 +119,14 @@ class Account(ABC, Generic[M]):
 
     def require(self, order: Order) -> None:
         """Refuses an order that what is left does not pay for."""
-        measure = self.budget.measure
-        spent = self.spent()
-        if not measure.within(measure.compose([spent, order.price]), self.budget.loss):
+        budget, measure, spent = self.budget, self.budget.measure, self.spent()
+        total = measure.compose([spent, order.price])
+        if not measure.within(total, budget.loss):
             raise BudgetExceeded(
-                f"{order.name} needs {measure.words(order.price)}; {measure.show(spent)} of "
-                f"{measure.show(self.budget.loss)} has been spent. Ask for less, or give "
-                "a larger budget"
+                f"{order.name} needs {measure.words(budget.cost(order.price, spent))}; "
+                f"{measure.show(budget.reach(spent))} of {measure.show(budget.loss)} has been "
+                "spent. Ask for less, or give a larger budget."
+                f"{measure.shortage(total, budget.loss)}".removesuffix(".")
             )
 
     def _alone(self, work: Callable[[], Receipt]) -> Receipt:
@@ -294,8 +295,7 @@ def some_sizes(most: int) -> tuple[int, ...]:
 
 def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
     """A loss in the measure of a budget, of few digits."""
-    profile = bound.output_measure.profile(loss)
-    found = measure.admit(profile)
+    found = measure.charge(bound.output_measure, loss)
     if found is None:
         stated = " and ".join(measure.parameters) or repr(measure)
         pays = measure == ApproximateDivergence()
@@ -307,7 +307,7 @@ def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
             f"Write {mend}, or take a budget that counts as the query does: dp.epsilon(1), "
             "dp.rho(1) or dp.mu(1)"
         )
-    return _shorten(without_curve(found), profile.pure)
+    return _shorten(without_curve(found), bound.output_measure.profile(loss).pure)
 
 
 def _shorten(loss: Loss, typed: Fraction | None) -> Loss:
@@ -332,18 +332,20 @@ class Spender(ABC, Generic[M]):
 
     def price(self, query: Any) -> Any:
         """What a query would cost in the measure of the budget. Nothing is spent or read."""
-        measure = self._account.budget.measure
-        return measure.show(find_price(self._bound(query), measure))
+        budget, measure = self._account.budget, self._account.budget.measure
+        price = find_price(self._bound(query), measure)
+        return measure.show(budget.cost(price, self._account.spent()))
 
     @property
     def budget(self) -> PrivacyBudget[M]:
         """The most that all releases may cost together."""
-        return self._account.budget
+        return self._account.budget.stated
 
     @property
     def spent(self) -> Any:
         """The loss of all releases so far, as people read losses."""
-        return self._account.budget.measure.show(self._account.spent())
+        budget = self._account.budget
+        return budget.measure.show(budget.reach(self._account.spent()))
 
     @property
     def left(self) -> Any:

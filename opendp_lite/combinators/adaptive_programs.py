@@ -108,7 +108,7 @@ class Ask(Spender[M]):
 
     Example:
         >>> import opendp_lite as dp
-        >>> def program(ask: dp.Ask) -> float:
+        >>> def program(ask: dp.combinators.Ask) -> float:
         ...     return ask(dp.count() >> dp.laplace(epsilon=ask.left))
         >>> dp.adaptive(program, dp.epsilon(1)).map(1)
         1.0

@@ -22,7 +22,15 @@ from opendp_lite.measures.divergences import (
 )
 from opendp_lite.measures.loss_distribution import LOST, Curve, Floats
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.measures.profile import Profile, draw_chords, float_up, normal_tails, zcdp_of_pure
+from opendp_lite.measures.profile import (
+    Divergences,
+    Profile,
+    draw_chords,
+    float_up,
+    normal_tails,
+    renyi_of_curve,
+    zcdp_of_pure,
+)
 from opendp_lite.numbers.exact import exp_up, log_up, nearest, sqrt_up
 
 # Of a Gaussian's sample, each way to come or go is a curve of its own.
@@ -195,6 +203,9 @@ class AmplifiedProfile(Profile):
     def with_directions(self, kept: bool) -> Profile:
         return attrs.evolve(self, directed=kept)
 
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
+        return renyi_of_curve(self, orders)
+
     def deltas(self, levels: Floats) -> Floats:
         known = self._delta_of_less(levels)
         return known if self.several else np.maximum(known, self._delta_of_more(levels))
@@ -290,6 +301,9 @@ class SampledGaussianProfile(Profile):
 
     def with_directions(self, kept: bool) -> Profile:
         return attrs.evolve(self, directed=kept)
+
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
+        return renyi_of_curve(self, orders)
 
     def deltas(self, levels: Floats) -> Floats:
         ways = (self._deltas_of(coming, levels) for coming in range(self.units + 1))

@@ -28,8 +28,8 @@ class Position:
         ledger: Where the entries stand: "the ledger survey" or "a session", say.
         number: The number of the entry.
         spent: The loss of all entries so far, this one included, in words.
-        left: What may still be spent, in words.
-        budget: The whole budget, in words.
+        left: What may still be spent, in words; empty where there is no budget.
+        budget: The whole budget, in words; empty where there is none.
         head: The head of the chain of entries, where the ledger keeps one.
         unit: What the owner of the ledger declares a unit of privacy to be, such as "person".
         note: What was written beside the release.
@@ -54,16 +54,22 @@ class Position:
     def budget_left(self) -> tuple[str, ...]:
         """Whom the budget protects, and how much of it is left, in words."""
         owner = f"The owner of the ledger declares that it protects any one {self.unit}."
-        left = f"Left for further releases: {self.left}. The whole budget is {self.budget}."
+        left = (
+            f"Left for further releases: {self.left}. The whole budget is {self.budget}."
+            if self.budget
+            else f"Spent so far: {self.spent}. No budget bounds what may still be released."
+        )
         return (owner, left) if self.unit else (left,)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The position in words."""
+        bounded = [f"The budget for all of its releases is {self.budget}."] if self.budget else []
         found = [
             self.title,
-            f"The budget for all of its releases is {self.budget}.",
-            f"Spent so far, this release included: {self.spent}. Left: {self.left}.",
+            *bounded,
+            f"Spent so far, this release included: {self.spent}."
+            + (f" Left: {self.left}." if self.budget else ""),
             "The losses of releases that are no entries there add up with these.",
         ]
         if self.head:

@@ -11,3 +11,4 @@ from opendp_lite.measures.divergences import (
     ZeroConcentratedDivergence as ZeroConcentratedDivergence,
 )
 from opendp_lite.measures.measure import Measure as Measure
+from opendp_lite.measures.renyi import RenyiDivergence as RenyiDivergence

@@ -138,6 +138,19 @@ class PrivacyBudget(Storable, Generic[M_co]):
         """The budget as a person reads it."""
         return self.measure.words(self.loss)
 
+    def reach(self, loss: Loss) -> Any:
+        """A loss that this budget pays for, as people read losses."""
+        return self.measure.reach(loss, self.loss)
+
+    def cost(self, price: Loss, spent: Loss) -> Any:
+        """What a release adds to that, where so much was spent before."""
+        return self.measure.cost(price, spent, self.loss)
+
+    @property
+    def stated(self) -> PrivacyBudget[Any]:
+        """The budget as a person types it: a session may count by more than that."""
+        return PrivacyBudget(*self.measure.stated(self.loss))
+
     def by_name(self) -> dict[str, Number]:
         """The numbers by the names under which a step takes them, as a person would type them.
 

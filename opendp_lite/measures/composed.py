@@ -20,6 +20,7 @@ from opendp_lite.measures.loss_distribution import (
 )
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
+    Divergences,
     GaussianProfile,
     Profile,
     PureProfile,
@@ -72,6 +73,16 @@ class ComposedProfile(Profile):
     @property
     def least_delta(self) -> Fraction:
         return min(curve.least_delta for curve in _curves(self))
+
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
+        spill, found = Fraction(0), [Fraction(0)] * len(orders)
+        for part, count in self.releases:
+            known = part.renyi(orders)
+            if known is None:
+                return super().renyi(orders)
+            spill += count * known[0]
+            found = [one + count * more for one, more in zip(found, known[1], strict=True)]
+        return spill, tuple(found)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         return min(curve.delta(epsilon) for curve in _curves(self))

@@ -30,6 +30,9 @@ _FARTHEST, _NEAREST = 512.0, 2.0**-30
 _TRIALS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # By far enough tilts for a delta of 1e-290; exponents stay below 3e4, and exact to 1e-11.
 _MOST_TILTS, _MOST_EXPONENT = 100, 3e4
+# Where Renyi divergences are asked for, tails of 1e-20 are cut off, and the grid is as fine as so
+# many releases need it: a coarse one widens laws whose large losses are rare.
+_CUT, _MANY = 1e-15, 2**14
 # exp(700) is about the largest float.
 _MOST_SIZE = 700.0
 # Of the Euclidean norm, times log2 of the length: the error of a fast Fourier transform (Higham
@@ -195,6 +198,28 @@ def connect_all(parts: Sequence[Part], small: float) -> tuple[Convolution, ...]:
         if fine >= step:
             return whole
         step = fine
+
+
+def find_divergences(
+    sides: Sequence[Curve], orders: Sequence[float]
+) -> tuple[float, list[float]] | None:
+    """A probability, and Renyi divergences outside of it, the larger of all directions.
+
+    They are those of masses that stand for the release: x^a, times a mass of the loss log x, is a
+    mixture of hockey sticks, and all of these are at least those of the release.
+    """
+    found = [whole.parts[0][0] for whole in connect_all([(tuple(sides), _MANY)], _CUT * _MANY)]
+    masses = [float(one.masses.sum()) for one in found]
+    if not found or max(masses) > 1 + 2.0**-40:
+        return None
+    logs = [[float(one.cumulant(order - 1)[0]) for order in orders] for one in found]
+    # The sum of a million masses, and exponents below 2^14, are off by less than 2^-31.
+    divergences = [
+        max(max(each) + 2.0**-29, 0.0) / (order - 1) * (1 + 2.0**-50)
+        for order, each in zip(orders, zip(*logs, strict=True), strict=True)
+    ]
+    # The masses of 2^40 releases have a product of e at most, which multiplies what lies beyond.
+    return 3 * max(one.beyond for one in found), divergences
 
 
 def _connect_sides(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
@@ -36,6 +36,18 @@ class Measure(Storable, ABC, Generic[Loss]):
     power: ClassVar[int] = 1
     """Losses grow with this power of the size of a group."""
 
+    @property
+    def detail(self) -> str:
+        """What tells it from others of its class, as a ledger writes it."""
+        return ""
+
+    @classmethod
+    def of_detail(cls, detail: str) -> Self:
+        """The measure of its class that a ledger wrote so."""
+        if detail:
+            raise ParameterError(f"{cls.__name__} has no parameters, got {detail!r}")
+        return cls()
+
     @abstractmethod
     def loss(self, value: object) -> Loss:
         """A loss as typed, exactly."""
@@ -60,6 +72,30 @@ class Measure(Storable, ABC, Generic[Loss]):
         By it a budget pays for a mechanism whose loss is in another measure.
         """
         return None
+
+    def charge(self, source: AnyMeasure, loss: Any) -> Loss | None:
+        """As ``admit``, of a loss in another measure."""
+        return self.admit(source.profile(loss))
+
+    def stated(self, budget: Loss) -> tuple[AnyMeasure, Any]:
+        """The measure and the loss by which a person types such a budget."""
+        return self, budget
+
+    def enlarge(self, budget: Loss, stated: Any) -> Loss:
+        """A budget in place of another one, from its loss as a person types it."""
+        return cast(Loss, stated)
+
+    def reach(self, loss: Loss, budget: Loss) -> Any:
+        """What was lost so far under a budget, as people read it."""
+        return loss
+
+    def shortage(self, loss: Loss, budget: Loss) -> str:
+        """What a refusal adds of a loss that is not within a budget: a sentence, or nothing."""
+        return ""
+
+    def cost(self, price: Loss, spent: Loss, budget: Loss) -> Any:
+        """What a release adds to ``reach``, where so much was spent before."""
+        return price
 
     @abstractmethod
     def zero(self) -> Loss:

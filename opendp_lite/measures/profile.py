@@ -13,7 +13,12 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.measures.loss_distribution import Curve, Floats, LossDistribution
+from opendp_lite.measures.loss_distribution import (
+    Curve,
+    Floats,
+    LossDistribution,
+    find_divergences,
+)
 from opendp_lite.numbers.exact import (
     NEGLIGIBLE,
     exp_down,
@@ -55,6 +60,10 @@ def draw_chords(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
     # Where the share is near 1, what is left of the higher end is off by units of that end.
     found: Floats = deltas[left] * (1 - shares + 2.0**-50) + deltas[left + 1] * shares
     return found
+
+
+Divergences = tuple[Fraction, tuple[Fraction, ...]]
+"""A probability, and a Renyi divergence for each order that holds outside of it."""
 
 
 class Profile(ABC):
@@ -115,6 +124,20 @@ class Profile(ABC):
         """The exact law of the loss, where it has few values; None otherwise."""
         return None
 
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
+        """A probability, and Renyi divergences of these orders, both ways, outside of it.
+
+        None where none are known.
+        """
+        pure, rho = self.pure, self.rho
+        if pure is None and rho is None:
+            return None
+        known = [
+            *([] if pure is None else [[renyi_of_pure(pure, order) for order in orders]]),
+            *([] if rho is None else [[order * rho for order in orders]]),
+        ]
+        return Fraction(0), tuple(map(min, zip(*known, strict=True)))
+
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """About the epsilon of a delta, and about how far off it is: where a search begins."""
         return 1.0, 1.0
@@ -167,6 +190,16 @@ class Profile(ABC):
         return _find_epsilon(self, delta)
 
 
+# A session asks for those of one curve again and again.
+@lru_cache(maxsize=1024)
+def renyi_of_curve(curve: Profile, orders: tuple[Fraction, ...]) -> Divergences | None:
+    """Those of the distribution of the loss, for a curve that has a formula."""
+    found = find_divergences(curve.with_directions(kept=True).sides, tuple(map(float, orders)))
+    if found is None:
+        return Profile.renyi(curve, orders)
+    return Fraction(found[0]), tuple(map(Fraction, found[1]))
+
+
 # Equal parts of a composition are worked out once.
 @lru_cache(maxsize=1024)
 def _find_epsilon(curve: Profile, delta: Fraction) -> Fraction:
@@ -217,6 +250,18 @@ def zcdp_of_pure(epsilon: Fraction) -> Fraction:
     return min(epsilon * epsilon / 2, epsilon * (1 - shrunk) / (1 + shrunk))
 
 
+def renyi_of_pure(epsilon: Fraction, order: Fraction) -> Fraction:
+    """The Renyi divergence of randomised response, the worst mechanism of a pure loss.
+
+    With E = epsilon it is log((e^(a E) + e^((1 - a) E)) / (1 + e^E)) / (a - 1) at the order a
+    (Mironov 2017, proposition 5), and at most a E^2 / 2 (Bun and Steinke 2016, proposition 3.3).
+    """
+    if epsilon == 0:
+        return epsilon
+    ratio = (1 + exp_up((1 - 2 * order) * epsilon)) / (1 + exp_down(-epsilon))
+    return min(epsilon + log_up(ratio) / (order - 1), order * epsilon * epsilon / 2, epsilon)
+
+
 @attrs.frozen
 class PointProfile(Profile):
     """The curve that follows from one point (E, D).
@@ -245,6 +290,10 @@ class PointProfile(Profile):
         inside = np.expm1(np.minimum(levels - loss, 0.0)) / -(1 + math.exp(-loss))
         found: Floats = spill + (1 - spill) * inside
         return found
+
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences:
+        # Outside of the spill the dominating pair is that of the pure loss, with less mass.
+        return self.spill, tuple(renyi_of_pure(self.loss, order) for order in orders)
 
     def atoms(self) -> LossDistribution | None:
         if self.loss > _FARTHEST:

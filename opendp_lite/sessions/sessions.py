@@ -33,6 +33,7 @@ from opendp_lite.engines.plan import evaluate
 from opendp_lite.explain.statement import Position, Statement
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.renyi import count_without_end, filter_budget
 from opendp_lite.metrics.distances import (
     Distance,
     Metric,
@@ -40,7 +41,7 @@ from opendp_lite.metrics.distances import (
     SymmetricDistance,
     SymmetricIdDistance,
 )
-from opendp_lite.numbers.exact import Number, digits_down, quote
+from opendp_lite.numbers.exact import Number, digits_down, open_probability, quote
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result
@@ -59,10 +60,12 @@ class Payer:
     Args:
         title: What it is, in words.
         unit: What its owner declares a unit of privacy to be.
+        bounded: Whether there is a budget; a meter has none.
     """
 
     title: str
     unit: str
+    bounded: bool = True
 
 
 @attrs.frozen(repr=False)
@@ -100,7 +103,7 @@ class Release(Result, Generic[R]):
         cls, value: Any, *, query: AnyMeasurement, price: Loss, note: str, **paid: Any
     ) -> Self:
         """As its pickle has it."""
-        payer = Payer(paid.pop("title"), paid.pop("unit"))
+        payer = Payer(paid.pop("title"), paid.pop("unit"), paid.pop("bounded", True))
         return cls(value, Order(query, price, note), Receipt(**paid), payer)
 
     @property
@@ -110,8 +113,12 @@ class Release(Result, Generic[R]):
 
     @property
     def price(self) -> Any:
-        """What it cost, exactly, in the measure of the budget: under ``dp.mu`` the square of mu."""
-        return self.order.price
+        """What it cost, exactly, in the measure of the budget: under ``dp.mu`` the square of mu.
+
+        Under epsilon and delta it is what the release adds to what is spent.
+        """
+        budget, price = self.receipt.budget, self.order.price
+        return budget.cost(price, budget.measure.left(self.receipt.spent, price))
 
     @property
     def note(self) -> str:
@@ -130,13 +137,13 @@ class Release(Result, Generic[R]):
             A ``Statement``, whose ``position`` says where the release stands among the others.
         """
         budget, spent = self.receipt.budget, self.receipt.spent
-        measure = budget.measure
+        measure, left = budget.measure, budget.measure.left(budget.loss, spent)
         position = Position(
             ledger=self.payer.title,
             number=self.number,
-            spent=measure.words(spent),
-            left=measure.words(_few_digits(measure, measure.left(budget.loss, spent))),
-            budget=budget.words(),
+            spent=measure.words(budget.reach(spent)),
+            left=measure.words(_few_digits(measure, left)) if self.payer.bounded else "",
+            budget=budget.words() if self.payer.bounded else "",
             head=self.receipt.head,
             unit=self.payer.unit,
             note=self.note,
@@ -155,10 +162,10 @@ class Release(Result, Generic[R]):
             "release": f"number {self.number} of {self.payer.title}",
             "value": self.value,
             "price": budget.measure.words(self.price),
-            "spent so far": budget.measure.words(spent),
-            "budget": budget.words(),
+            "spent so far": budget.measure.words(budget.reach(spent)),
         }
-        words = {"protects": self.payer.unit, "note": self.note}
+        most = budget.words() if self.payer.bounded else ""
+        words = {"budget": most, "protects": self.payer.unit, "note": self.note}
         return html_of_each([*rows.items(), *(each for each in words.items() if each[1])])
 
     def __repr__(self) -> str:
@@ -259,8 +266,12 @@ class Session(Spender[M]):
             raise
         self._open.require()
         done = self._account.finish(receipt)
-        payer = Payer(self._account.title, self._account.unit)
+        payer = self._payer
         return Release(value, order, done, payer)
+
+    @property
+    def _payer(self) -> Payer:
+        return Payer(self._account.title, self._account.unit)
 
     @property
     def space(self) -> AnySpace | None:
@@ -346,13 +357,98 @@ class Session(Spender[M]):
         return f"<session, {state}{self.spent} of {self.budget.words()} spent>"
 
 
+class Meter(Session[AnyMeasure]):
+    """Answers queries about one dataset and adds up what they lose: see ``dp.meter``."""
+
+    __slots__ = ()
+
+    @property
+    def budget(self) -> NoReturn:
+        """A meter has none."""
+        raise _no_budget()
+
+    @property
+    def left(self) -> NoReturn:
+        """A meter has no budget, of which something is left."""
+        raise _no_budget()
+
+    def split(self, parts: int) -> NoReturn:
+        """A meter has no budget to be divided."""
+        raise _no_budget()
+
+    @property
+    def _payer(self) -> Payer:
+        return Payer("a meter", "", bounded=False)
+
+    def _repr_html_(self) -> str:
+        state = "closed" if self._open.closed else "open"
+        return html_table({"meter": state, "protects": self.neighbours, "spent": str(self.spent)})
+
+    def __repr__(self) -> str:
+        return f"<meter, {'closed, ' if self._open.closed else ''}{self.spent} spent>"
+
+
+def _no_budget() -> SpaceError:
+    return SpaceError(
+        "a meter has no budget, so nothing is left of it or divided: open dp.session(data, "
+        "budget=dp.epsilon(1, delta=1e-6))"
+    )
+
+
+@explain_names
+def meter(data: object, *, delta: Number = 1e-6, space: AnySpace | None = None) -> Meter:
+    """Opens releases of one dataset without a budget, and says what they have lost so far.
+
+    Args:
+        data: As for ``dp.session``.
+        delta: Between 0 and 1: ``spent`` states an epsilon at it. Queries may spend an eighth of it
+            by deltas of their own, and the rest adds up small losses.
+        space: As for ``dp.session``.
+
+    Returns:
+        A meter. You call it as a session. ``meter.spent`` is (epsilon, delta): delta is 0 as long
+        as a sum of epsilons is less.
+
+    Raises:
+        ParameterError: If ``delta`` is not between 0 and 1, or ``space`` no space.
+        BudgetExceeded: By a query that brings epsilon beyond 1024.
+
+    Privacy:
+        ``spent`` holds of all releases so far, at whatever time you look at it and stop. Nothing
+        bounds it beforehand. If you can, set a budget: ``dp.session``.
+
+    Proof:
+        See ``dp.measures.RenyiDivergence``: the bound of its proof holds of an epsilon that depends
+        on the releases.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ask = dp.meter([41, 38, 25] * 1000)
+        >>> mean = ask(dp.mean(0, 100, epsilon=0.1))
+        >>> ask.spent
+        (0.1, 0.0)
+        >>> for _ in range(100):
+        ...     release = ask(dp.mean(0, 100, rho=0.001))
+        >>> round(ask.spent[0], 2), ask.spent[1]
+        (2.42, 1e-06)
+    """
+    require_space(space, "meter")
+    _require_whole_unit(space)
+    account = MemoryAccount(count_without_end(open_probability(delta, "delta")))
+    return cast(Meter, open_session(data, space, account, Meter))
+
+
 # So that a budget that was left out is refused in words.
 _MISSING: Final[Any] = None
 
 
 @explain_names
 def session(
-    data: object, budget: PrivacyBudget[M] = _MISSING, *, space: AnySpace | None = None
+    data: object,
+    budget: PrivacyBudget[M] = _MISSING,
+    *,
+    space: AnySpace | None = None,
+    query_delta: Number | None = None,
 ) -> Session[M]:
     """Opens several releases of one dataset under one budget.
 
@@ -364,6 +460,8 @@ def session(
         budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
         space: Who is protected. By default it is one row that is added or removed. Others are
             ``dp.table(person="id")`` and ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
+        query_delta: What queries with a delta of their own may spend of the budget's delta. By
+            default it is a quarter. The rest pays for many queries at less than their sum.
 
     Returns:
         A session. You may use it in a ``with`` block, which closes it.
@@ -394,10 +492,16 @@ def session(
     require_budget(budget, "session")
     require_space(space, "session")
     _require_whole_unit(space)
-    return open_session(data, space, MemoryAccount(budget))
+    counted = filter_budget(budget, query_delta)
+    return open_session(data, space, MemoryAccount(cast(PrivacyBudget[M], counted)))
 
 
-def open_session(data: object, space: AnySpace | None, account: Account[M]) -> Session[M]:
+def open_session(
+    data: object,
+    space: AnySpace | None,
+    account: Account[M],
+    kind: type[Session[M]] = Session,
+) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables.
 
     A column of persons that the table does not have is refused now: a ledger keeps the first.
@@ -407,7 +511,7 @@ def open_session(data: object, space: AnySpace | None, account: Account[M]) -> S
         names = names_alone(data)
         if names is not None and len(names.names) > 1:
             place_of(chosen.domain.person, tuple(map(str, names.names)))
-    return Session(_Open(data, chosen, account), account)
+    return kind(_Open(data, chosen, account), account)
 
 
 def table_of(data: object) -> AnySpace | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -130,9 +131,11 @@ def find_measure(name: str) -> AnyMeasure:
     Raises:
         LedgerError: If this version of the package has none of this name.
     """
-    found = _public(name)
-    if isinstance(found, type) and issubclass(found, Measure) and found is not Measure:
-        return found()
+    kind, _, detail = name.partition(" ")
+    found = _public(kind)
+    with suppress(ArithmeticError, ValueError, TypeError):
+        if isinstance(found, type) and issubclass(found, Measure) and found is not Measure:
+            return found.of_detail(detail)
     raise LedgerError(
         "the ledger's budget is under a measure that this version of opendp_lite does not know; "
         "open it with the version that wrote it"
@@ -150,10 +153,10 @@ def name_of(measure: AnyMeasure) -> str:
     Raises:
         ParameterError: If it is no measure of ``dp.measures``, so that no ledger could read it.
     """
-    name = type(measure).__name__
-    if _public(name) is not type(measure):
+    kind = type(measure).__name__
+    if _public(kind) is not type(measure):
         raise ParameterError(f"a ledger is under a measure of dp.measures, got {quote(measure)}")
-    return name
+    return f"{kind} {measure.detail}".rstrip()
 
 
 def check_text(given: object, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,6 +19,7 @@ from compare import Row
 import opendp_lite as dp
 from opendp_lite.measures import composed, loss_distribution
 from opendp_lite.measures.profile import _find_epsilon
+from opendp_lite.measures.renyi import filter_budget
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "measures"))
 
@@ -132,6 +134,44 @@ def beside_theirs(
     return Row(f"epsilon at 1e-6: {name}", *texts, *beside, met)
 
 
+QUERIES = {
+    "counts with epsilon = 0.1": count(0.1),
+    "sums with Gaussian noise, rho = 0.00032": TOTAL >> dp.gaussian(rho=0.00032),
+    "samples of 1 %, Gaussian noise of scale 1": dp.sample(0.01, TOTAL >> dp.gaussian(scale=1)),
+    "samples of 10 %, Gaussian noise of scale 4": dp.sample(0.1, TOTAL >> dp.gaussian(scale=4)),
+}
+BUDGET = dp.epsilon(3.2, delta=1e-6)
+
+
+def queries() -> Iterator[Row]:
+    """How many queries fit in a session, and how many the best order for each alone allows."""
+    for name, query in QUERIES.items():
+        best = max(
+            most_queries(query, budget_of_order(Fraction(order, 4))) for order in range(16, 60)
+        )
+        found = most_queries(query, filter_budget(BUDGET))
+        texts = f"{found}", "best order for it alone", f"{best}", f"{found / best:.3f}"
+        yield Row(f"{name} in (3.2, 1e-6)", *texts, ">= 0.9", found >= 0.9 * best)
+
+
+def budget_of_order(order: Fraction) -> dp.measures.PrivacyBudget:
+    """The budget with all of its weight on one order, and all of delta for composition."""
+    measure = dp.measures.RenyiDivergence({order: 1})
+    return dp.measures.PrivacyBudget(measure, measure.divide(*BUDGET.loss, Fraction(0)))
+
+
+def most_queries(query: dp.Mechanism, budget: dp.measures.PrivacyBudget) -> int:
+    """How many equal queries the budget pays for."""
+    measure, bound = budget.measure, dp.records() >> query
+    price = measure.charge(bound.output_measure, bound._loss(1))
+    fits = range(10**6)
+    return bisect(
+        fits,
+        False,
+        key=lambda n: not measure.within(tuple((n + 1) * part for part in price), budget.loss),
+    )
+
+
 def random_ones() -> Iterator[Row]:
     """Random compositions of small laws against exact rational arithmetic, by both ways."""
     generator = np.random.default_rng(0)
@@ -154,4 +194,5 @@ def rows(options: Namespace) -> Iterator[Row]:
     """All of them."""
     yield from compositions()
     yield from samples()
+    yield from queries()
     yield from random_ones()

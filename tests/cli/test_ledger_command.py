@@ -38,7 +38,7 @@ def test_each_budget_can_be_typed(made, tmp_path, typed, budget):
     told = made("ledger", "create", tmp_path / "a", *typed, "--unit", "household")
     assert "protected   any one household, with all rows" in told
     assert budget.words() in told
-    assert LedgerFile.open(tmp_path / "a").budget == budget
+    assert LedgerFile.open(tmp_path / "a").budget.stated == budget
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_show(made, ledger):
 
 def test_numbers_of_other_measures(made, tmp_path):
     for name, budget, price, told in (
-        ("mu", dp.mu(2), Fraction(1), "1.73205"),
-        ("pair", dp.epsilon(1, delta=1e-6), (Fraction(1, 3), Fraction(1, 10**7)), "at 9e-7"),
+        ("mu", dp.mu(2), 1, "1.73205"),
+        ("pair", dp.epsilon(1, delta=1e-6), (Fraction(1, 3), 1e-7), "at 2.5e-8"),
     ):
         ledger = LedgerFile.create(tmp_path / name, budget, unit="person")
-        ledger.reserve(price, asked="{}")
+        ledger.reserve(ledger.measure.loss(price), asked="{}")
         shown = made("ledger", "show", ledger.path)
         assert told in shown
 

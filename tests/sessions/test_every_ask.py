@@ -25,14 +25,18 @@ def run(request, tmp_path):
     """Runs a function of ask under a budget, wherever ask comes from."""
 
     def run_on(rows: Opened, budget: dp.measures.PrivacyBudget, function):
+        # A program adds up pairs, and the others do where all of delta is for queries.
+        whole = budget.loss[1] if isinstance(budget.loss, tuple) else None
         match request.param:
             case "program":
                 return dp.adaptive(function, budget)(rows.blocks)
             case "session":
-                return function(dp.session(rows.blocks, budget))
+                return function(dp.session(rows.blocks, budget, query_delta=whole))
             case "part":
-                return function(dp.session(rows.blocks, budget).split(1)[0])
-        ledger = dp.Ledger.create(tmp_path / "a.ledger", budget, unit="row")
+                ask = dp.session(rows.blocks, budget, query_delta=whole)
+                return function(ask.split(1)[0])
+        path = tmp_path / "a.ledger"
+        ledger = dp.Ledger.create(path, budget, unit="row", query_delta=whole)
         return function(ledger.session(rows.blocks))
 
     return run_on

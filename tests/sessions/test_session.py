@@ -401,3 +401,93 @@ def test_a_unit_of_the_space_is_the_unit_of_the_session():
     ask = dp.session([1.0, 2.0, 3.0], budget=dp.epsilon(10), space=space)
     ask(dp.noisy_max(epsilon=1))
     assert ask.spent == 1
+
+
+FORTY_FOUR = dp.epsilon(3.2, delta=1e-6)
+
+
+def test_more_small_queries_fit_than_their_sum():
+    """32 of them add up to the budget, and no session of it answers 45."""
+    ask = dp.session([1.0] * 9, FORTY_FOUR)
+    query = dp.count() >> dp.laplace(epsilon=0.1)
+    prices = [ask(query).price for _ in range(44)]
+    assert prices[0] == (Fraction(1, 10), 0)
+    assert ask.budget == FORTY_FOUR
+    assert ask.budget.measure.show(tuple(map(sum, zip(*prices, strict=True)))) == ask.spent
+    with pytest.raises(dp.BudgetExceeded, match=r"needs epsilon = 0\.0\d+ at delta = 0; \(3\.1"):
+        ask(query)
+    last = ask(dp.count() >> dp.laplace(epsilon=ask.left[0]))
+    assert last.statement().position.budget == "epsilon = 3.2 at delta = 1e-06"
+    assert pickle.loads(pickle.dumps(last)).price == last.price
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        dp.count() >> dp.gaussian(rho=0.01),
+        dp.count() >> dp.gaussian(mu=0.1),
+        dp.sample(0.01, dp.count() >> dp.gaussian(rho=0.5)),
+        dp.compose(dp.count() >> dp.gaussian(rho=0.01), dp.count() >> dp.gaussian(rho=0.01)),
+        dp.adaptive(lambda ask: ask(TENTH), dp.rho(0.1)),
+    ],
+    ids=repr,
+)
+def test_a_budget_of_epsilon_and_delta_pays_for_what_has_no_epsilon(query):
+    ask = dp.session([1.0] * 9, FORTY_FOUR)
+    costs = [ask(query).price for _ in range(2)]
+    assert costs[0][0] > costs[1][0] > 0
+    assert [delta for _, delta in costs] == [Fraction(1, 10**6), 0]
+    with pytest.raises(dp.SpaceError, match=r"loses .*dp\.to_approximate"):
+        dp.session([1.0] * 9, FORTY_FOUR, query_delta=1e-6)(query)
+
+
+def test_queries_spend_a_part_of_delta():
+    keys = dp.histogram(epsilon=0.1, delta=1e-6)
+    words = (
+        r"\(0\.0, 0\.0\) of \(3\.2, 1e-06\) has been spent\. Ask for less, or give a larger "
+        r"budget\. Queries may spend 1\.25e-07 of its delta by deltas of their own; query_delta="
+    )
+    with pytest.raises(dp.BudgetExceeded, match=words):
+        dp.session(["a"] * 9, FORTY_FOUR)(keys)
+    ask = dp.session(["a"] * 9, FORTY_FOUR, query_delta=1e-6)
+    assert 0 < ask(keys).price[1] <= Fraction(1, 10**6)
+    with pytest.raises(dp.ParameterError, match="from 0 to 1e-06; got 1e-05"):
+        dp.session(["a"], FORTY_FOUR, query_delta=1e-5)
+    with pytest.raises(dp.ParameterError, match="query_delta is a part of the delta of a budget"):
+        dp.session(["a"], dp.rho(1), query_delta=1e-6)
+
+
+def test_parts_of_a_filter_divide_what_is_left():
+    ask = dp.session([1.0] * 9, FORTY_FOUR)
+    ask(dp.count() >> dp.laplace(epsilon=1.2))
+    first, second = ask.split(2)
+    assert first.budget.loss[0] == second.budget.loss[0] == 1
+    first(dp.count() >> dp.laplace(epsilon=1))
+    with pytest.raises(dp.BudgetExceeded):
+        first(dp.count() >> dp.laplace(epsilon=0.1))
+    assert ask.spent == (2.2, 0.0)
+
+
+def test_a_meter_counts_without_a_budget():
+    ask = dp.meter({"age": [41.0] * 9, "id": [1] * 9}, delta=1e-5, space=PEOPLE)
+    assert ask.spent == (0.0, 0.0)
+    query = dp.bound_contributions(2) >> dp.count() >> dp.laplace(epsilon=0.5)
+    first = ask(query, note="table 1")
+    assert (ask.spent, first.price, first.number) == ((0.5, 0.0), (Fraction(1, 2), 0), 1)
+    ask(dp.bound_contributions(1) >> dp.count() >> dp.gaussian(rho=2))
+    assert ask.spent[0] > dp.mu(2).epsilon(1e-5)
+    assert ask.spent[1] == 1e-5
+    assert repr(ask) == f"<meter, {ask.spent} spent>"
+    said = str(first.statement())
+    assert "No budget bounds what may still be released" in said
+    assert "The budget for all" not in said
+    for refused in (lambda: ask.left, lambda: ask.budget, lambda: ask.split(2)):
+        with pytest.raises(dp.SpaceError, match="a meter has no budget"):
+            refused()
+    with pytest.raises(dp.BudgetExceeded):
+        ask(dp.bound_contributions(1) >> dp.count() >> dp.gaussian(rho=1e6))
+    ask.close()
+    with pytest.raises(dp.SpaceError, match="closed"):
+        ask(query)
+    with pytest.raises(dp.ParameterError, match="delta"):
+        dp.meter([1.0], delta=0)

@@ -84,7 +84,7 @@ dp.combinators.ThresholdTest()  # type: ignore[call-arg]
 dp.combinators.best_of(dp.count() >> dp.laplace(epsilon=1))  # type: ignore[call-arg]
 dp.adaptive(3, dp.rho(1))  # type: ignore[arg-type]
 dp.adaptive(lambda ask: 1, dp.ZeroConcentratedDivergence())  # type: ignore[arg-type]
-dp.Ask()  # type: ignore[call-arg]
+dp.combinators.Ask()  # type: ignore[call-arg]
 raise_budget: int = dp.BudgetExceeded("too much")  # type: ignore[assignment]
 
 # Means of many columns.

@@ -118,7 +118,7 @@ assert_type(
 assert_type(dp.measurements.exponential_mechanism(rho=1), dp.Mechanism[Totals, Any])
 
 
-def halved(ask: dp.Ask[Zcdp]) -> float:
+def halved(ask: dp.combinators.Ask[Zcdp]) -> float:
     middle: float = ask(dp.private_quantile(0.5, bounds=(-9, 9), rho=0.1))
     try:
         ask(dp.center(middle) >> dp.clamp(-1, 1) >> dp.sum() >> dp.gaussian(dp.rho(5)))
@@ -611,7 +611,7 @@ dp.assert_stable(dp.clamp(0, 1) >> dp.sum(), trials=2)
 dp.assert_stable(halve(), dp.records(2), trials=2)
 
 
-def counts(ask: dp.Ask[Zcdp]) -> object:
+def counts(ask: dp.combinators.Ask[Zcdp]) -> object:
     return ask(dp.count() >> dp.gaussian(dp.rho(0.1)))
 
 

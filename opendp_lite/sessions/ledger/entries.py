@@ -131,6 +131,17 @@ class LedgerEntry:
         held = {**{name: getattr(self, name) for name in COLUMNS}, **losses}
         return {**held, "state": self.state.value}
 
+    def reach(self, measure: AnyMeasure) -> Loss:
+        """What was lost up to here, as people read it."""
+        found: Loss = measure.reach(self.total, self.budget)
+        return found
+
+    def cost(self, measure: AnyMeasure) -> Loss:
+        """What it adds to that."""
+        before = measure.left(self.total, self.price)
+        found: Loss = measure.cost(self.price, before, self.budget)
+        return found
+
     def seal(self) -> LedgerEntry:
         """The same with its hash."""
         return attrs.evolve(self, hash=digest_of(self.row()[:-1]))

@@ -23,6 +23,8 @@ from opendp_lite.measures.budgets import (
 )
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.renyi import filter_budget
+from opendp_lite.numbers.exact import Number
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.ledger.connection import WAIT, EntryTable, commit, in_transaction
 from opendp_lite.sessions.ledger.entries import (
@@ -103,6 +105,7 @@ class LedgerFile(LedgerStanding):
         unit: str,
         data: str = "",
         witness: str | os.PathLike[str] | None = None,
+        query_delta: Number | None = None,
         wait: float = WAIT,
     ) -> LedgerFile:
         """Makes the file of a new ledger, which only its owner may read.
@@ -114,6 +117,7 @@ class LedgerFile(LedgerStanding):
             data: What the budget is for, in words.
             witness: A file elsewhere that remembers each entry, to tell when the ledger is rolled
                 back. It belongs on another disk.
+            query_delta: As for ``dp.session``.
             wait: Seconds to wait for another process that holds the ledger.
 
         Raises:
@@ -121,13 +125,14 @@ class LedgerFile(LedgerStanding):
             ParameterError: If the budget is none, or a text is no line of text.
         """
         require_budget(budget, "a ledger")
-        loss = check_budget(budget.loss, budget.measure)
+        check_budget(budget.loss, budget.measure)
+        counted = filter_budget(budget, query_delta)
         identity = _random(_NAME_WORDS)
         target = resolve(path)
         watched = "" if witness is None else str(WitnessFile.beside(target, witness, identity).path)
         terms = LedgerTerms(
             identity=identity,
-            measure=name_of(budget.measure),
+            measure=name_of(counted.measure),
             unit=check_words(unit, "unit"),
             data=check_line(data, "data"),
             witness=watched,
@@ -136,7 +141,7 @@ class LedgerFile(LedgerStanding):
         make_empty(target)
         found = cls(target, terms, wait)
         try:
-            found._begin(loss)
+            found._begin(counted.loss)
         except BaseException:
             remove_empty(target)
             raise
@@ -274,10 +279,13 @@ class LedgerFile(LedgerStanding):
                 EntryState.RESERVED, measure, price=paid, asked=text, note=words, scope=scope
             )
             if not measure.within(entry.total, entry.budget):
+                cost = measure.cost(loss, head.total, head.budget)
+                spent = measure.reach(head.total, head.budget)
                 raise BudgetExceeded(
-                    f"this release needs {measure.words(loss)}; {measure.show(head.total)} of "
+                    f"this release needs {measure.words(cost)}; {measure.show(spent)} of "
                     f"{measure.show(head.budget)} in the ledger {self.path.name!r} has been spent. "
-                    "Ask for less, or raise the budget with a reason"
+                    "Ask for less, or raise the budget with a reason."
+                    f"{measure.shortage(entry.total, head.budget)}".removesuffix(".")
                 )
             return entry
 
@@ -308,21 +316,22 @@ class LedgerFile(LedgerStanding):
             ParameterError: If the budget is not above the one before, or there is no reason.
         """
         require_budget(budget, "raise_budget")
-        if budget.measure != self.measure:
+        if budget.measure != self.budget.stated.measure:
             raise ParameterError(
                 f"the budget of this ledger is {self.budget.words()} and stays in this measure; "
                 f"got {budget.words()}. Give a larger one of the same kind"
             )
-        loss, words = check_budget(budget.loss, self.measure), check_words(reason, "reason")
+        loss, words = check_budget(budget.loss, budget.measure), check_words(reason, "reason")
 
         def raising(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
-            before = head.budget
-            if loss == before or not self.measure.within(before, loss):
+            before = PrivacyBudget(self.measure, head.budget).stated
+            if loss == before.loss or not budget.measure.within(before.loss, loss):
                 raise ParameterError(
-                    f"the budget is {self.measure.words(before)}, and it can only be raised; got "
+                    f"the budget is {before.words()}, and it can only be raised; got "
                     f"{budget.words()}"
                 )
-            return head.next(EntryState.RAISED, self.measure, note=words, budget=loss)
+            larger = self.measure.enlarge(head.budget, loss)
+            return head.next(EntryState.RAISED, self.measure, note=words, budget=larger)
 
         return self._write(raising)
 

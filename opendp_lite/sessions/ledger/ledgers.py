@@ -15,7 +15,7 @@ from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.data.identities import content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.sessions import Session, open_session, require_space
@@ -172,6 +172,7 @@ class Ledger:
         unit: str = "",
         data: str = "",
         witness: str | os.PathLike[str] | None = None,
+        query_delta: Number | None = None,
     ) -> Ledger:
         """Makes a new ledger.
 
@@ -184,6 +185,7 @@ class Ledger:
             data: The name of the data, for statements.
             witness: A file elsewhere, best on another disk, that remembers each entry. It shows
                 when an older copy of the ledger is put in its place.
+            query_delta: As for ``dp.session``. It stays the same share of delta.
 
         Returns:
             The ledger. Only its owner may read the file.
@@ -197,7 +199,10 @@ class Ledger:
                 "Ledger.create: say whom it protects: unit='row', or unit='person' where sessions "
                 "tell people apart"
             )
-        return cls(LedgerFile.create(path, budget, unit=unit, data=data, witness=witness))
+        found = LedgerFile.create(
+            path, budget, unit=unit, data=data, witness=witness, query_delta=query_delta
+        )
+        return cls(found)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
@@ -259,12 +264,12 @@ class Ledger:
     @property
     def budget(self) -> PrivacyBudget[AnyMeasure]:
         """The most that all releases may cost together."""
-        return self.file.budget
+        return self.file.budget.stated
 
     @property
     def spent(self) -> Any:
         """The loss of all releases so far, as people read losses."""
-        return self.file.measure.show(self.file.spent)
+        return self.file.measure.show(self.file.head.reach(self.file.measure))
 
     @property
     def left(self) -> Any:
@@ -364,9 +369,15 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         entries = self.entries()
-        words = self.file.measure.words
+        measure = self.file.measure
         lines = [
-            (str(each.number), each.state.value, words(each.price), words(each.total), each.note)
+            (
+                str(each.number),
+                each.state.value,
+                measure.words(each.cost(measure)),
+                measure.words(each.reach(measure)),
+                each.note,
+            )
             for each in entries[-_SHOWN:]
         ]
         terms = self.file.terms
