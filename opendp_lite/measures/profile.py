@@ -366,6 +366,11 @@ class BoundedRangeProfile(Profile):
         root = 1 - exp_down((epsilon - self.loss) / 2)
         return min(known, root * root / least)
 
+    def _event(self, library: ModuleType) -> object:
+        # dp_accounting 0.6 has no such event; its sources have.
+        event = getattr(library, "ExponentialMechanismDpEvent", None)
+        return super()._event(library) if event is None else event(float_up(self.loss))
+
     def deltas(self, levels: Floats) -> Floats:
         loss = float_up(self.loss)
         roots = np.expm1(np.minimum(levels - loss, 0.0) / 2)

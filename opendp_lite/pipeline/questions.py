@@ -249,9 +249,10 @@ class LossQuestions(Pipeline):
         """The loss as an event of the package dp_accounting, for its accountants.
 
         Gaussian and Laplace noise become the events of that name, and what ``dp.compose`` joins a
-        composed event. Any other pure loss becomes randomised response, and a zCDP loss a
-        ``ZCDpEvent``. No event loses less than the release. The sensitivity is in the event, so the
-        accountant keeps its relation "add or remove one".
+        composed event. A choice by the exponential mechanism becomes its own event where the
+        installed version has it. Any other pure loss becomes randomised response, and a zCDP loss
+        a ``ZCDpEvent``. No event loses less than the release. The sensitivity is in the event, so
+        the accountant keeps its relation "add or remove one".
 
         Args:
             d_in: How many units are in question together.
