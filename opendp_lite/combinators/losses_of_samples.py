@@ -45,11 +45,48 @@ _FAR: Final = 600.0
 _GRID: Final = 2**256
 
 
+@attrs.frozen
+class Sampling:
+    """How the units of a sample are chosen.
+
+    Args:
+        rate: The probability of each to be in the sample, above 0.
+        among: Of how many units a fixed number is chosen, each set of that number as likely; then
+            units are replaced. None where units come or go, and are chosen independently.
+    """
+
+    rate: Fraction
+    among: int | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of units in a sample of a fixed number."""
+        return int(self.rate * (self.among or 0))
+
+    def hit(self, units: int) -> Fraction:
+        """At least the probability that one of some units is in the sample."""
+        if units == 1 or self.rate == 1:
+            return self.rate
+        if units > _MOST_UNITS:
+            return min(Fraction(1), self.rate * units)
+        if self.among is None:
+            missed = (1 - self.rate) ** units
+        else:
+            # So many of the units that are not in the sample stay for each further one.
+            spare = self.among - self.size
+            stays = (
+                Fraction(max(spare - place, 0), self.among - place)
+                for place in range(min(units, self.among))
+            )
+            missed = math.prod(stays, start=Fraction(1))
+        return Fraction(-(-(1 - missed) * _GRID // 1), _GRID)
+
+
 @singledispatch
 def amplify(
-    measure: AnyMeasure, losses: Callable[[int], Any], rate: Fraction, units: int
+    measure: AnyMeasure, losses: Callable[[int], Any], sampling: Sampling, units: int
 ) -> object:
-    """The loss of a release of a sample that holds each unit with a probability, independently.
+    """The loss of a release of a secret sample.
 
     Let P and Q be the laws of the release for neighbours. Outside of an event of probability h, the
     two samples are equal. So P = (1 - h) R + h P' and Q = (1 - h) R + h Q'. The hockey-stick
@@ -57,11 +94,16 @@ def amplify(
     releases of samples that differ: advanced joint convexity (Balle, Barthe, Gaboardi 2018, theorem
     2). It bounds both directions.
 
+    Where a fixed number of n units is chosen and k are replaced, h is the probability that the
+    sample has one of the k. Given that, put another unit that is not in the sample in the place
+    of each of them: that gives each sample without them, as likely as any. So the law R is that of
+    a sample in which at most k units are replaced, as Q' is beside P' (theorem 9 there).
+
     Args:
         measure: The measure of the loss.
-        losses: The loss of the release of all rows, by the number of units that come or go.
-        rate: The probability to be in the sample, above 0.
-        units: How many units come or go, at least 1.
+        losses: The loss of the release of all rows, by how many units come, go or are replaced.
+        sampling: How the sample is chosen.
+        units: How many units come, go or are replaced, at least 1.
 
     Raises:
         ParameterError: If no such law is known for the measure.
@@ -71,15 +113,15 @@ def amplify(
 
 @amplify.register
 def _pure(
-    measure: MaxDivergence, losses: Callable[[int], Fraction], rate: Fraction, units: int
+    measure: MaxDivergence, losses: Callable[[int], Fraction], sampling: Sampling, units: int
 ) -> Fraction:
-    hit, loss = _hit(rate, units), losses(units)
+    hit, loss = sampling.hit(units), losses(units)
     whole = amplified_epsilon(Fraction(loss), hit)
     # Both bounds hold: a group's loss amplified, and the amplified loss of a group.
-    by_group = measure.group(amplified_epsilon(Fraction(losses(1)), rate), units)
+    by_group = measure.group(amplified_epsilon(Fraction(losses(1)), sampling.rate), units)
     if by_group < whole:
         return by_group
-    return curved_number(whole, _curve(measure, losses, rate, units))
+    return curved_number(whole, _curve(measure, losses, sampling, units))
 
 
 @amplify.register(ZeroConcentratedDivergence)
@@ -87,26 +129,28 @@ def _pure(
 def _concentrated(
     measure: ZeroConcentratedDivergence | GaussianDivergence,
     losses: Callable[[int], Fraction],
-    rate: Fraction,
+    sampling: Sampling,
     units: int,
 ) -> Fraction:
     # Renyi divergences are jointly quasi-convex (van Erven and Harremoes 2014, theorem 13), and
     # tradeoffs of mixtures are no lower. The order of infinity has no less than all rows have, so
     # the number stays; the curve is that of the sample.
-    return curved_number(Fraction(losses(units)), _curve(measure, losses, rate, units))
+    return curved_number(Fraction(losses(units)), _curve(measure, losses, sampling, units))
 
 
 @amplify.register
 def _approximate(
-    measure: ApproximateDivergence, losses: Callable[[int], Pair], rate: Fraction, units: int
+    measure: ApproximateDivergence, losses: Callable[[int], Pair], sampling: Sampling, units: int
 ) -> Pair:
-    hit, (epsilon, delta) = _hit(rate, units), losses(units)
-    curve, spill = _curve(measure, losses, rate, units), delta * hit
+    hit, (epsilon, delta) = sampling.hit(units), losses(units)
+    curve, spill = _curve(measure, losses, sampling, units), delta * hit
     whole = amplified_epsilon(epsilon, hit)
     if units == 1:
         return curved_pair((whole, spill), curve)
     epsilon, delta = losses(1)
-    by_group = measure.group((amplified_epsilon(epsilon, rate), delta * rate), units)
+    by_group = measure.group(
+        (amplified_epsilon(epsilon, sampling.rate), delta * sampling.rate), units
+    )
     if curve.delta(by_group[0]) > by_group[1]:
         return by_group
     if curve.least_delta <= spill:
@@ -115,28 +159,20 @@ def _approximate(
 
 
 def _curve(
-    measure: AnyMeasure, losses: Callable[[int], Any], rate: Fraction, units: int
+    measure: AnyMeasure, losses: Callable[[int], Any], sampling: Sampling, units: int
 ) -> Profile:
     known = measure.profile(losses(units))
-    if rate == 1:
+    if sampling.rate == 1:
         return known
-    if 1 < units <= _MOST_SHIFTS:
+    if sampling.among is None and 1 < units <= _MOST_SHIFTS:
         # Of noise that is known for one unit more is known for each number of them.
         each = [measure.profile(losses(here)).gaussian_ratio for here in range(1, units + 1)]
         if None not in each:
             ratio = max(ratio / here**2 for here, ratio in enumerate(each, 1) if ratio is not None)
             if ratio * units**2 <= _MOST_RATIO:
-                return SampledGaussianProfile(ratio, rate, units)
-    return AmplifiedProfile(known, _hit(rate, units), several=units > 1)
-
-
-def _hit(rate: Fraction, units: int) -> Fraction:
-    """At least the probability that one of some units is in the sample."""
-    if units == 1 or rate == 1:
-        return rate
-    if units > _MOST_UNITS:
-        return min(Fraction(1), rate * units)
-    return Fraction(-(-(1 - (1 - rate) ** units) * _GRID // 1), _GRID)
+                return SampledGaussianProfile(ratio, sampling.rate, units)
+    mixed = units > 1 or sampling.among is not None
+    return AmplifiedProfile(known, sampling.hit(units), several=mixed)
 
 
 def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
@@ -159,7 +195,8 @@ class AmplifiedProfile(Profile):
     Args:
         inner: The curve of the same release of all rows.
         rate: Between 0 and 1.
-        several: For several units, of which the rate is that of any in the sample.
+        several: For several units, of which the rate is that of any in the sample, or for units
+            that are replaced: neither law is then that of a sample without them.
         directed: Whether a composition may count on it that units come here where they come in
             the other releases: see ``Profile.with_directions``.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -15,13 +15,14 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Values, broadcast
 from opendp_lite.bodies.box import Box, Everything
 from opendp_lite.combinators.accounts import AnySpace, require_mechanism
-from opendp_lite.combinators.losses_of_samples import amplify
+from opendp_lite.combinators.losses_of_samples import Sampling, amplify
 from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.engines.rows import CollectRows, LazyRows
-from opendp_lite.engines.sampling.rules import row_sample
+from opendp_lite.engines.sampling.rules import KeyedCoins, require_rows_here, row_sample
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.metrics.distances import (
@@ -57,13 +58,17 @@ S = TypeVar("S", bound=AnySpace)
     proof=Proof(
         "With the row a release has the law (1 - rate) Q + rate P, without it Q. The positive "
         "part of their difference at 1 + rate (e^epsilon - 1) is at most rate delta, both "
-        "ways round.",
+        "ways round. A sample of a fixed size with the replaced row is one without it in which "
+        "one row is replaced.",
         adding=(
             "epsilon' = log(1 + rate (e^epsilon - 1)), delta' = rate delta; for k rows that of a "
             "group, or with the loss for k rows and 1 - (1 - rate)^k as the rate. rho and mu stay"
         ),
-        replacing="-",
-        sources=["Balle, Barthe, Gaboardi 2018, theorems 2 and 8"],
+        replacing=(
+            "the same with the share of a fixed number m of n rows as the rate, for k rows with "
+            "the probability that one of them is in the sample"
+        ),
+        sources=["Balle, Barthe, Gaboardi 2018, theorems 2, 8 and 9"],
     ),
     examples=lambda: [
         example(records(), 0.1, clamp(0, 3) >> sum() >> laplace(epsilon=1)),
@@ -73,13 +78,19 @@ S = TypeVar("S", bound=AnySpace)
             0.25,
             bound_contributions(2) >> count() >> laplace(epsilon=1),
         ),
+        example(
+            records(size=8, metric=ChangeOneDistance()),
+            0.25,
+            clamp(0, 3) >> sum() >> laplace(epsilon=1),
+        ),
     ],
 )
 def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[S, M, R]:
     """Releases a pipeline of a secret random sample of the rows, for a smaller loss.
 
-    Each row is in the sample with probability ``rate``, independently of the others. Every release
-    draws a new sample, and the whole pipeline reads that one sample. Keep it secret who is in it.
+    Each row is in the sample with probability ``rate``, independently of the others. Where the
+    number of rows is public, so is that of the sample: ``rate`` times as many, rounded up. Every
+    release draws a new sample, and the whole pipeline reads that one. Keep it secret who is in it.
 
     The pipeline stands inside of the step, because only a release has a smaller loss. A sample
     alone brings two datasets no nearer to each other.
@@ -98,7 +109,7 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
     Raises:
         ParameterError: If ``rate`` is not above 0 and at most 1, or the pipeline does not end in
             noise.
-        SpaceError: If the number of rows is public.
+        SpaceError: If neighbours do not differ by rows or people.
 
     Example:
         >>> import opendp_lite as dp
@@ -116,15 +127,24 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
             f"{format_number(share)}"
         )
     require_mechanism(pipeline, "sample", "the sample")
-    _require_added_rows(space)
-    inner = pipeline.bind(space)
-    measure, domain = inner.output_measure, space.domain
-    amplify(measure, lambda _: measure.zero(), share, 1)
+    _require_rows(space)
+    domain, within, sampling = space.domain, space, Sampling(share)
+    if isinstance(domain, Rows) and domain.size is not None:
+        sampling = Sampling(Fraction(ceil(share * domain.size), domain.size), domain.size)
+        within = attrs.evolve(space, domain=attrs.evolve(domain, size=sampling.size))
+    inner = pipeline.bind(within)
+    measure = inner.output_measure
+    amplify(measure, lambda _: measure.zero(), sampling, 1)
     person = domain.person if isinstance(domain, PersonTables) else None
 
     def release(rows: object, entropy: Entropy) -> R:
         words = entropy.words
-        chosen = row_sample(rows, partial(coins, share), lambda places: words(len(places)), person)
+        if sampling.among is None:
+            tossed: KeyedCoins = partial(coins, share)
+        else:
+            require_rows_here(rows, "sample", _SIZED_ELSEWHERE)
+            tossed = _Subset.draw(sampling, entropy)
+        chosen = row_sample(rows, tossed, lambda places: words(len(places)), person)
         found: R = inner.function(chosen, entropy)
         return found
 
@@ -132,43 +152,63 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
         units = ceil(distance)
         if not units:
             return measure.zero()
-        return amplify(measure, lambda each: inner.privacy_map(Fraction(each)), share, units)
+        return amplify(measure, lambda each: inner.privacy_map(Fraction(each)), sampling, units)
 
     return Measurement(
         space,
         measure,
         release,
         privacy_map,
-        Facts(explanation=_explanation(inner, share, person)),
+        Facts(explanation=_explanation(inner, sampling, person)),
         trace=inner.trace,
     )
 
 
-def _require_added_rows(space: AnySpace) -> None:
-    """Refuses a space where neighbours do not differ by rows or people that come or go."""
+_SIZED_ELSEWHERE: Final = "leave out size and metric, so that each row is chosen by itself"
+
+
+@attrs.define(eq=False)
+class _Subset:
+    """Coins for the rows of one pass, of which a fixed number are heads: each set as likely."""
+
+    chosen: NDArray[np.bool_]
+    seen: int = 0
+
+    @classmethod
+    def draw(cls, sampling: Sampling, entropy: Entropy) -> _Subset:
+        order = _shuffle(cast(int, sampling.among), entropy)
+        return cls(np.isin(np.arange(len(order)), order[: sampling.size]))
+
+    def __call__(self, count: int, keys: Keys) -> NDArray[np.bool_]:
+        found = np.zeros(count, dtype=np.bool_)
+        # Of too many rows none is chosen: the number of rows is checked once all were read.
+        part = self.chosen[self.seen : self.seen + count]
+        found[: len(part)] = part
+        self.seen += count
+        return found
+
+
+def _require_rows(space: AnySpace) -> None:
+    """Refuses a space of which no loss of a sample is known."""
     metric = space.metric
-    if isinstance(metric, SymmetricIdDistance) or metric == SymmetricDistance():
+    if isinstance(metric, SymmetricIdDistance):
+        return
+    if metric in (SymmetricDistance(), ChangeOneDistance()):
         return
     if not isinstance(metric, RowMetric):
         raise SpaceError(
             f"sample takes the rows of a dataset, got {space.domain.words()}. Put all steps inside:"
             " dp.sample(0.1, dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1))"
         )
-    if metric.fixed_size:
-        raise SpaceError(
-            "sample: the number of rows is public here, and that of the sample is secret. Leave "
-            "out size and metric, so that a neighbour has one row more or less: dp.records(). Put "
-            "dp.resize inside of dp.sample"
-        )
     raise SpaceError(f"sample: no loss of a secret sample is known under {metric!r}")
 
 
-def _explanation(inner: AnyMeasurement, rate: Fraction, person: str | None) -> str:
+def _explanation(inner: AnyMeasurement, sampling: Sampling, person: str | None) -> str:
     who = "row" if person is None else "person"
-    return (
-        f"each {who} is in a secret sample with probability {format_number(rate)}, and intervals "
-        f"are for the sample; of the pipeline: {inner.facts.explanation}"
-    )
+    chosen = f"each {who} is in a secret sample with probability {format_number(sampling.rate)}"
+    if sampling.among is not None:
+        chosen = f"a secret sample has {sampling.size} of the {sampling.among} rows"
+    return f"{chosen}, and intervals are for the sample; of the pipeline: {inner.facts.explanation}"
 
 
 _MOST_ROWS = 2**31

@@ -82,8 +82,6 @@ REFUSALS = {
     "dp.sample(0.1, dp.records() >> COUNT)": "leave out the space in front",
     "dp.sample(0.1, len)": "ends in noise, got",
     "dp.sample(0.1, dp.laplace(epsilon=1)).map(1)": "takes the rows of a dataset",
-    "SIZED >> dp.sample(0.1, COUNT)": "number of rows is public",
-    "dp.clamp(0, 1) >> dp.resize(5, fill=0) >> dp.sample(0.1, COUNT)": "dp.resize inside",
     "dp.sample(0.1, dp.estimators.known_size_mean(0, 1, epsilon=1)).map(1)": "number of rows",
     "dp.sample(0.1, COUNT).accuracy(0.95)": "dp.sample around it",
     "on_random_pairs(dp.clamp(0, 1)).map(1)": "ends in noise",

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sparse
 from scipy.optimize import linprog
@@ -114,6 +115,105 @@ def test_the_claim_for_several_rows_holds_by_enumeration(rate, changed):
     for mechanism in MECHANISMS:
         sides = [*gone, 1.0, 0.5], [*fresh, 1.0, 0.5]
         assert_claimed(mechanism, *sides, rate, distance, (0, 0.1, 0.5, 2))
+
+
+def fixed_laws(mechanism, sides, size):
+    """As ``laws``, for samples of a fixed size."""
+    space = dp.records(size=len(sides[0]), metric=REPLACE)
+    inner = dp.records(size=size, metric=REPLACE) >> TOTAL >> mechanism
+    (law,) = inner.facts.laws
+    points = np.arange(-10_000.0, 10_001) * max(1, round(100 / 2.0**law.exponent / 20_000))
+    gap = points[1] - points[0]
+    found = []
+    for rows in sides:
+        chosen = list(combinations(rows, size))
+        values = [
+            sum(map(Fraction, each), Fraction(0)) / Fraction(2) ** law.exponent for each in chosen
+        ]
+        total = sum(np.exp(law.log_probability(points, value)) for value in values)
+        found.append(gap * total / len(chosen))
+    return space >> dp.sample(Fraction(size, len(sides[0])), TOTAL >> mechanism), found
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("fresh", [[0.0], [3.0], [0.0, 0.0], [2.5, 3.0, 0.0]])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_the_claim_of_a_fixed_size_holds_for_replaced_rows(mechanism, fresh, size):
+    """By enumeration of all samples, both ways round."""
+    sides = (ROWS, [*fresh, *ROWS[len(fresh) :]])
+    pipeline, pair = fixed_laws(mechanism, sides, size)
+    profile = pipeline.privacy_profile(len(fresh))
+    for epsilon in (0, 0.02, 0.1, 0.3, 1, 2):
+        claimed = float(profile.delta(Fraction(epsilon)))
+        for p, q in (pair, pair[::-1]):
+            assert hockey_stick(p, q, epsilon) <= claimed * 1.001 + 1e-9
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_claim_of_a_fixed_size_is_met_by_a_replaced_row(size):
+    """So half of it would be caught. The other rows are 0, and all samples without it alike."""
+    sides = [[3.0, 0.0, 0.0, 0.0], [0.0] * 4]
+    pipeline, (p, q) = fixed_laws(dp.laplace(epsilon=1), sides, size)
+    inside = (p > 1e-12) & (q > 1e-12)
+    worst = np.abs(np.log(p[inside] / q[inside])).max()
+    assert pipeline.map(1) == pytest.approx(log1p(size / 4 * expm1(1)))
+    assert 0.999 * pipeline.map(1) < worst <= pipeline.map(1) * 1.0001
+    gaussian, (p, q) = fixed_laws(dp.gaussian(scale=3) >> dp.to_approximate(1e-4), sides, size)
+    curve = gaussian.privacy_profile(1)
+    for epsilon in (0.01, 0.1, 0.3):
+        claimed = float(curve.delta(Fraction(epsilon)))
+        assert hockey_stick(p, q, epsilon) == pytest.approx(claimed, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    "make", [list, np.array, lambda rows: dp.Blocks(lambda: [rows[:2], rows[2:]])]
+)
+def test_each_set_of_so_many_rows_is_as_likely(make):
+    """Six standard deviations; the seed is fixed."""
+    powers = [1.0, 2.0, 4.0, 8.0, 16.0]
+    space = dp.records(size=5, metric=REPLACE)
+    made = space >> dp.sample(0.35, dp.clamp(0, 16) >> dp.sum() >> QUIET)
+    entropy = InsecureSeededEntropy(3)
+    rows = space.domain.to_internal(make(powers))
+    releases, expected = 4000, {sum(each) for each in combinations(powers, 2)}
+    found = Counter(round(float(made.function(rows, entropy)[0])) for _ in range(releases))
+    assert set(found) == expected
+    spread = (releases * 0.1 * 0.9) ** 0.5
+    assert all(abs(count - releases / 10) < 6 * spread for count in found.values())
+
+
+def test_a_table_of_a_public_number_of_rows_is_sampled_by_its_rows():
+    space = dp.records(columns=["key", "x"], size=6, metric=REPLACE)
+    table = {"key": ["a", "b", "a", "b", "a", "b"], "x": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]}
+    counts = dp.by("key", ["a", "b"], dp.count() >> dp.laplace(scale=1e-9))
+    for _ in range(20):
+        assert sum((space >> dp.sample(0.5, counts))(table).values()) == 3
+    with pytest.raises(dp.DataError, match="rows"):
+        (space >> dp.sample(0.5, counts))({name: column[:5] for name, column in table.items()})
+    assert "3 of the 6 rows" in (space >> dp.sample(0.5, counts)).explain()
+
+
+def test_a_fixed_size_is_refused_of_rows_on_other_machines():
+    dask = pytest.importorskip("dask.array")
+    frames = pytest.importorskip("dask.dataframe")
+    rows = dask.from_array(np.arange(6.0), chunks=2)
+    numbers = dp.records(size=6, metric=REPLACE) >> dp.sample(0.5, TOTAL >> QUIET)
+    table = dp.records(columns=["x"], size=6, metric=REPLACE) >> dp.sample(
+        0.5, dp.select("x") >> TOTAL >> QUIET
+    )
+    frame = frames.from_pandas(pd.DataFrame({"x": np.arange(6.0)}), npartitions=2)
+    for pipeline, data in ((numbers, rows), (table, frame)):
+        with pytest.raises(dp.DataError, match="leave out size and metric"):
+            pipeline(data)
+
+
+def test_samples_of_a_fixed_size_compose_by_their_curves():
+    """A thousandth of the sum of their epsilons, and never below a single one."""
+    space = dp.records(size=1000, metric=REPLACE)
+    one = dp.sample(0.01, dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=1))
+    many = space >> dp.compose([one] * 100)
+    alone = (space >> one).epsilon(1e-6)
+    assert alone < many.epsilon(1e-6) < 10 * alone
 
 
 def test_releases_follow_the_enumerated_law():

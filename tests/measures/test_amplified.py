@@ -11,9 +11,10 @@ import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import (
     AmplifiedProfile,
     SampledGaussianProfile,
+    Sampling,
     amplified_epsilon,
+    amplify,
 )
-from opendp_lite.combinators.losses_of_samples import amplify as amplified
 from opendp_lite.measures.curve import curved_pair
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
@@ -31,6 +32,11 @@ CURVES = [
     PointProfile(Fraction(1), Fraction(1, 1000)),
     ConcentratedProfile(Fraction(1, 2)),
 ]
+
+
+def amplified(measure, losses, rate, units):
+    """That of units that come or go."""
+    return amplify(measure, losses, Sampling(rate), units)
 
 
 @pytest.mark.parametrize("epsilon", [1e-30, 1e-6, 0.01, 0.5, 1, 3, 20, 200])
@@ -221,3 +227,29 @@ def _both(*epsilons: float) -> list[tuple[float, float]]:
         coin = ((likely, 1 - likely), (1 - likely, likely))
         found = [(p * x, q * y) for p, q in found for x, y in coin]
     return found
+
+
+@pytest.mark.parametrize(("among", "size"), [(7, 1), (7, 3), (7, 6), (7, 7), (40, 9)])
+def test_a_sample_of_a_fixed_size_meets_a_replaced_unit_as_often_as_it_says(among, size):
+    """By counting all samples: those without the units are (n - k choose m)."""
+    sampling = Sampling(Fraction(size, among), among)
+    assert sampling.size == size
+    for units in range(1, among + 3):
+        missed = Fraction(comb(max(among - units, 0), size), comb(among, size))
+        found = sampling.hit(units)
+        assert 0 <= found - (1 - missed) < Fraction(1, 2**200)
+    assert Sampling(Fraction(1, 10**4), 10**7).hit(5000) == Fraction(1, 2)
+
+
+def test_a_fixed_size_has_the_formula_of_advanced_joint_convexity():
+    """Both ways round: what Poisson's samples have beyond it holds for units that come or go."""
+    found = amplify(PURE, linear(PURE, Fraction(1)), Sampling(TENTH, 40), 1)
+    assert found == amplified(PURE, linear(PURE, Fraction(1)), TENTH, 1)
+    assert PURE.profile(found) == AmplifiedProfile(PureProfile(Fraction(1)), TENTH, several=True)
+    gaussian = GaussianProfile(Fraction(4))
+    given = curved_pair((Fraction(1), Fraction(1, 8)), gaussian)
+    epsilon, delta = amplify(APPROXIMATE, lambda _: given, Sampling(TENTH, 40), 1)
+    assert delta == Fraction(1, 80)
+    assert float(epsilon) == pytest.approx(log1p(0.1 * expm1(1)))
+    several = amplify(PURE, lambda _: Fraction(1), Sampling(TENTH, 40), 3)
+    assert several == amplified_epsilon(Fraction(1), Sampling(TENTH, 40).hit(3))

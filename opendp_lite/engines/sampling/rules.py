@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import Identities
 from opendp_lite.engines.data.least_rows import (
@@ -27,7 +28,13 @@ from opendp_lite.engines.data.least_rows import (
     first_ones,
     in_order,
 )
-from opendp_lite.engines.data.source import Source, first_place, quiet_for, reduce
+from opendp_lite.engines.data.source import (
+    Source,
+    first_place,
+    quiet_for,
+    reduce,
+    require_here,
+)
 from opendp_lite.engines.data.sparse import RowBlock
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.distinct import Distinct, Numbered
@@ -78,6 +85,19 @@ def _of_table(
     rows: LazyTable, coins: KeyedCoins, keys: Keys, person: str | None = None
 ) -> LazyTable:
     return choose_rows(rows, _ByCoins(rows.filters, coins, person), keys)
+
+
+@singledispatch
+def require_rows_here(rows: Any, step: str, instead: str) -> None:
+    """Refuses rows on other machines, where no one pass sees all rows."""
+    require_here(rows.source.library, step, instead)
+
+
+@require_rows_here.register
+def _of_table_here(rows: LazyTable, step: str, instead: str) -> None:
+    whole = rows.dataset.whole
+    if isinstance(whole, Source | Blocks):
+        require_here(whole.library, step, instead)
 
 
 def _in_sample(rows: LazyRows, coins: KeyedCoins, keys: Keys) -> list[RowBlock]:
