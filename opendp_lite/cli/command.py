@@ -12,9 +12,10 @@ from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.printing import Told
 
 if TYPE_CHECKING:
-    from opendp_lite.cli.release import Asked, Setting
+    from opendp_lite.cli.release import Asked
 
 
+_PRIVACY = "the privacy: one setting (a smaller number protects more)"
 _BUDGETS = "(--epsilon E | --rho R)"
 _BUDGETS_WITH_DELTA = "(--epsilon E | --epsilon E --delta D | --rho R)"
 
@@ -49,10 +50,6 @@ class Command:
     delta: str = ""
     defaults: Mapping[str, object] = attrs.Factory(dict)
 
-    def setting(self, arguments: argparse.Namespace) -> Setting:
-        """Everything public about the release that the arguments ask for."""
-        return when_run.setting_of(arguments, self.asked)
-
     def release(self, arguments: argparse.Namespace) -> Told:
         """Makes the release that the arguments ask for."""
         return when_run.release(arguments, self.asked)
@@ -60,26 +57,26 @@ class Command:
     def put(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Adds the command to those of a parser."""
         budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
-        parser = commands.add_parser(
+        epsilon, delta = dict(flags.EPSILON), {}
+        if self.delta:
+            epsilon["help"] += "; with --delta: approximate"
+            delta["--delta"] = flags.number_option("D", self.delta)
+        groups = {
+            "the data": {**flags.FILE, "--column": self.column},
+            _PRIVACY: {"--epsilon": epsilon, **delta, "--rho": flags.RHO},
+            "several rows a person": flags.PEOPLE,
+            self.title: self.options,
+            "the output": flags.OUTPUT,
+        }
+        parser = flags.add_command(
+            commands,
             self.name,
+            groups,
             help=self.brief,
             usage=f"opendp-lite {self.name} FILE {self.needs}\n{'':24}{budgets} [more options]\n"
             f"       opendp-lite {self.name} --help",
             description=self.description,
             epilog=self.examples,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
         )
         nothing = dict.fromkeys(("bounds", "delta", "missing", "size"))
-        parser.set_defaults(run=self.release, parser=parser, **nothing, **self.defaults)
-        flags.add(parser, "the data", {**flags.FILE, "--column": self.column})
-        epsilon, delta = dict(flags.EPSILON), {}
-        if self.delta:
-            epsilon["help"] += "; with --delta: approximate"
-            delta["--delta"] = flags.number_option("D", self.delta)
-        budget = {"--epsilon": epsilon, **delta, "--rho": flags.RHO}
-        privacy = "the privacy: one setting (a smaller number protects more)"
-        flags.add(parser, privacy, budget)
-        flags.add(parser, "several rows a person", flags.PEOPLE)
-        flags.add(parser, self.title, self.options)
-        flags.add(parser, "the output", flags.OUTPUT)
+        parser.set_defaults(run=self.release, **nothing, **self.defaults)

@@ -36,7 +36,7 @@ _WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
 
 def one_line(release: dp.Estimate) -> Sequence[ReportLine]:
     """The line of a release that is one number."""
-    return [ReportLine.of(release)]
+    return [ReportLine(release)]
 
 
 def _noise(budget: dict[str, float]) -> Estimator:
@@ -121,7 +121,8 @@ def _count(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic
 def _whole_line(release: dp.Estimate) -> Sequence[ReportLine]:
     """The line of a count with noise that is a whole number."""
     low, high = map(int, release.interval)
-    return [ReportLine((), int(release.value), release.standard_error, (low, high))]
+    whole = attrs.evolve(release, value=int(release.value), interval=(low, high))
+    return [ReportLine(whole)]
 
 
 def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
@@ -172,7 +173,7 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
         return released(quantiles, bounds=bounds, **asked, sampling=sampling)
 
     def lines(release: Sequence[dp.Estimate]) -> list[ReportLine]:
-        return [ReportLine.of(each, q) for q, each in zip(quantiles, release, strict=True)]
+        return [ReportLine(each, (q,)) for q, each in zip(quantiles, release, strict=True)]
 
     return _of_values(
         arguments,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -12,7 +11,14 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import when_run
-from opendp_lite.numbers.exact import confidence_of, exact, open_probability, positive
+from opendp_lite.numbers.exact import (
+    confidence_of,
+    digits_down,
+    digits_up,
+    exact,
+    open_probability,
+    positive,
+)
 
 _EXACT: Final = 2**53
 
@@ -40,7 +46,7 @@ def rounded_up(value: float, digits: int = 3) -> str:
         >>> rounded_up(4.8801)
         '4.89'
     """
-    return short(float(Context(digits, ROUND_CEILING).create_decimal(repr(value))))
+    return short(float(digits_up(Fraction(repr(value)), digits)))
 
 
 def rounded_down(value: Fraction, digits: int = 6) -> float:
@@ -50,9 +56,7 @@ def rounded_down(value: Fraction, digits: int = 6) -> float:
         >>> rounded_down(Fraction(2, 3)), rounded_down(Fraction(1, 2))
         (0.666666, 0.5)
     """
-    context = Context(digits, ROUND_FLOOR)
-    found = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return as_typed(Fraction(found))
+    return as_typed(digits_down(value, digits))
 
 
 def shield(argv: Sequence[str]) -> list[str]:
@@ -92,30 +96,19 @@ MORE: Final = "use more rows, narrower bounds or a larger budget"
 
 @attrs.frozen
 class ReportLine:
-    """One released number: what it is of, and how far off it may be.
+    """One released number, and what it is of.
 
-    ``joint`` is an interval that holds together with those of all other lines. ``wide`` includes
-    what clipping may have moved. ``too_few`` says that there were too few rows for the statistic.
+    ``joint`` is an interval that holds together with those of all other lines.
     """
 
-    labels: Labels
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
+    estimate: dp.Estimate
+    labels: Labels = ()
     joint: tuple[float, float] | None = None
-    wide: tuple[float, float] | None = None
-    too_few: bool = False
-
-    @classmethod
-    def of(cls, estimate: dp.Estimate, *labels: Hashable) -> ReportLine:
-        """The line of an estimate."""
-        own = estimate.value, estimate.standard_error, estimate.interval
-        return cls(labels, *own, wide=estimate.wide_interval, too_few=estimate.too_few)
 
     @property
     def further(self) -> dict[str, tuple[float, float]]:
         """The other intervals that it has, by name."""
-        named = {"joint": self.joint, "wide": self.wide}
+        named = {"joint": self.joint, "wide": self.estimate.wide_interval}
         return {name: interval for name, interval in named.items() if interval is not None}
 
 
@@ -163,7 +156,7 @@ class Statistic:
 
     def hides(self, line: ReportLine) -> bool:
         """Whether the noise says little more than what was known before."""
-        return self.reach is not None and line.standard_error >= self.reach / 4
+        return self.reach is not None and line.estimate.standard_error >= self.reach / 4
 
 
 Keys = list[str | None]
@@ -325,11 +318,29 @@ def confidence(what: str) -> Mapping[str, Option]:
     return {"--confidence": number_option("C", words, default=0.95)}
 
 
-def add(parser: argparse.ArgumentParser, title: str, options: Mapping[str, Option]) -> None:
-    """Adds a group of options."""
-    group = parser.add_argument_group(title)
-    for flag, option in options.items():
-        group.add_argument(flag, **option)
+def add_command(
+    commands: argparse._SubParsersAction[Any],
+    name: str,
+    groups: Mapping[str, Mapping[str, Option]],
+    **texts: Any,
+) -> argparse.ArgumentParser:
+    """Adds a command to those of a parser.
+
+    Args:
+        commands: Those of the parser.
+        name: As it is typed.
+        groups: Its options, by the title above them.
+        texts: Of its help, by the names that argparse has for them.
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **texts
+    )
+    parser.set_defaults(parser=parser)
+    for title, options in groups.items():
+        group = parser.add_argument_group(title)
+        for flag, option in options.items():
+            group.add_argument(flag, **option)
+    return parser
 
 
 def budget_of(arguments: argparse.Namespace) -> dict[str, float]:

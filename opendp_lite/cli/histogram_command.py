@@ -57,10 +57,8 @@ def _lines(found: dp.releases.Histogram, *, several: bool) -> list[ReportLine]:
     numbers = zip(found, found.counts.tolist(), found.intervals.tolist(), joints, strict=True)
     return [
         ReportLine(
+            dp.Estimate(count, found.standard_error, tuple(ends), found.confidence),
             cast(Labels, key) if several else (key,),
-            count,
-            found.standard_error,
-            tuple(ends),
             joint,
         )
         for key, count, ends, joint in numbers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.flags import rounded_down, rounded_up, short
-from opendp_lite.cli.printing import Told, align_lines, table
+from opendp_lite.cli.printing import Told, align_lines
 
 if TYPE_CHECKING:
     from opendp_lite.measures.budgets import Loss, PrivacyBudget
@@ -131,7 +131,8 @@ def _grid(view: LedgerView) -> list[str]:
         for entry in view.entries
         if entry.state is not when_run.EntryState.RELEASED
     ]
-    return table(["entry", "time (UTC)", "state", "price", "spent", "note"], rows, {0, 3, 4})
+    titles = ["entry", "time (UTC)", "state", "price", "spent", "note"]
+    return when_run.align([titles, *rows], {0, 3, 4})
 
 
 def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str:
@@ -184,34 +185,29 @@ _TERMS: Final[_Options] = {
         "pays for many releases at less than their sum",
     ),
 }
-_Action = tuple[Callable[[argparse.Namespace], Told], str, _Options, _Options]
-# What each does, its help, its options and those of a budget.
+_FILE: Final[_Options] = {
+    "file": flags.text_option("FILE", "the ledger, on a disk of this machine")
+}
+_THE_BUDGET: Final = {"the budget: one of these (a smaller number protects more)": _BUDGET}
+_Action = tuple[Callable[[argparse.Namespace], Told], str, _Options, Mapping[str, _Options]]
+# What each does, its help, its options beside the file, and those of a budget below a title.
 _ACTIONS: Final[Mapping[str, _Action]] = {
-    "create": (_create, "make a new ledger", _TERMS, _BUDGET),
+    "create": (_create, "make a new ledger", _TERMS, _THE_BUDGET),
     "show": (_show, "what was spent, what is left, and each entry", {}, {}),
     "verify": (_verify, "check every entry, the file and its witness", {}, {}),
     "export": (_export, "all entries as JSON, without the key of the ledger", {}, {}),
-    "raise": (_raise, "raise the budget, with a reason shown for ever", _REASON, _BUDGET),
+    "raise": (_raise, "raise the budget, with a reason shown for ever", _REASON, _THE_BUDGET),
     "adopt": (_adopt, "use a copied, moved or restored ledger, with a reason", _REASON, {}),
 }
 
 
 def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
     """Adds the command to those of a parser."""
-    whole = commands.add_parser(
-        "ledger",
-        help="one budget over many releases, in a file",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    brief = "one budget over many releases, in a file"
+    whole = flags.add_command(commands, "ledger", {}, help=brief, description=_DESCRIPTION)
     actions = whole.add_subparsers(title="actions", metavar="ACTION", required=True)
-    file = {"file": flags.text_option("FILE", "the ledger, on a disk of this machine")}
     for name, (run, brief, options, budget) in _ACTIONS.items():
         described = f"{brief[0].upper()}{brief[1:]}."
-        parser = actions.add_parser(name, help=brief, description=described, allow_abbrev=False)
-        parser.set_defaults(run=run, parser=parser)
-        flags.add(parser, "the ledger", {**file, **options})
-        if budget:
-            title = "the budget: one of these (a smaller number protects more)"
-            flags.add(parser, title, budget)
+        groups = {"the ledger": {**_FILE, **options}, **budget}
+        action = flags.add_command(actions, name, groups, help=brief, description=described)
+        action.set_defaults(run=run)

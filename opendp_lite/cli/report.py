@@ -18,8 +18,8 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli.flags import ReportLine, Statistic, rounded_up, short
-from opendp_lite.cli.printing import align_lines, table
-from opendp_lite.display.formatting import significant
+from opendp_lite.cli.printing import align_lines
+from opendp_lite.display.formatting import align, significant
 from opendp_lite.engines.files.source_files import files_named
 from opendp_lite.estimators.distributions.histograms import label
 from opendp_lite.explain.statement import Statement
@@ -121,12 +121,12 @@ class Report:
     def _as_object(self, line: ReportLine) -> dict[str, object]:
         found: dict[str, object] = {
             **dict(zip(self.titles, line.labels, strict=True)),
-            self.statistic.name: line.value,
-            "standard_error": line.standard_error,
-            "interval": list(line.interval),
+            self.statistic.name: line.estimate.value,
+            "standard_error": line.estimate.standard_error,
+            "interval": list(line.estimate.interval),
         }
         further = {f"{name}_interval": list(ends) for name, ends in line.further.items()}
-        return found | further | ({"too_few_rows": True} if line.too_few else {})
+        return found | further | ({"too_few_rows": True} if line.estimate.too_few else {})
 
     def columns(self) -> dict[str, list[object]]:
         """The numbers as a table: a list for each column."""
@@ -134,10 +134,11 @@ class Report:
             title: [_cell(line.labels[place]) for line in self.lines]
             for place, title in enumerate(self.titles)
         }
-        found[self.statistic.name] = [line.value for line in self.lines]
-        found["standard_error"] = [line.standard_error for line in self.lines]
-        found["lower"] = [line.interval[0] for line in self.lines]
-        found["upper"] = [line.interval[1] for line in self.lines]
+        estimates = [line.estimate for line in self.lines]
+        found[self.statistic.name] = [each.value for each in estimates]
+        found["standard_error"] = [each.standard_error for each in estimates]
+        found["lower"] = [each.interval[0] for each in estimates]
+        found["upper"] = [each.interval[1] for each in estimates]
         for name in self._further:
             ends = [line.further.get(name, (None, None)) for line in self.lines]
             found[f"{name}_lower"], found[f"{name}_upper"] = map(list, zip(*ends, strict=True))
@@ -212,7 +213,7 @@ class Report:
         for name in self._further:
             titles.append(f"{name} interval")
             rows = [[*row, _ends(line, name)] for row, line in zip(rows, self.lines, strict=True)]
-        return table(titles, rows, {len(self.titles), len(self.titles) + 1})
+        return align([titles, *rows], {len(self.titles), len(self.titles) + 1})
 
 
 def _few_digits(value: float) -> str:
@@ -223,8 +224,9 @@ def _few_digits(value: float) -> str:
 
 def _digits(line: ReportLine, *more: float) -> list[str]:
     """The value, its error and the ends of its interval; whole numbers as they are."""
-    numbers = [line.value, line.standard_error, *line.interval, *more]
-    rounded = significant(line.standard_error, *map(float, numbers))
+    estimate = line.estimate
+    numbers = [estimate.value, estimate.standard_error, *estimate.interval, *more]
+    rounded = significant(estimate.standard_error, *map(float, numbers))
     return [
         str(number) if type(number) is int else text
         for number, text in zip(numbers, rounded, strict=True)

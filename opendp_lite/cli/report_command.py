@@ -109,24 +109,26 @@ def _save(name: str) -> AnyMeasurement:
 
 def add_report(commands: argparse._SubParsersAction[Any]) -> None:
     """Adds the command to those of a parser."""
-    parser = commands.add_parser(
-        "report",
-        help="the releases of a saved pipeline of many parts",
-        usage="""\
-opendp-lite report FILE --pipeline PIPELINE.json [--numbers NAME ...] [--words NAME ...]
-                        [more options]
-       opendp-lite report --help""",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=report, parser=parser)
     columns = {
         "--numbers": flags.text_option("NAME", "the columns of numbers", nargs="+"),
         "--words": flags.text_option("NAME", "the columns of categories, keys or ids", nargs="+"),
     }
     saved = flags.text_option("FILE", "what pipeline.to_json() wrote", required=True)
     output = flags.text_option("FILE", "also write the release to a file: .json")
-    flags.add(parser, "the data", {**flags.FILE, **columns})
-    flags.add(parser, "the release", {"--pipeline": saved})
-    flags.add(parser, "the output", {**flags.OUTPUT, "--output": output})
+    groups = {
+        "the data": {**flags.FILE, **columns},
+        "the release": {"--pipeline": saved},
+        "the output": {**flags.OUTPUT, "--output": output},
+    }
+    parser = flags.add_command(
+        commands,
+        "report",
+        groups,
+        help="the releases of a saved pipeline of many parts",
+        usage="""\
+opendp-lite report FILE --pipeline PIPELINE.json [--numbers NAME ...] [--words NAME ...]
+                        [more options]
+       opendp-lite report --help""",
+        description=_DESCRIPTION,
+    )
+    parser.set_defaults(run=report)

@@ -3,8 +3,8 @@ from opendp_lite.base.version import find_version as find_version
 from opendp_lite.cli.file_input import FileInput as FileInput
 from opendp_lite.cli.release import Payment as Payment
 from opendp_lite.cli.release import release as release
-from opendp_lite.cli.release import setting_of as setting_of
 from opendp_lite.cli.report import writers as writers
+from opendp_lite.display.formatting import align as align
 from opendp_lite.display.formatting import plain as plain
 from opendp_lite.engines.files.csv_rows import MISSING as MISSING
 from opendp_lite.engines.files.csv_rows import category_in as category_in

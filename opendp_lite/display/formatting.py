@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import zip_longest
 from math import floor, isfinite, log10
@@ -61,6 +61,16 @@ def significant(error: float, *numbers: float) -> tuple[str, ...]:
         shown = max(places, 0)
         return tuple(f"{round(number, places) + 0.0:.{shown}f}" for number in numbers)
     return tuple(_scientific(number, places) for number in numbers)
+
+
+def percent(share: float) -> str:
+    """A share in words.
+
+    Example:
+        >>> percent(0.95)
+        '95 %'
+    """
+    return f"{100 * share:.12g} %"
 
 
 def _at_most_told(number: float, places: int) -> str:
@@ -124,6 +134,27 @@ def format_release(release: object) -> str:
     if not isinstance(release, tuple) or len(str(release)) < _SHORT:
         return str(release)
     return "\n".join(map(format_release, release))
+
+
+def align(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """A line for each row, the cells in columns.
+
+    Args:
+        rows: A cell for each column.
+        right: The places of the columns that stand to the right, as numbers do.
+
+    Example:
+        >>> align([["sex", "count"], ["f", "9"]], {1})
+        ['sex  count', 'f        9']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def block(name: str, text: str) -> str:

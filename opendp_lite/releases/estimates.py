@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.display.formatting import for_json, html_grid, html_table, printable, significant
+from opendp_lite.display.formatting import (
+    align,
+    for_json,
+    html_grid,
+    html_table,
+    percent,
+    printable,
+    significant,
+)
 from opendp_lite.releases.result import Result
 
 
@@ -78,7 +86,7 @@ class Estimate(Result):
         shown = {
             "estimate": value,
             "standard error": error,
-            f"{self._share()} interval": self._ends(self.interval),
+            f"{percent(self.confidence)} interval": self._ends(self.interval),
             "covers": self._source().removeprefix("from "),
         }
         if self.wide_interval is not None:
@@ -96,15 +104,12 @@ class Estimate(Result):
         """The value with its interval, for a picture."""
         return display.Spot(float(self.value), *map(float, self.interval))
 
-    def _share(self) -> str:
-        return f"{100 * self.confidence:.12g} %"
-
     def _ends(self, interval: tuple[float, float]) -> str:
         low, high = self.justify(*interval)
         return f"{low} to {high}"
 
     def _interval(self) -> str:
-        return f"{self._share()} interval {self._ends(self.interval)}"
+        return f"{percent(self.confidence)} interval {self._ends(self.interval)}"
 
     def _say_coverage(self) -> str:
         """What the interval covers, and what it does not."""
@@ -296,13 +301,9 @@ class Estimates(Result):
         return ["", "value", "std. error", *kinds]
 
     def __repr__(self) -> str:
-        titles, *rows = [self._titles, *self._cells()]
-        widths = [max(len(row[j]) for row in (titles, *rows)) for j in range(len(titles))]
-        lines = [
-            "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-            for row in (titles, *rows)
-        ]
-        more = len(self) - len(rows)
+        cells = self._cells()
+        lines = [f"  {line}" for line in align([self._titles, *cells])]
+        more = len(self) - len(cells)
         rest = [f"  ... and {more} more"] if more else []
         return "\n".join([f"<Estimates of {self._head()}", *lines, *rest]) + ">"
 
@@ -318,10 +319,9 @@ class Estimates(Result):
         return f"<div>{all_of_them}{table}</div>"
 
     def _head(self) -> str:
-        share = f"{100 * self.confidence:.12g} %"
         source = "noise and sampling" if self.sampling else "the noise alone"
         kind = "joint intervals" if self._once else "intervals"
-        return f"{len(self)} numbers, {share} {kind} from {source}"
+        return f"{len(self)} numbers, {percent(self.confidence)} {kind} from {source}"
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]

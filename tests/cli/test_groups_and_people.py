@@ -10,6 +10,7 @@ import pytest
 
 from opendp_lite.cli.arguments import COMMANDS
 from opendp_lite.cli.arguments import parse as parsed
+from opendp_lite.cli.release import setting_of
 from opendp_lite.cli.report import PrivacyClaim
 from opendp_lite.numbers.exact import exact
 
@@ -38,7 +39,8 @@ def setting(which: str, unit: str, groups: str, budget: str):
     name, *words = ASKED[which]
     loss = [word for each, value in BUDGETS[budget].items() for word in (f"--{each}", str(value))]
     options = [*words, *UNITS[unit], *GROUPS[groups], *loss]
-    return BY_NAME[name].setting(parsed([name, "x.csv", "--column", "x", *options]))
+    typed = parsed([name, "x.csv", "--column", "x", *options])
+    return setting_of(typed, BY_NAME[name].asked)
 
 
 def possible(which: str, budget: str) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from opendp_lite.cli.arguments import parse as parsed
 from opendp_lite.cli.histogram_command import HISTOGRAM
+from opendp_lite.cli.release import setting_of
 
 SURELY = ["--epsilon", 100]
 
@@ -64,7 +65,8 @@ def test_bins_hold_their_lower_edge_and_the_last_one_both(counts, how):
 
 def test_bins_are_at_equal_distances():
     words = ["histogram", "x.csv", "--bins", "0", "1", "4", "--rho", "1"]
-    assert "edges=[0, 0.25, 0.5, 0.75, 1]" in repr(HISTOGRAM.setting(parsed(words)).mechanism)
+    mechanism = setting_of(parsed(words), HISTOGRAM.asked).mechanism
+    assert "edges=[0, 0.25, 0.5, 0.75, 1]" in repr(mechanism)
 
 
 def test_several_columns_have_all_combinations(counts):

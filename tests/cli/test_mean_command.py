@@ -27,6 +27,7 @@ from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import COMMANDS
 from opendp_lite.cli.arguments import parse as parsed
 from opendp_lite.cli.flags import rounded_up
+from opendp_lite.cli.release import setting_of
 from opendp_lite.estimators.means.ratios import count_ratio, size_ratio
 
 RAND_HIE = Path(__file__).parents[2] / "docs" / "data" / "rand_hie.csv"
@@ -168,7 +169,7 @@ def test_almost_no_noise_gives_the_clamped_mean(mean, method):
 def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The means and standard errors of so many releases with fixed seeds."""
     command = ["mean", "-", "--bounds", "-20", "40", *words]
-    measurement = COMMANDS[0].setting(parsed(command)).pipeline
+    measurement = setting_of(parsed(command), COMMANDS[0].asked).pipeline
     found = [measurement.insecure_release(data, seed=s).value for s in range(count)]
     return np.array([e.value for e in found]), np.array([e.standard_error for e in found])
 

@@ -14,7 +14,7 @@ from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.display.formatting import for_json, html_table, significant
+from opendp_lite.display.formatting import for_json, html_table, percent, significant
 from opendp_lite.estimators.parts.budget import (
     AnyAsk,
     Budget,
@@ -196,8 +196,7 @@ class Covariance(Result):
 
     def __repr__(self) -> str:
         named = f" of {', '.join(self.names)}" if self.names else ""
-        share = f"{100 * self.confidence:.12g} %"
-        told = f"{share} intervals in .interval, from the noise alone"
+        told = f"{percent(self.confidence)} intervals in .interval, from the noise alone"
         return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
 
     def _repr_html_(self) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import is_row
 from opendp_lite.bodies.body import Bounds, parse_bounds
-from opendp_lite.display.formatting import for_json, html_grid, printable, significant
+from opendp_lite.display.formatting import align, for_json, html_grid, printable, significant
 from opendp_lite.display.pictures import Scale, step_picture
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import identity
@@ -272,16 +272,8 @@ def _plain(key: Hashable) -> object:
 
 def _align(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Text in columns: the last and the first to the left, the numbers between to the right."""
-    rows = [titles, *lines]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(titles))]
-    left = {0, *(place for place, title in enumerate(titles) if "interval" in title)}
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
+    numbers = {place for place, title in enumerate(titles) if place and "interval" not in title}
+    return "\n".join(align([titles, *lines], numbers))
 
 
 Which = int | str | Sequence[str]
