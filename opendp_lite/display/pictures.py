@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from math import cos, exp, isfinite, isnan, pi, sin
@@ -21,7 +22,7 @@ INK_GREEN: Final = "#00856a"
 _NAMES: Final = 12
 
 
-def element(name: str, inside: str = "", **attributes: object) -> str:
+def element(name: str, inside: str = "", /, **attributes: object) -> str:
     """An element around others. An underscore in a name stands for a hyphen.
 
     Example:
@@ -33,6 +34,11 @@ def element(name: str, inside: str = "", **attributes: object) -> str:
         for key, value in attributes.items()
     )
     return f"<{name}{told}>{inside}</{name}>" if inside else f"<{name}{told}/>"
+
+
+def line(d: str, **look: object) -> str:
+    """A line along a path, in the colour of the text around the picture if ``look`` has none."""
+    return element("path", d=d, **{"fill": "none", "stroke": "currentColor", **look})
 
 
 def text(words: str, x: float, y: float, **attributes: object) -> str:
@@ -156,16 +162,16 @@ class Scale:
             height=_BAR,
             fill=INK_BLUE,
         )
-        line = element("path", d=f"M{zero:.1f} 0V{_HEIGHT}", **_thin(0.5))
-        return self._frame(drawn + line + self._whiskers(spot), spot)
+        axis = line(f"M{zero:.1f} 0V{_HEIGHT}", stroke_opacity=0.5)
+        return self._frame(drawn + axis + self._whiskers(spot), spot)
 
     def dot(self, spot: Spot) -> str:
         """The number as a dot on its interval."""
         if isnan(spot.value):
             return ""
-        line = element("path", d=f"M{_EDGE:g} {_MIDDLE:g}H{_WIDTH - _EDGE:g}", **_thin(0.35))
+        axis = line(f"M{_EDGE:g} {_MIDDLE:g}H{_WIDTH - _EDGE:g}", stroke_opacity=0.35)
         drawn = element("circle", cx=self._x(spot.value), cy=_MIDDLE, r=_DOT, fill=INK_ORANGE)
-        return self._frame(line + self._whiskers(spot) + drawn, spot)
+        return self._frame(axis + self._whiskers(spot) + drawn, spot)
 
     def _x(self, number: float) -> float:
         return _EDGE + (_WIDTH - 2 * _EDGE) * self.share(number)
@@ -180,8 +186,7 @@ class Scale:
             for x, end in ((low, spot.low), (high, spot.high))
             if self.low <= end <= self.high
         )
-        path = f"M{low:.1f} {_MIDDLE:g}H{high:.1f}{ends}"
-        return element("path", d=path, fill="none", stroke="currentColor", stroke_width=1.5)
+        return line(f"M{low:.1f} {_MIDDLE:g}H{high:.1f}{ends}", stroke_width=1.5)
 
     def _frame(self, drawn: str, spot: Spot) -> str:
         interval = f", interval {spot.low:.4g} to {spot.high:.4g}"
@@ -212,10 +217,6 @@ def spots_of(releases: Iterable[object]) -> Sequence[Spot] | None:
     found = [spot_of(release) for release in releases]
     spots = [spot for spot in found if spot is not None]
     return spots if len(spots) == len(found) else None
-
-
-def _thin(opacity: float) -> dict[str, str]:
-    return {"stroke": "currentColor", "stroke_opacity": f"{opacity}", "fill": "none"}
 
 
 _BAND_WIDTH: Final = 380
@@ -260,30 +261,20 @@ def band_picture(
 
     below = ((x, spot.low) for x, spot in known)
     above = ((x, spot.high) for x, spot in reversed(known))
-    zero = element(
-        "path",
-        d=f"M{_LEFT:g} {height(0):.1f}H{_RIGHT:g}",
-        stroke="currentColor",
-        stroke_opacity=0.5,
-    )
     band = element("path", d=path(chain(below, above)), fill=INK_BLUE, fill_opacity=0.3)
-    line = element(
-        "path",
-        d=path((x, spot.value) for x, spot in known),
-        fill="none",
-        stroke=INK_BLUE,
-        stroke_width=1.2,
-    )
+    zero = line(f"M{_LEFT:g} {height(0):.1f}H{_RIGHT:g}", stroke_opacity=0.5)
+    values = line(path((x, spot.value) for x, spot in known), stroke=INK_BLUE, stroke_width=1.2)
+    text_until = partial(text, font_size=_SIZE, text_anchor="end")
     said = [
         text(_short(ends[0]), _LEFT, _BAND_HEIGHT - 8, font_size=_SIZE),
-        text(_short(ends[1]), _RIGHT, _BAND_HEIGHT - 8, font_size=_SIZE, text_anchor="end"),
+        text_until(_short(ends[1]), _RIGHT, _BAND_HEIGHT - 8),
         *(
-            text(f"{number:.4g}", _LEFT - 6, height(number) + 4, font_size=_SIZE, text_anchor="end")
+            text_until(f"{number:.4g}", _LEFT - 6, height(number) + 4)
             for number in sorted({tall.low, tall.high})
         ),
     ]
     scales = f"From {ends[0]} to {ends[1]}, on a scale from {tall.low:.4g} to {tall.high:.4g}."
-    drawn = band + zero + line + "".join(said)
+    drawn = band + zero + values + "".join(said)
     return picture(drawn, _BAND_WIDTH, _BAND_HEIGHT, title, f"{scales} {words}")
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final, Protocol, TypeGuard, runtime_checkable
-
-import attrs
+from typing import Final, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
@@ -21,6 +19,7 @@ from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import description_of
 from opendp_lite.spelling.signatures import argument_text
 
+T = TypeVar("T")
 _LIKELY: Final = Fraction(19, 20)
 _MOST_LAWS: Final = 4
 _NOTHING_AFTER: Final = (
@@ -45,53 +44,54 @@ def make_statement(
             "statement: d_in must be above 0. Equal datasets give the same release, so a statement "
             "about a distance of 0 says nothing; statement() is about one unit"
         )
-    links = list(_links_in([*(each.step for each in walk(measurement.trace)), *measurement.recipe]))
-    recipes = list(_recipes_in(measurement.recipe))
-    joined = [link for link in measurement.recipe if _joins(link)]
-    inner = list(_inner_followers(joined))
-    functions = [*_functions_in(joined), *(_name_of(each) for each in inner if not _ours(each))]
-    steps = tuple(dict.fromkeys(map(_step_of, links)))
-    explanation = tuple(
-        f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
-    )
-    followers = [*inner, *(link for link in measurement.recipe if not _joins(link))]
-    before = dict.fromkeys(map(_step_of, filter(_joins, links)))
-    own = [f"the step {step.name}" for step in before if step.own]
-    parts = [
+    recipe = measurement.recipe
+    of_recipe = list(_links_in(recipe))
+    links = [*_links_in([each.step for each in walk(measurement.trace)]), *of_recipe]
+    parts = list(_parts_in(recipe))
+    joined = [link for link in recipe if _joins(link)]
+    given = [each for each in _values_in(joined) if not _joins(each)]
+    inner = list(_inner_followers(given))
+    functions = [*filter(callable, given), *inner]
+    own = [
+        f"the step {step.name}" for step in _once(map(_step_of, filter(_joins, links))) if step.own
+    ]
+    relied_on = [
         ("domain", space.domain),
         ("metric", space.metric),
         ("measure", measurement.output_measure),
-        *(("conversion", link) for link in measurement.recipe if isinstance(link, Conversion)),
-        *(("class", each) for each in _objects_in(joined)),
+        *(("conversion", link) for link in recipe if isinstance(link, Conversion)),
+        *(("class", each) for each in given if _is_spelled(each) and not callable(each)),
     ]
-    for kind, each in parts:
-        if not _ours(each):
-            own.append(f"the {kind} {_name_of(each)}")
-    if by_hand(measurement.recipe):
+    own += [f"the {kind} {_name_of(each)}" for kind, each in relied_on if not _ours(each)]
+    if by_hand(recipe):
         own.append("a part that was put together by hand")
+    explanation = str(measurement.facts.explanation).splitlines()
+    after = [*inner, *(link for link in recipe if not _joins(link))]
     return Statement(
         pipeline=one_line(repr(measurement)),
-        made=tuple(dict.fromkeys(map(_make, filter(_joins, _links_in(measurement.recipe))))),
+        made=_once(_step_of(link).does for link in of_recipe if _joins(link)),
         loss=statement_parts.loss_of(measurement, distance, delta),
         unit=statement_parts.unit_of(measurement, distance),
         data=space.domain.words(),
         declared=space.domain.public(),
-        parameters=tuple(
-            dict.fromkeys(filter(None, map(_parameters_of, _links_in(measurement.recipe))))
+        parameters=_once(filter(None, map(_parameters_of, of_recipe))),
+        changes=_once(_changes(links)),
+        noise=tuple(_noise(measurement.facts, len(parts))),
+        explanation=tuple(f"{line.strip().rstrip('.')}." for line in explanation),
+        confidence=_once(_confidences(parts, followed=False)),
+        confidence_before=_once(_confidences(parts, followed=True)),
+        after=_once(map(_following, after)) or _NOTHING_AFTER,
+        steps=_once(map(_step_of, links)),
+        trusted=(
+            *own,
+            *_once(f"the function {_name_of(each)}" for each in functions if not _ours(each)),
         ),
-        changes=tuple(dict.fromkeys(_changes(links))),
-        noise=tuple(_noise(measurement.facts, len(recipes))),
-        explanation=explanation,
-        confidence=tuple(dict.fromkeys(_confidences(recipes, followed=False))),
-        confidence_before=tuple(dict.fromkeys(_confidences(recipes, followed=True))),
-        after=tuple(dict.fromkeys(map(_following, followers))) or _NOTHING_AFTER,
-        steps=steps,
-        trusted=(*own, *dict.fromkeys(f"the function {name}" for name in functions)),
     )
 
 
-def _make(link: Defined) -> str:
-    return _step_of(link).does
+def _once(values: Iterable[T]) -> tuple[T, ...]:
+    """Each value where it comes first."""
+    return tuple(dict.fromkeys(values))
 
 
 def _changes(links: Sequence[Defined]) -> Iterator[str]:
@@ -133,10 +133,10 @@ def _noise(facts: statement_parts.StatedNoise, recipes: int) -> Iterator[str]:
         )
 
 
-def _confidences(recipes: Sequence[PartRecipe], *, followed: bool) -> Iterator[str]:
+def _confidences(parts: Sequence[Part], *, followed: bool) -> Iterator[str]:
     """The confidences of the steps whose noise a function follows, or of the others."""
-    for each in recipes:
-        for link in each.steps if each.followed is followed else ():
+    for steps, is_followed in parts:
+        for link in steps if is_followed is followed else ():
             _, arguments = link.spell()
             if arguments.get("confidence") is not None:
                 yield argument_text(arguments["confidence"])
@@ -171,22 +171,13 @@ class Defined(Spelled, Protocol):
     def definition(self) -> Callable[..., object]: ...
 
 
-@attrs.frozen
-class PartRecipe:
-    """The steps of one pipeline, without those of pipelines within it.
-
-    Args:
-        steps: The steps before and with the noise.
-        followed: Whether a function follows their noise.
-    """
-
-    steps: Sequence[Defined]
-    followed: bool
+Part = tuple[Sequence[Defined], bool]
+"""The steps of a pipeline before and with the noise; whether a function follows their noise."""
 
 
 def _links_in(value: object) -> Iterator[Defined]:
     """The public steps of a recipe and of the pipelines in its arguments, each before its parts."""
-    found = (each for each in _spelled_in(value) if isinstance(each, Defined))
+    found = (each for each in _values_in(value) if isinstance(each, Defined))
     return (each for each in found if not each.definition.__name__.startswith("_"))
 
 
@@ -195,23 +186,9 @@ def _joins(link: object) -> bool:
     return isinstance(link, ByHand) or (isinstance(link, Defined) and hasattr(link, "join"))
 
 
-def _functions_in(value: object) -> Iterator[str]:
-    """The names of plain functions that a recipe was given, those of its releases left out."""
-    for each in _arguments_in(value):
-        if callable(each) and not _joins(each) and not _ours(each):
-            yield _name_of(each)
-
-
-def _objects_in(value: object) -> Iterator[object]:
-    """What a recipe was given beside numbers, texts, functions and pipelines: a basis, say."""
-    for each in _arguments_in(value):
-        if not callable(each) and _is_spelled(each) and not _joins(each):
-            yield each
-
-
-def _inner_followers(value: object) -> Iterator[object]:
-    """What follows the noise of the pipelines among the arguments of steps."""
-    for found in _spelled_in(value):
+def _inner_followers(values: Iterable[object]) -> Iterator[object]:
+    """What follows the noise of the pipelines among some values."""
+    for found in filter(_is_spelled, values):
         name, arguments = found.spell()
         for link in arguments["steps"] if name == _PIPELINE else ():
             if not _joins(link) and not isinstance(link, Space):
@@ -232,8 +209,8 @@ def _is_part_of_package(definition: object) -> bool:
     return str(definition.__module__).startswith(_PACKAGE)
 
 
-def _recipes_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[PartRecipe]:
-    """A recipe and those in it.
+def _parts_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[Part]:
+    """A recipe and those in it, each without the steps of pipelines within it.
 
     Args:
         recipe: Of a pipeline.
@@ -243,9 +220,9 @@ def _recipes_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator
     after = followed or any(
         not _joins(link) and not isinstance(link, Conversion | Space) for link in recipe
     )
-    yield PartRecipe(steps, after)
+    yield steps, after
     for inner in _pipelines_in([link.spell()[1] for link in steps]):
-        yield from _recipes_in(inner, followed=after)
+        yield from _parts_in(inner, followed=after)
 
 
 def _name_of(function: object) -> str:
@@ -261,18 +238,12 @@ def _pipelines_in(value: object) -> Iterator[Sequence[object]]:
             yield from [arguments["steps"]] if name == _PIPELINE else _pipelines_in(arguments)
 
 
-def _spelled_in(value: object) -> Iterator[Spelled]:
-    """All that is written as a call in a value and in the arguments of the calls."""
+def _values_in(value: object) -> Iterator[object]:
+    """All single values in a value and in the arguments of what is written as a call."""
     for each in _single(value):
+        yield each
         if _is_spelled(each):
-            yield each
-            yield from _spelled_in(each.spell()[1])
-
-
-def _arguments_in(value: object) -> Iterator[object]:
-    """The single arguments of all calls in a value."""
-    for link in _spelled_in(value):
-        yield from _single(link.spell()[1])
+            yield from _values_in(each.spell()[1])
 
 
 def _single(value: object) -> Iterator[object]:

@@ -172,19 +172,20 @@ class Statement:
     @property
     def sections(self) -> Mapping[str, tuple[str, ...]]:
         """The sentences of the statement, by the title above them."""
+        own = _OWN if self.trusted else ()
         return {
             "In short": self._short,
             "What is protected": self.unit.sentences,
             "What is not protected": _NO_PROMISE,
             "How well": (*self.loss.sentences, *self._conclusions),
             "Who is trusted": (*_TRUST, *self._relied_on),
-            "Other releases": self._composition,
+            "Other releases": (_ALONE,) if self.position is None else self.position.sentences,
             "What is public": (*self.declared, *map(str, self.parameters)),
             "Before the noise": self._before,
             "Noise and intervals": self._accuracy,
             "After the noise": self.after,
-            "Arithmetic": self._arithmetic,
-            "Randomness": self._randomness,
+            "Arithmetic": (*_EXACT, *own),
+            "Randomness": (*_RANDOMNESS, *own),
             "What else could tell": _HIDDEN,
             "Steps and proofs": tuple(map(str, self.steps)) or _NO_STEPS,
         }
@@ -224,10 +225,6 @@ class Statement:
         return (*found, _KEEPS_NOTHING) if found else ()
 
     @property
-    def _composition(self) -> tuple[str, ...]:
-        return (_ALONE,) if self.position is None else self.position.sentences
-
-    @property
     def _before(self) -> tuple[str, ...]:
         found = self.changes or ("The steps named here say of no value that it is clipped.",)
         more = ("Steps and functions of your own may clip and leave out more.",)
@@ -249,28 +246,11 @@ class Statement:
         )
         return (*self.noise, *(intervals or ("The release has no interval of its own.",)))
 
-    @property
-    def _arithmetic(self) -> tuple[str, ...]:
-        return (*_EXACT, *_OWN) if self.trusted else _EXACT
-
-    @property
-    def _randomness(self) -> tuple[str, ...]:
-        return (*_RANDOMNESS, *_OWN) if self.trusted else _RANDOMNESS
-
     def __str__(self) -> str:
         found = ["Statement of privacy"]
         for title, said in self.sections.items():
             found.extend(["", title])
-            found.extend(
-                fill(
-                    each,
-                    _WIDTH,
-                    initial_indent="- ",
-                    subsequent_indent="  ",
-                    break_on_hyphens=False,
-                )
-                for each in said
-            )
+            found.extend(map(_as_point, said))
         return "\n".join([*found, "", "Pipeline", self.pipeline])
 
     __repr__ = __str__
@@ -281,6 +261,7 @@ class Statement:
         ``deployment`` has the fields of the Differential Privacy Deployments Registry that follow
         from a pipeline, under the names that they have there: see ``docs/statements.md``.
         """
+        said = self.sections
         return {
             "statement": 1,
             "made": list(self.made),
@@ -292,8 +273,8 @@ class Statement:
                 *({"step": each.step, "given": dict(each.given)} for each in self.parameters),
             ],
             **{name: list(getattr(self, name)) for name in _LISTS},
-            "arithmetic": list(self._arithmetic),
-            "randomness": list(self._randomness),
+            "arithmetic": list(said["Arithmetic"]),
+            "randomness": list(said["Randomness"]),
             "side_channels": list(_HIDDEN),
             "steps": [{**attrs.asdict(each), "sources": list(each.sources)} for each in self.steps],
             "trusted": list(self.trusted),
@@ -303,11 +284,13 @@ class Statement:
 
     def _deployment(self) -> dict[str, Any]:
         loss, unit = self.loss, self.unit
+        lines = {title: "\n".join(said) for title, said in self.sections.items()}
+        of_noise = "Noise and intervals", "Arithmetic", "Randomness", "What else could tell"
         return {
             "dp_variant": {
                 "variant_name": loss.variant,
                 "data_domain": self.data,
-                "unprotected_quantities": "\n".join([*self.declared, *map(str, self.parameters)]),
+                "unprotected_quantities": lines["What is public"],
             },
             "privacy_loss": {
                 "privacy_unit": unit.protected,
@@ -320,21 +303,13 @@ class Statement:
                 "release_type": "One release" if self.position is None else "Many releases",
             },
             "accounting": {
-                "composition": "\n".join(self._composition),
-                "post_processing": "\n".join(self.after),
+                "composition": lines["Other releases"],
+                "post_processing": lines["After the noise"],
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": "\n".join(self._before),
-                "mechanisms": "\n".join(
-                    [
-                        self.pipeline,
-                        *self._accuracy,
-                        *self._arithmetic,
-                        *self._randomness,
-                        *_HIDDEN,
-                    ]
-                ),
-                "justification": "\n".join([*_TRUST, *self._relied_on, *map(str, self.steps)]),
+                "preprocessing_and_hyperparameter_tuning": lines["Before the noise"],
+                "mechanisms": "\n".join([self.pipeline, *map(lines.__getitem__, of_noise)]),
+                "justification": "\n".join([lines["Who is trusted"], *map(str, self.steps)]),
             },
         }
 
@@ -354,6 +329,13 @@ class Statement:
 
     def _repr_html_(self) -> str:
         return self.as_html()
+
+
+def _as_point(sentence: str) -> str:
+    """A point of a list."""
+    return fill(
+        sentence, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+    )
 
 
 def _paragraphs(said: Sequence[str]) -> str:

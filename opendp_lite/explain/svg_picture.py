@@ -123,55 +123,32 @@ def _arrow(
             f"M{before[0]:.1f} {before[1]:.1f}h{_TURN:g}V{turn:.1f}"
             f"H{start + 2:.1f}V{y:.1f}H{x - _HEAD:.1f}"
         )
-    line = pictures.element("path", d=path, fill="none", stroke="currentColor", stroke_opacity=0.6)
-    head = pictures.element(
-        "path",
-        d=f"M{x - 1:.1f} {y:.1f}l-{_HEAD + 1} -4v8z",
-        fill_opacity=0.6,
-    )
+    tip = f"M{x - 1:.1f} {y:.1f}l-{_HEAD + 1} -4v8z"
+    head = pictures.element("path", d=tip, fill_opacity=0.6)
+    middle, lowest = (start + x - _HEAD) / 2 + 1, len(piece.arriving) - 1
     words = "".join(
-        pictures.text(
-            each,
-            (start + x - _HEAD) / 2 + 1,
-            y - 6 - _LINE * (len(piece.arriving) - 1 - place),
-            font_size=_WORD_SIZE,
-            text_anchor="middle",
-        )
+        _centred(each, middle, y - 6 - _LINE * (lowest - place))
         for place, each in enumerate(piece.arriving)
     )
-    return line + head + words
+    return pictures.line(path, stroke_opacity=0.6) + head + words
 
 
 def _pill(title: str, words: str) -> _Shape:
     lines = wrap(words, _MOST_PILL)
     width = max(_wide([title], _WORD_WIDTH), _wide(lines, _BOLD_WIDTH)) + 2 * _PAD
     height = (1 + len(lines)) * _LINE + 1.2 * _PAD
-    shape = pictures.element(
-        "rect",
-        width=width,
-        height=height,
-        rx=14,
-        fill_opacity=0.07,
-        stroke="currentColor",
-        stroke_opacity=0.5,
+    look = {"fill_opacity": 0.07, "stroke": "currentColor", "stroke_opacity": 0.5}
+    shape = pictures.element("rect", width=width, height=height, rx=14, **look)
+    head = _centred(title, width / 2, _LINE, opacity=0.8)
+    told = (
+        _centred(line, width / 2, _LINE * (2 + place), font_weight="bold")
+        for place, line in enumerate(lines)
     )
-    told = [
-        pictures.text(
-            title, width / 2, _LINE, font_size=_WORD_SIZE, text_anchor="middle", opacity=0.8
-        ),
-        *(
-            pictures.text(
-                line,
-                width / 2,
-                _LINE * (2 + place),
-                font_size=_WORD_SIZE,
-                text_anchor="middle",
-                font_weight="bold",
-            )
-            for place, line in enumerate(lines)
-        ),
-    ]
-    return _Shape(shape + "".join(told), width, height)
+    return _Shape(shape + head + "".join(told), width, height)
+
+
+def _centred(words: str, x: float, y: float, **look: object) -> str:
+    return pictures.text(words, x, y, font_size=_WORD_SIZE, text_anchor="middle", **look)
 
 
 def _draw(passage: Passage, width: float) -> _Shape:
@@ -244,9 +221,7 @@ def _shape(sketch: pictures.Sketch, role: Role, x: float, y: float) -> str:
     drawn = []
     if sketch.lines:
         path = "".join(f"M{place(a)}L{place(b)}" for a, b in sketch.lines)
-        drawn.append(
-            pictures.element("path", d=path, stroke="currentColor", stroke_opacity=0.6, fill="none")
-        )
+        drawn.append(pictures.line(path, stroke_opacity=0.6))
     if sketch.outline:
         first, *rest = map(place, sketch.outline)
         path = f"M{first}L{' '.join(rest)}Z"
@@ -262,12 +237,9 @@ def _lines(words: str, most: int) -> list[str]:
     lines = [
         line for each in words.splitlines() for line in wrap(each, most, break_on_hyphens=False)
     ]
-    if len(lines) <= _MOST_LINES:
-        return lines
-    return [
-        *lines[: _MOST_LINES - 1],
-        f"{lines[_MOST_LINES - 1][: most - 1]}\N{HORIZONTAL ELLIPSIS}",
-    ]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 1] = f"{lines[_MOST_LINES - 1][: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return lines[:_MOST_LINES]
 
 
 def _wide(lines: Sequence[str], letter: float) -> float:

@@ -132,6 +132,11 @@ def ink(ax: Axes) -> str:
     return str(ax.xaxis.label.get_color())
 
 
+def tint(ax: Axes, place: int = 0) -> Style:
+    """The look of a filled area around the line at this place."""
+    return {"color": line_style(place)["color"], "alpha": opacity(ax), "linewidth": 0}
+
+
 def opacity(ax: Axes) -> float:
     """How opaque a filled area is: more so on a dark ground, where a light tint does not show."""
     ground = np.asarray(ax.get_facecolor(), dtype=np.float64)
@@ -146,16 +151,6 @@ def with_unit(words: str, unit: str) -> str:
 def per(unit: str) -> str:
     """The unit of a density, where there is one."""
     return f"1 / {unit}" if unit else ""
-
-
-def percent(share: float) -> str:
-    """A share in words.
-
-    Example:
-        >>> percent(0.95)
-        '95 %'
-    """
-    return f"{100 * share:.12g} %"
 
 
 def same_neighbours(pipelines: Mapping[str, AnyPrivate], d_in: object, who: str) -> str:

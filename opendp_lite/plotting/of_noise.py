@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.box import Box
+from opendp_lite.display.formatting import percent
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import numbers_of
 from opendp_lite.measurements.noise import gaussian
@@ -91,13 +92,8 @@ def noise_probabilities(
     for place, (law, width, each) in enumerate(zip(laws, widths, steps, strict=True)):
         _draw(axes, place, law, each, whole)
         style, bound = canvas.line_style(place), round_up(width)
-        words = f"at least {canvas.percent(nearest(share))} within ±{bound:.4g}"
-        filled: canvas.Style = {
-            "color": style["color"],
-            "alpha": canvas.opacity(axes),
-            "linewidth": 0,
-        }
-        axes.axvspan(-bound, bound, label=words, **filled)
+        words = f"at least {percent(nearest(share))} within ±{bound:.4g}"
+        axes.axvspan(-bound, bound, label=words, **canvas.tint(axes, place))
         for end in (-bound, bound):
             axes.axvline(end, color=style["color"], linestyle=":", linewidth=1)
     axes.set_ylim(bottom=0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.display.formatting import percent
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.estimators.distributions.cumulative import CumulativeDistribution
@@ -73,12 +74,10 @@ def histogram_bars(
         named, handles = ", ".join(histogram.columns), []
     axes.axhline(0, color=canvas.ink(axes), alpha=0.7, linewidth=0.8)
     kind = "all at once" if joint else "each by itself"
-    title = f"Released counts, {canvas.percent(histogram.confidence)} intervals ({kind})"
+    title = f"Released counts, {percent(histogram.confidence)} intervals ({kind})"
     across_label = canvas.with_unit(named or "value", unit)
-    shown = bool(handles)
-    return canvas.dress(
-        axes, title, across_label, "rows", legend=shown, beside=True, handles=handles
-    )
+    legend: canvas.Style = {"legend": bool(handles), "beside": True, "handles": handles}
+    return canvas.dress(axes, title, across_label, "rows", **legend)
 
 
 def _in_a_row(axes: Axes, histogram: Histogram, ends: np.ndarray) -> Axes:
@@ -155,6 +154,7 @@ def _text(key: Hashable, columns: int) -> str:
 
 
 Band: TypeAlias = tuple[Floats, Floats, str]
+_ONE_ERROR: Final = "± one standard error of the noise"
 
 
 def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Axes:
@@ -186,9 +186,7 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
         )
     axes, edges = canvas.axes_of(ax), release.edges
     low, high, words = _band(release, edges)
-    color = canvas.line_style(0)["color"]
-    style: canvas.Style = {"color": color, "alpha": canvas.opacity(axes), "linewidth": 0}
-    axes.fill_between(_around(edges), low, high, label=words, **style)
+    axes.fill_between(_around(edges), low, high, label=words, **canvas.tint(axes))
     axes.plot(edges, release.cdf(edges).value, label="released share", **canvas.line_style(0))
     axes.set_ylim(-0.02, 1.02)
     title = "Share of rows up to each number"
@@ -206,7 +204,7 @@ def _band(release: Answers, edges: Floats) -> Band:
     """One standard error to either side."""
     found = release.cdf(_around(edges))
     low, high = found.value - found.standard_error, found.value + found.standard_error
-    return low.clip(0, 1), high.clip(0, 1), "± one standard error of the noise"
+    return low.clip(0, 1), high.clip(0, 1), _ONE_ERROR
 
 
 @_band.register
@@ -214,7 +212,7 @@ def _sure(release: CumulativeDistribution, edges: Floats) -> Band:
     if release.confidence is None:
         return _band.dispatch(Answers)(release, edges)
     low, high = release.band(_around(edges))
-    return low, high, f"{canvas.percent(release.confidence)} band for the whole curve"
+    return low, high, f"{percent(release.confidence)} band for the whole curve"
 
 
 def density_curve(
@@ -261,18 +259,10 @@ def density_curve(
     widths = np.diff(wide)
     heights = np.diff(release.cdf(wide).value).clip(0) / widths
     errors = release.expectation(inside).standard_error / widths
-    axes, style = canvas.axes_of(ax), canvas.line_style(0)
-    doubled, (low, high) = np.repeat(wide, 2)[1:-1], (heights - errors, heights + errors)
-    axes.fill_between(
-        doubled,
-        np.repeat(low.clip(0), 2),
-        np.repeat(high, 2),
-        color=style["color"],
-        alpha=canvas.opacity(axes),
-        linewidth=0,
-        label="± one standard error of the noise",
-    )
-    axes.plot(doubled, np.repeat(heights, 2), label="released density", **style)
+    axes, doubled = canvas.axes_of(ax), np.repeat(wide, 2)[1:-1]
+    low, high = (np.repeat(ends, 2) for ends in ((heights - errors).clip(0), heights + errors))
+    axes.fill_between(doubled, low, high, label=_ONE_ERROR, **canvas.tint(axes))
+    axes.plot(doubled, np.repeat(heights, 2), label="released density", **canvas.line_style(0))
     axes.set_ylim(bottom=0)
     title = f"Where the rows lie, in {len(widths)} steps"
     seen = canvas.with_unit("density of the rows", canvas.per(unit))
@@ -323,18 +313,12 @@ def estimate_intervals(
     places, off = np.arange(len(found)), np.abs(ends.T - values)
     lines: canvas.Style = {"ecolor": canvas.BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
     axes.errorbar(values, places, xerr=off, fmt="none", label="interval", **lines)
-    axes.plot(
-        values,
-        places,
-        "o",
-        color=canvas.BLUE,
-        markeredgecolor=canvas.ink(axes),
-        label="released value",
-    )
+    dots: canvas.Style = {"color": canvas.BLUE, "markeredgecolor": canvas.ink(axes)}
+    axes.plot(values, places, "o", label="released value", **dots)
     axes.set_yticks(places, [name for name, _ in found])
     axes.set_ylim(len(found) - 0.5, -0.5)
     confidences = sorted({each.confidence for _, each in found})
-    shares = " and ".join(map(canvas.percent, confidences))
+    shares = " and ".join(map(percent, confidences))
     title = f"Released values with {shares} intervals"
     return canvas.dress(axes, title, canvas.with_unit("estimate", unit), "", legend=False)
 
