@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,5 +76,15 @@ def made(run):
         status, out, err = run(*words)
         assert (status, err) == (0, "")
         return out
+
+    return call
+
+
+@pytest.fixture
+def told(made):
+    """Runs a command that succeeds: its JSON."""
+
+    def call(*words: object) -> Any:
+        return json.loads(made(*words, "--json"))
 
     return call

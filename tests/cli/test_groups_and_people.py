@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
@@ -113,10 +112,9 @@ def visits(table):
     return table("id,site,x\n" + "\n".join([*rows, "q,d,99"]) + "\n")
 
 
-def test_a_mean_for_each_group(made, visits):
+def test_a_mean_for_each_group(made, told, visits):
     words = ["--column", "x", "--bounds", 0, 100, "--rho", 1e10]
-    out = made("mean", visits, *words, "--by", "site", "--keys", "a", "c", "e", "--json")
-    found = json.loads(out)
+    found = told("mean", visits, *words, "--by", "site", "--keys", "a", "c", "e")
     a, c, e = found["releases"]
     assert [a["site"], c["site"], e["site"]] == ["a", "c", "e"]
     assert a["mean"] == pytest.approx(10, abs=0.01)
@@ -129,10 +127,10 @@ def test_a_mean_for_each_group(made, visits):
     assert any(line.startswith("intervals   each by itself holds the mean of the") for line in text)
 
 
-def test_groups_of_two_columns(made, survey):
-    words = ["--column", "income", "--bounds", 0, 10_000, "--rho", 1e10, "--json"]
+def test_groups_of_two_columns(told, survey):
+    words = ["--column", "income", "--bounds", 0, 10_000, "--rho", 1e10]
     groups = ["--by", "sex", "education", "--keys", "f", "m", "--keys", "1", "3"]
-    found = json.loads(made("mean", survey, *words, *groups))["releases"]
+    found = told("mean", survey, *words, *groups)["releases"]
     assert [(line["sex"], line["education"]) for line in found] == [
         ("f", "1"),
         ("f", "3"),
@@ -144,39 +142,37 @@ def test_groups_of_two_columns(made, survey):
     assert means[3] == pytest.approx(5500, abs=1)
 
 
-def test_missing_values_of_groups_are_left_out_even_where_the_size_is_public(made, survey):
-    words = ["--column", "income", "--bounds", 0, 10_000, "--rho", 1e10, "--json", "--size", 7]
-    whole = json.loads(made("mean", survey, *words))
+def test_missing_values_of_groups_are_left_out_even_where_the_size_is_public(told, survey):
+    words = ["--column", "income", "--bounds", 0, 10_000, "--rho", 1e10, "--size", 7]
+    whole = told("mean", survey, *words)
     assert "a missing value counts as 5000" in whole["clipped"]
     assert whole["mean"] == pytest.approx((24_000 + 5000) / 7, abs=1)
-    groups = json.loads(made("mean", survey, *words, "--by", "sex", "--keys", "f"))
+    groups = told("mean", survey, *words, "--by", "sex", "--keys", "f")
     assert "rows without a value are left out" in groups["clipped"]
     assert groups["releases"][0]["mean"] == pytest.approx(1500, abs=1)
-    filled = json.loads(
-        made("mean", survey, *words, "--by", "sex", "--keys", "f", "--missing", 3000)
-    )
+    filled = told("mean", survey, *words, "--by", "sex", "--keys", "f", "--missing", 3000)
     assert filled["releases"][0]["mean"] == pytest.approx(2000, abs=1)
 
 
-def test_each_person_has_so_many_rows(made, table):
+def test_each_person_has_so_many_rows(told, table):
     """One person has a thousand rows of 100, a hundred others have one of 0."""
     rows = ["me,100"] * 1000 + [f"p{i},0" for i in range(100)] + [",100"] * 50
     path = table("id,x\n" + "\n".join(rows) + "\n")
-    words = ["--column", "x", "--bounds", 0, 100, "--epsilon", 1e6, "--json"]
-    everyone = json.loads(made("mean", path, *words))
+    words = ["--column", "x", "--bounds", 0, 100, "--epsilon", 1e6]
+    everyone = told("mean", path, *words)
     assert everyone["mean"] == pytest.approx(100 * 1050 / 1150, abs=0.1)
     for most in (1, 5):
-        found = json.loads(made("mean", path, *words, "--person", "id", "--most", most))
+        found = told("mean", path, *words, "--person", "id", "--most", most)
         assert found["mean"] == pytest.approx(100 * most / (100 + most), abs=0.1)
         assert found["neighbours"] == "adding or removing one person"
 
 
 @pytest.mark.parametrize("ids", [("7", "7.0"), (" 7", "7"), ("x", "x ")])
-def test_an_id_is_one_however_it_is_written(made, table, ids):
+def test_an_id_is_one_however_it_is_written(told, table, ids):
     rows = [*(f"{each},100" for each in ids), *(f"p{i},0" for i in range(99))]
     path = table("id,x\n" + "\n".join(rows) + "\n")
-    words = ["--column", "x", "--bounds", 0, 100, "--epsilon", 1e6, "--json"]
-    found = json.loads(made("mean", path, *words, "--person", "id", "--most", 1))
+    words = ["--column", "x", "--bounds", 0, 100, "--epsilon", 1e6]
+    found = told("mean", path, *words, "--person", "id", "--most", 1)
     assert found["mean"] == pytest.approx(1, abs=0.01)
 
 
@@ -191,34 +187,34 @@ def test_text_in_a_column_of_numbers_is_refused_whoever_is_chosen(refused, made,
     made("mean", path, *words, "--text", "missing")
 
 
-def test_columns_by_their_number(made, table):
+def test_columns_by_their_number(told, table):
     path = table("a,f,1\nb,m,3\n")
     words = ["--column", 3, "--by", 2, "--keys", "f", "m", "--bounds", 0, 4, "--rho", 1e10]
-    out = json.loads(made("mean", path, "--no-header", *words, "--json"))
+    out = told("mean", path, "--no-header", *words)
     assert out["column"] == "column 3"
     assert [line["column 2"] for line in out["releases"]] == ["f", "m"]
     assert [round(line["mean"]) for line in out["releases"]] == [1, 3]
 
 
-def test_a_column_called_as_a_number_of_the_release(made, table):
+def test_a_column_called_as_a_number_of_the_release(told, table):
     path = table("mean,x\na,1\n")
     words = ["--column", "x", "--by", "mean", "--keys", "a", "--bounds", 0, 4, "--rho", 1e10]
-    line = json.loads(made("mean", path, *words, "--json"))["releases"][0]
+    line = told("mean", path, *words)["releases"][0]
     assert line["column mean"] == "a"
     assert line["mean"] == pytest.approx(1, abs=0.01)
 
 
-def test_bounds_are_learned_in_private(made, table):
+def test_bounds_are_learned_in_private(made, told, table):
     values = np.random.default_rng(5).normal(1000, 5, 20_000)
     path = table("x\n" + "\n".join(map(repr, values.tolist())) + "\n")
-    found = json.loads(made("mean", path, "--rho", 0.5, "--json"))
+    found = told("mean", path, "--rho", 0.5)
     assert found["mean"] == pytest.approx(1000, abs=1)
     assert found["standard_error"] < 0.1
     assert found["clipped"].startswith("values beyond bounds that a part of the budget finds")
-    sized = json.loads(made("mean", path, "--rho", 0.5, "--json", "--size", 20_000))
+    sized = told("mean", path, "--rho", 0.5, "--size", 20_000)
     assert "a missing value counts as the middle of these bounds" in sized["clipped"]
     few = made("mean", table("x\n1\n", "few.csv"), "--rho", 0.5)
     assert "the noise hides the mean: give --bounds, or use more rows" in few
-    told = json.loads(made("mean", table("x\n1\n", "few.csv"), "--rho", 0.5, "--json"))
-    assert told["too_few_rows"] is True
+    again = told("mean", table("x\n1\n", "few.csv"), "--rho", 0.5)
+    assert again["too_few_rows"] is True
     assert "too_few_rows" not in found

@@ -6,7 +6,6 @@ At epsilon = 100 a count is off by 1 with a chance of e^-100.
 from __future__ import annotations
 
 import io
-import json
 import sys
 from types import SimpleNamespace
 
@@ -20,11 +19,11 @@ SURELY = ["--epsilon", 100]
 
 
 @pytest.fixture
-def counts(made, survey):
+def counts(told, survey):
     """Releases with almost no noise: the counts by label."""
 
     def call(*words: object) -> dict[object, float]:
-        found = json.loads(made("histogram", survey, *words, "--json"))
+        found = told("histogram", survey, *words)
         titles = list(found["releases"][0])[: -4 if "--by" not in words else -3]
         return {_label(line, titles): line["count"] for line in found["releases"]}
 
@@ -81,18 +80,17 @@ def test_bins_in_groups(counts):
     assert found == {("f", (0, 10)): 1, ("f", (10, 40)): 2, ("m", (0, 10)): 1, ("m", (10, 40)): 1}
 
 
-def test_unknown_categories_that_are_frequent_are_shown(made, table):
+def test_unknown_categories_that_are_frequent_are_shown(made, told, table):
     """The threshold is below 60 and far above 1."""
     path = table("city\n" + "Bonn\n" * 500 + " Ulm\n" * 300 + "Rare\n")
-    out = made("histogram", path, "--column", "city", "--epsilon", 1, "--delta", 1e-20, "--json")
-    assert [line["city"] for line in json.loads(out)["releases"]] == ["Bonn", "Ulm"]
-    text = made("histogram", path, "--column", "city", "--epsilon", 1, "--delta", 1e-20)
+    words = ["--column", "city", "--epsilon", 1, "--delta", 1e-20]
+    found = told("histogram", path, *words)
+    assert [line["city"] for line in found["releases"]] == ["Bonn", "Ulm"]
+    text = made("histogram", path, *words)
     assert "Rare" not in text
     assert "categories with a noisy count below the threshold are not shown" in text
     assert "threshold   " in text
-    empty = table("city\n")
-    out = made("histogram", empty, "--column", "city", "--epsilon", 1, "--delta", 1e-20)
-    assert out.startswith("count of city\n\ncity  count")
+    assert made("histogram", table("city\n"), *words).startswith("count of city\n\ncity  count")
 
 
 def test_people_and_not_rows_are_protected(made, counts, survey):
@@ -108,12 +106,9 @@ def test_people_and_not_rows_are_protected(made, counts, survey):
     assert "rows without id are left out" in text
 
 
-def test_the_noise_grows_with_the_rows_of_a_person(made, survey):
-    words = ["--column", "sex", "--categories", "f", "--person", "id", "--epsilon", 0.1, "--json"]
-    errors = [
-        json.loads(made("histogram", survey, *words, "--most", most))["releases"][0]
-        for most in (1, 4)
-    ]
+def test_the_noise_grows_with_the_rows_of_a_person(told, survey):
+    words = ["--column", "sex", "--categories", "f", "--person", "id", "--epsilon", 0.1]
+    errors = [told("histogram", survey, *words, "--most", most)["releases"][0] for most in (1, 4)]
     one, four = (each["standard_error"] for each in errors)
     assert four == pytest.approx(4 * one, rel=0.01)
 
@@ -135,9 +130,9 @@ def test_text_output(made, survey):
     assert "counted     rows with another value are left out" in out
 
 
-def test_a_pure_loss_of_delta_is_said_to_be_pure(made, survey):
+def test_a_pure_loss_of_delta_is_said_to_be_pure(made, told, survey):
     words = ["--column", "sex", "--categories", "f", "--epsilon", 1, "--delta", 1e-6]
-    found = json.loads(made("histogram", survey, *words, "--json"))
+    found = told("histogram", survey, *words)
     assert found["loss"] == {"measure": "ApproximateDivergence", "epsilon": 1, "delta": 0}
     assert "epsilon = 1 (pure" in made("histogram", survey, *words)
 
@@ -150,22 +145,22 @@ def test_joint_intervals_are_for_one_table_alone(made, survey):
     assert "joint" not in groups
 
 
-def test_standard_input_and_the_only_column(made, monkeypatch):
+def test_standard_input_and_the_only_column(told, monkeypatch):
     for data, words in (
         (b"sex\nf\nm\nf\n", []),
         (b"f\nm\nf\n", ["--no-header"]),
         (b"a,f\nb,m\nc,f\n", ["--no-header", "--column", 2]),
     ):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
-        out = made("histogram", "-", "--categories", "f", "m", *words, *SURELY, "--json")
-        assert [line["count"] for line in json.loads(out)["releases"]] == [2, 1]
-    assert json.loads(out)["column"] == "column 2"
+        found = told("histogram", "-", "--categories", "f", "m", *words, *SURELY)
+        assert [line["count"] for line in found["releases"]] == [2, 1]
+    assert found["column"] == "column 2"
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x\n1\n2\n")))
-    out = made("histogram", "-", "--edges", 0, 2, 4, *SURELY, "--json")
-    assert [line["count"] for line in json.loads(out)["releases"]] == [1, 1]
+    found = told("histogram", "-", "--edges", 0, 2, 4, *SURELY)
+    assert [line["count"] for line in found["releases"]] == [1, 1]
 
 
-def test_parquet_columns_are_read_as_csv_columns_are(made, tmp_path):
+def test_parquet_columns_are_read_as_csv_columns_are(told, tmp_path):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = {
@@ -177,6 +172,6 @@ def test_parquet_columns_are_read_as_csv_columns_are(made, tmp_path):
     path = tmp_path / "x.parquet"
     parquet.write_table(arrow.table(columns), path)
     for name in columns:
-        words = ["--column", name, "--categories", "1", "2", "NA", *SURELY, "--json"]
-        found = json.loads(made("histogram", path, *words))
+        words = ["--column", name, "--categories", "1", "2", "NA", *SURELY]
+        found = told("histogram", path, *words)
         assert [line["count"] for line in found["releases"]] == [2, 1, 1]

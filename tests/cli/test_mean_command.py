@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,24 +50,26 @@ BUDGETS = {
 }
 ASKED = {"rho": {"rho": 0.5}, "epsilon": {"epsilon": 1.0}, "delta": {"epsilon": 1.0, "delta": 1e-6}}
 SECRET = "hunter2"
+SIMPLE = ["mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, "--rho", 1]
 
 
 @pytest.fixture
-def mean(run):
+def mean(made):
     """Runs ``mean`` on the RAND table: its standard output, after it succeeded."""
 
     def call(*words: object) -> str:
-        status, out, err = run("mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, *words)
-        assert (status, err) == (0, "")
-        return out
+        return made("mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, *words)
 
     return call
 
 
-def process(*words: object, **options) -> subprocess.CompletedProcess[bytes]:
+def process(
+    *words: object, stdout: Any = subprocess.PIPE, **options: Any
+) -> subprocess.CompletedProcess[bytes]:
     """Runs the command line as a process of its own."""
     command = [sys.executable, "-W", "error", "-m", "opendp_lite", *map(str, words)]
-    return subprocess.run(command, check=False, capture_output=True, timeout=120, **options)
+    piped = {"stdout": stdout, "stderr": subprocess.PIPE, **options}
+    return subprocess.run(command, check=False, timeout=120, **piped)
 
 
 def lines(text: str) -> dict[str, str]:
@@ -232,7 +235,7 @@ def test_epsilon_is_rounded_up():
     assert rounded_up(123456.0) == "124000"
 
 
-def test_missing_values(run, table):
+def test_missing_values(told, table):
     path = table("id,x\n1,10\n2,\n3,NA\n4,20\n5\n6,-99\n")
     for words, expected in (
         (["--na", "-99"], 15),
@@ -244,40 +247,33 @@ def test_missing_values(run, table):
         (["--na", "-99", "--size", "6", "--missing", "40"], (30 + 4 * 40) / 6),
     ):
         options = ["--column", "x", "--bounds", -50, 100, *EXACTLY, *words]
-        status, out, err = run("mean", path, "--json", *options)
-        assert (status, err) == (0, "")
-        assert json.loads(out)["mean"] == pytest.approx(expected, abs=0.01)
+        assert told("mean", path, *options)["mean"] == pytest.approx(expected, abs=0.01)
 
 
-def test_shapes_of_input(run, table, monkeypatch):
+def test_shapes_of_input(told, table, monkeypatch):
     text = "\ufeffname;x\nAnn;1\nBob;2\n"
-    options = ["--delimiter", ";", "--bounds", 0, 4, "--json", "--column", "x", *EXACTLY]
+    options = ["--delimiter", ";", "--bounds", 0, 4, "--column", "x", *EXACTLY]
     pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), where := table("", "d.parquet"))
     packed = gzip.compress(text.encode())
     found = [
-        run("mean", table(text), *options),
-        run("mean", table(packed, "data.bin"), *options),
-        run("mean", table(text.replace(";", "\t")), "--delimiter", "tab", *options[2:]),
-        run("mean", where, *options[2:]),
+        told("mean", table(text), *options),
+        told("mean", table(packed, "data.bin"), *options),
+        told("mean", table(text.replace(";", "\t")), "--delimiter", "tab", *options[2:]),
+        told("mean", where, *options[2:]),
     ]
     for data in (text.encode(), packed):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
-        found.append(run("mean", "-", *options))
-    for status, out, err in found:
-        assert (status, err) == (0, "")
-        assert json.loads(out)["mean"] == pytest.approx(1.5, abs=1e-4)
+        found.append(told("mean", "-", *options))
+    assert [each["mean"] for each in found] == pytest.approx([1.5] * 6, abs=1e-4)
 
 
-def test_the_only_column_needs_no_name(run, table):
-    status, out, _ = run("mean", table("size\n1\n2\n"), "--bounds", -5, 5, "--rho", 1)
-    assert status == 0
-    assert out.startswith("mean of the only column ")
-    status, out, _ = run("mean", table("size\n1\n2\n"), "--header", "--bounds", -5, 5, "--rho", 1)
-    assert status == 0
-    assert out.startswith("mean of size ")
+def test_the_only_column_needs_no_name(made, table):
+    words = ["mean", table("size\n1\n2\n"), "--bounds", -5, 5, "--rho", 1]
+    assert made(*words).startswith("mean of the only column ")
+    assert made(*words, "--header").startswith("mean of size ")
 
 
-def test_a_private_row_is_not_printed(run, refused, table):
+def test_a_private_row_is_not_printed(made, told, refused, table):
     """The first line of a table without a header is a person."""
     path = table("Alice Smith,HIV positive,\nBob,negative,31\n")
     options = ["--bounds", 0, 100, "--epsilon", 1]
@@ -286,11 +282,9 @@ def test_a_private_row_is_not_printed(run, refused, table):
         assert "--no-header, --column 3" in error
         assert "HIV" not in error
         assert "Smith" not in error
-    status, out, err = run("mean", path, "--no-header", "--column", 3, *options)
-    assert (status, err) == (0, "")
-    assert out.startswith("mean of column 3 ")
-    status, out, err = run("mean", path, "--no-header", "--column", 3, "--json", *options)
-    assert json.loads(out)["column"] == "column 3"
+    words = ["mean", path, "--no-header", "--column", 3, *options]
+    assert made(*words).startswith("mean of column 3 ")
+    assert told(*words)["column"] == "column 3"
 
 
 def test_a_value_of_the_first_row_is_not_taken_for_a_name(refused, table):
@@ -298,18 +292,17 @@ def test_a_value_of_the_first_row_is_not_taken_for_a_name(refused, table):
     assert "names no column" in refused("mean", table("1,2\n3,4\n"), "--column", 2, *options)
 
 
-def test_text_may_count_as_missing(run, refused, table):
+def test_text_may_count_as_missing(told, refused, table):
     path = table("name,age\nAnn,41\nBob,unknown\n")
-    options = ["--column", "age", "--bounds", 0, 100, *EXACTLY, "--json"]
+    options = ["--column", "age", "--bounds", 0, 100, *EXACTLY]
     assert "--text missing" in refused("mean", path, *options)
-    status, out, err = run("mean", path, "--text", "missing", *options)
-    assert (status, err) == (0, "")
-    assert json.loads(out)["mean"] == pytest.approx(41, abs=0.01)
+    found = told("mean", path, "--text", "missing", *options)
+    assert found["mean"] == pytest.approx(41, abs=0.01)
 
 
 @pytest.mark.parametrize("method", ["best", "simplex", "centered", "plug-in", "resized"])
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_values_change_nothing_but_the_numbers(run, table, method, budget):
+def test_values_change_nothing_but_the_numbers(made, told, table, method, budget):
     """The same lines, keys and status whatever a numeric column holds."""
     columns = {
         "ordinary": "1\n2\n3\n",
@@ -324,14 +317,11 @@ def test_values_change_nothing_but_the_numbers(run, table, method, budget):
     texts, documents = set(), set()
     for name, cells in columns.items():
         path = table(f"x\n{cells}", f"{name}.csv")
-        status, out, err = run("mean", path, "--header", *options)
-        assert (status, err) == (0, "")
+        out = made("mean", path, "--header", *options)
         without_next = re.sub(r"(?m)^next .*\n", "", out)
         labels = r"(?m)^(mean of x|standard error|95 % interval) +[-+.e\d]+( to [-+.e\d]+)?"
         texts.add(re.sub(labels, r"\1", without_next))
-        status, out, err = run("mean", path, "--header", "--json", *options)
-        assert (status, err) == (0, "")
-        found = json.loads(out)
+        found = told("mean", path, "--header", *options)
         assert type(found["mean"]) is type(found["standard_error"]) is float
         low, high = found.pop("interval")
         assert 0 <= low <= found.pop("mean") <= high <= 40
@@ -470,21 +460,15 @@ def test_narrow_encodings(table):
 def test_nobody_reads_the_output():
     reader, writer = os.pipe()
     os.close(reader)
-    command = ["mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, "--rho", 1]
-    words = [sys.executable, "-W", "error", "-m", "opendp_lite", *map(str, command)]
     with os.fdopen(writer, "wb") as nobody:
-        done = subprocess.run(
-            words, stdout=nobody, stderr=subprocess.PIPE, check=False, timeout=120
-        )
+        done = process(*SIMPLE, stdout=nobody)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_output_that_cannot_be_written():
-    command = ["mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, "--rho", 1]
-    words = [sys.executable, "-W", "error", "-m", "opendp_lite", *map(str, command)]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)
+        done = process(*SIMPLE, stdout=full)
     assert done.returncode == 2
     assert b"the release was made, but writing it failed" in done.stderr
     assert done.stderr.count(b"\n") == 1
@@ -515,9 +499,6 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from opendp_lite import cli
-from opendp_lite.cli import file_input
-from opendp_lite.cli.arguments import COMMANDS, parse as parsed
-from opendp_lite.cli.flags import rounded_up
 from opendp_lite.engines.files import csv_arrow, csv as csv_file
 
 # Arrow holds several blocks at once: with small ones, both files have more than these.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 VALUES = np.random.default_rng(8).normal(50, 10, 20_000)
-ALMOST_SURE = ["--rho", 1000, "--json"]
+ALMOST_SURE = ["--rho", 1000]
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def column(table):
     return table("x\n" + "\n".join(map(repr, VALUES.tolist())) + "\n", "column.csv")
 
 
-def test_quantiles_with_intervals(made, column):
+def test_quantiles_with_intervals(made, told, column):
     words = ["--quantiles", 0.1, 0.5, 0.9, "--bounds", 0, 1000, "--confidence", 0.9]
-    found = json.loads(made("quantile", column, *words, *ALMOST_SURE))
+    found = told("quantile", column, *words, *ALMOST_SURE)
     assert [line["quantile"] for line in found["releases"]] == [0.1, 0.5, 0.9]
     for line in found["releases"]:
         assert line["value"] == pytest.approx(np.quantile(VALUES, line["quantile"]), abs=0.1)
@@ -32,9 +32,9 @@ def test_quantiles_with_intervals(made, column):
     assert any(line.startswith("clipped     values below 0 count as 0") for line in text)
 
 
-def test_quantiles_by_group(made, survey):
-    words = ["--column", "age", "--quantiles", 0.5, "--bounds", 0, 100, "--rho", 1e6, "--json"]
-    found = json.loads(made("quantile", survey, *words, "--by", "sex", "--keys", "f", "m"))
+def test_quantiles_by_group(told, survey):
+    words = ["--column", "age", "--quantiles", 0.5, "--bounds", 0, 100, "--rho", 1e6]
+    found = told("quantile", survey, *words, "--by", "sex", "--keys", "f", "m")
     assert [(line["sex"], line["quantile"]) for line in found["releases"]] == [
         ("f", 0.5),
         ("m", 0.5),
@@ -43,10 +43,10 @@ def test_quantiles_by_group(made, survey):
 
 
 @pytest.mark.parametrize("size", [[], ["--size", len(VALUES)]])
-def test_variance_and_standard_deviation(made, column, size):
+def test_variance_and_standard_deviation(made, told, column, size):
     words = ["--bounds", 0, 1000, *ALMOST_SURE, *size]
-    variance = json.loads(made("variance", column, *words))
-    deviation = json.loads(made("standard-deviation", column, *words))
+    variance = told("variance", column, *words)
+    deviation = told("standard-deviation", column, *words)
     assert variance["variance"] == pytest.approx(VALUES.var(), rel=0.02)
     assert deviation["standard_deviation"] == pytest.approx(VALUES.std(), rel=0.02)
     text = made("standard-deviation", column, "--bounds", 0, 1000, "--epsilon", 1).splitlines()
@@ -54,7 +54,7 @@ def test_variance_and_standard_deviation(made, column, size):
     assert text[1].endswith("for the standard deviation of the clipped values")
 
 
-def test_a_variance_says_what_clipping_may_have_moved(made, table, tmp_path):
+def test_a_variance_says_what_clipping_may_have_moved(made, told, table, tmp_path):
     values = np.random.default_rng(1).lognormal(0, 1, 1000)
     few = table("x\n" + "\n".join(map(repr, values.tolist())) + "\n")
     words = ["--bounds", 0, 1e6, "--epsilon", 1]
@@ -67,7 +67,7 @@ def test_a_variance_says_what_clipping_may_have_moved(made, table, tmp_path):
         float(numbers[titles.index(title)]) for title in ("lower", "wide_lower", "wide_upper")
     )
     assert wide_low <= low < wide_high
-    found = json.loads(made("variance", few, *words, "--json"))
+    found = told("variance", few, *words)
     assert found["wide_interval"][1] >= found["interval"][1]
 
 
@@ -96,8 +96,8 @@ def test_noise_that_hides_a_quantile_is_pointed_out(made, table, column):
 
 
 SOME = np.random.default_rng(8).normal(50, 10, 2001)
-PURE = ["--epsilon", 1000, "--json"]
-ZCDP = ["--rho", 1e6, "--json"]
+PURE = ["--epsilon", 1000]
+ZCDP = ["--rho", 1e6]
 
 
 @pytest.fixture
@@ -110,51 +110,49 @@ def short(table):
 
 @pytest.mark.parametrize("budget", [PURE, ZCDP])
 @pytest.mark.parametrize(("words", "rows"), [([], 2001), (["--all"], 2002)])
-def test_counts(made, short, budget, words, rows):
-    found = json.loads(made("count", short, *words, *budget))
+def test_counts(told, short, budget, words, rows):
+    found = told("count", short, *words, *budget)
     assert found["count"] == pytest.approx(rows, abs=0.01)
     low, high = found["interval"]
     assert low <= found["count"] <= high < low + 0.01
 
 
-def test_counts_of_text_of_groups_and_of_people(made, survey):
-    found = json.loads(made("count", survey, "--column", "sex", *PURE))
+def test_counts_of_text_of_groups_and_of_people(told, survey):
+    found = told("count", survey, "--column", "sex", *PURE)
     assert found["count"] == 6
     assert type(found["count"]) is int
     words = ["--column", "age", "--by", "sex", "--keys", "f", "m", *PURE]
-    grouped = json.loads(made("count", survey, *words))
+    grouped = told("count", survey, *words)
     assert [line["count"] for line in grouped["releases"]] == [3, 2]
-    people = json.loads(
-        made("count", survey, "--column", "age", "--person", "id", "--most", 1, *PURE)
-    )
+    people = told("count", survey, "--column", "age", "--person", "id", "--most", 1, *PURE)
     assert people["count"] == 4
     assert people["neighbours"] == "adding or removing one person"
 
 
 @pytest.mark.parametrize("flag", ["--epsilon", "--rho"])
-def test_the_standard_error_is_that_of_the_budget(made, short, flag):
+def test_the_standard_error_is_that_of_the_budget(told, short, flag):
     """Of a count and of a sum to 100: sqrt(2) times 1 / epsilon, or 1 / sqrt(2 rho)."""
     exact = {"--epsilon": 2**0.5 / 0.1, "--rho": (1 / 0.2) ** 0.5}[flag]
     for words, unit in [(["count"], 1), (["sum", "--bounds", -20, 100], 100)]:
         command, *more = words
-        found = json.loads(made(command, short, *more, flag, 0.1, "--json"))
+        found = told(command, short, *more, flag, 0.1)
         assert found["standard_error"] == pytest.approx(unit * exact, rel=0.01)
         assert list(found["loss"].values())[1] == 0.1
 
 
-def test_sums(made, short):
+def test_sums(told, short):
     clipped = SOME.clip(40, 60)
     words = ["--bounds", 40, 60, *PURE]
-    assert json.loads(made("sum", short, *words))["sum"] == pytest.approx(clipped.sum(), abs=1)
-    filled = json.loads(made("sum", short, *words, "--missing", 45))
+    assert told("sum", short, *words)["sum"] == pytest.approx(clipped.sum(), abs=1)
+    filled = told("sum", short, *words, "--missing", 45)
     assert filled["sum"] == pytest.approx(clipped.sum() + 45, abs=1)
-    sized = json.loads(made("sum", short, *words, "--size", 2002))
+    sized = told("sum", short, *words, "--size", 2002)
     assert sized["sum"] == pytest.approx(clipped.sum() + 50, abs=1)
     assert sized["neighbours"] == "replacing one of 2002 rows"
 
 
-def test_medians(made, short):
-    found = json.loads(made("median", short, "--bounds", 0, 1000, *ZCDP))
+def test_medians(made, told, short):
+    found = told("median", short, "--bounds", 0, 1000, *ZCDP)
     assert found["median"] == pytest.approx(np.median(SOME), abs=0.1)
     text = made("median", short, "--bounds", 0, 1000, "--epsilon", 1).splitlines()
     assert text[0].startswith("median of the only column")
@@ -183,7 +181,7 @@ BOUNDED = "--bounds 0 40 --epsilon 1"
         "histogram --edges 0 1 --text missing --rho 1",
     ],
 )
-def test_values_change_nothing_but_the_numbers(made, table, command, unit):
+def test_values_change_nothing_but_the_numbers(told, table, command, unit):
     """The same keys and the same statement whatever a column holds."""
     documents = set()
     name, *words = command.split()
@@ -191,7 +189,7 @@ def test_values_change_nothing_but_the_numbers(made, table, command, unit):
         if what == "odd" and name not in ("histogram", "count"):
             continue
         path = table("id,x\n" + "".join(f'a,"{cell}"\n' for cell in cells), f"{what}.csv")
-        found = json.loads(made(name, path, "--column", "x", *words, *unit.split(), "--json"))
+        found = told(name, path, "--column", "x", *words, *unit.split())
         for line in found.get("releases", [found]):
             numbers = [line.pop(key) for key in NUMBERS if key in line]
             ends = [line.pop(key) for key in [*line] if key.endswith("interval")]

@@ -75,15 +75,3 @@ def test_tests_that_pages_name_exist_once() -> None:
             files = list((ROOT / "tests").rglob(name))
             assert len(files) == 1, f"{path.name}: {name} is {len(files)} files"
             assert f"def {function}" in files[0].read_text(), f"{path.name}: {name}::{function}"
-
-
-def test_links_to_headings_lead_to_one() -> None:
-    """A link [text](page.md#heading) names a heading as GitHub writes it."""
-    for path in FILES:
-        if path.suffix != ".md":
-            continue
-        for page, heading in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", path.read_text()):
-            target = path.parent / page if page else path
-            titles = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
-            slugs = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
-            assert heading in slugs, f"{path.name}: {page}#{heading}"

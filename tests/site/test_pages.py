@@ -21,6 +21,7 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *(ROOT / "docs").glob("**/*.md"),
         *(ROOT / "notebooks").glob("*.md"),
+        *(ROOT / "tests").glob("**/*.md"),
     }
 )
 MD = ".md"

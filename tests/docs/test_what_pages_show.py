@@ -1,0 +1,180 @@
+"""What pages show is what is printed and what pipelines say; what they say to type can be typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from fractions import Fraction
+from math import ceil, floor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+import pytest
+from pyarrow import parquet
+
+import opendp_lite as dp
+from opendp_lite import cli
+from opendp_lite.sessions.ledger.file import LedgerFile
+
+ROOT = Path(__file__).parents[2]
+COUNT = dp.count() >> dp.laplace(epsilon=1)
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text()
+
+
+README = read("README.md")
+CODE, OUTPUT = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.DOTALL)[0]
+OF_README = re.findall(r"^\| [^|]+ \| `(dp\.[^|]+)` \|$", README, re.MULTILINE)
+NUMBER = re.compile(r"\d+\.\d+")
+
+
+def test_the_example_of_the_readme_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """The noise moves a number by about 0.016: ten times that has a chance of below 1e-7."""
+    exec(CODE, {})
+    printed = capsys.readouterr().out
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", OUTPUT)
+    numbers = [[float(each) for each in NUMBER.findall(text)] for text in (printed, OUTPUT)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.3)
+
+
+@pytest.mark.parametrize("typed", OF_README)
+def test_what_the_readme_types_works(typed: str, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "ages.csv").write_text("age\n23\n31\n")
+    (tmp_path / "ages").mkdir()
+    parquet.write_table(arrow.table({"age": [23.0, 31.0]}), tmp_path / "ages" / "1.parquet")
+    monkeypatch.chdir(tmp_path)
+    found = eval(typed, {"dp": dp, "df": {"age": np.array([23.0, 31.0])}})
+    if isinstance(found, dp.Mechanism | dp.Measurement):
+        loss = found.map(1)
+        assert 0 < (loss[0] if isinstance(loss, tuple) else loss) <= 2
+
+
+ROW = re.compile(r"^\| [^|]+ \| (.+) \|$", re.MULTILINE)
+OF_OTHER_LIBRARIES = sorted(
+    {
+        code
+        for cell in ROW.findall(read("docs/coming-from.md"))
+        for code in re.findall(r"`(\(?dp\.[^`]+)`", cell)
+        if "..." not in code
+    }
+)
+COLUMN = [1.0, 2.0, 3.0]
+GIVEN = {
+    "dp": dp,
+    **dict.fromkeys(("data", "x"), COLUMN),
+    "table": {"x": COLUMN},
+    "lower": 0,
+    "upper": 1,
+    **dict.fromkeys(("first", "second", "pipeline"), COUNT),
+    "program": lambda ask: ask(dp.count() >> dp.gaussian(rho=0.1)),
+}
+
+
+@pytest.mark.parametrize("typed", OF_OTHER_LIBRARIES)
+def test_what_the_page_on_other_libraries_types_works(typed: str) -> None:
+    eval(typed, GIVEN)
+
+
+ROWS = [
+    [float(cell) for cell in re.findall(r"[\d.]+", line.replace(" %", ""))]
+    for line in read("docs/choosing-epsilon.md").splitlines()
+    if re.match(r"\| [\d.]+ \|", line)
+]
+PURE = [row for row in ROWS if len(row) == 5]
+GAUSSIAN = [row for row in ROWS if len(row) == 6]
+
+
+def chances_of(pipeline: dp.Mechanism) -> list[float]:
+    """The right guesses, rounded up, and the share that a test misses, rounded down."""
+    guess = float(pipeline.statement().loss.guess)
+    return [ceil(1000 * guess) / 10, floor(100 * pipeline.tradeoff(0.05))]
+
+
+@pytest.mark.parametrize("row", PURE, ids=str)
+def test_the_table_of_laplace_noise(row: list[float]) -> None:
+    epsilon, odds, *chances, error = row
+    count = dp.count() >> dp.laplace(epsilon=epsilon)
+    assert count.odds() == pytest.approx(odds, abs=0.01)
+    assert chances_of(count) == chances
+    assert count.accuracy(0.95) == error
+
+
+@pytest.mark.parametrize("row", GAUSSIAN, ids=str)
+def test_the_table_of_gaussian_noise(row: list[float]) -> None:
+    rho, mu, epsilon, *chances, error = row
+    count = dp.count() >> dp.gaussian(rho=rho)
+    assert mu**2 / 2 == pytest.approx(rho, rel=0.05)
+    assert count.epsilon(delta=1e-6) == pytest.approx(epsilon, abs=0.01)
+    assert chances_of(count) == chances
+    assert count.accuracy(0.95) == pytest.approx(error, rel=0.025)
+
+
+PAGE = read("docs/command-line.md")
+COMMANDS = re.findall(r"```\nopendp-lite (.*?)\n```\n\n```\n(.*?)```", PAGE, re.DOTALL)
+
+
+def without_numbers(text: str) -> str:
+    """Text with its released numbers taken out, which noise changes."""
+    head, dashes, rest = text.partition("protected")
+    return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "#", head) + dashes + rest).strip()
+
+
+@pytest.mark.parametrize(("typed", "output"), COMMANDS)
+def test_what_a_command_shows_is_what_it_prints(typed, output, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert cli.main(shlex.split(typed)) == 0
+    assert without_numbers(capsys.readouterr().out) == without_numbers(output)
+
+
+LEDGER = read("docs/ledger.md")
+SHOWN = re.findall(r"```\n((?:opendp-lite|sqlite3) .*?)\n```\n\n```\n(.*?)```", LEDGER, re.DOTALL)
+OF_LEDGERS = re.findall(r"^\| [^|]+ \| `(opendp-lite ledger [^|]+)` \|$", LEDGER, re.MULTILINE)
+
+
+def without_times(text: str) -> str:
+    """Text without what differs between two ledgers."""
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", text)
+    return re.sub(r"[0-9a-f]{12,}", "HASH", text).strip()
+
+
+@pytest.fixture
+def survey(tmp_path, monkeypatch, capsys) -> LedgerFile:
+    """The ledger of the page: after its first command, the first session and two releases."""
+    monkeypatch.chdir(tmp_path)
+    typed, output = SHOWN[0]
+    assert cli.main(shlex.split(typed)[1:]) == 0
+    assert without_times(capsys.readouterr().out) == without_times(output)
+    ledger = LedgerFile.open("survey.ledger")
+    schema = """{"neighbours": "adding or removing one person, """
+    schema += """dp.metrics.SymmetricIdDistance('id')"}"""
+    ledger.admit("data 1", "a keyed hash of their content", schema=schema)
+    ledger.finish(ledger.reserve(Fraction(1, 10), asked="{}", note="table 3").number)
+    ledger.reserve(Fraction(1, 4), asked="{}", note="table 4")
+    return ledger
+
+
+def test_what_the_page_on_ledgers_shows_is_what_is_printed(survey, capsys):
+    (show, output), (sqlite, rows) = SHOWN[1:]
+    assert cli.main(shlex.split(show)[1:]) == 0
+    assert without_times(capsys.readouterr().out) == without_times(output)
+    try:
+        found = subprocess.run(shlex.split(sqlite), capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        pytest.skip("the command sqlite3 is not installed")
+    assert found.stdout == rows
+
+
+def test_what_the_page_on_ledgers_types_works(survey, capsys):
+    for typed in OF_LEDGERS:
+        assert cli.main(shlex.split(typed)[1:]) == 0, capsys.readouterr().err
+
+
+def test_all_tables_are_read() -> None:
+    assert len(OF_README) >= 10
+    assert len(OF_OTHER_LIBRARIES) > 40
+    assert list(map(len, (PURE, GAUSSIAN, COMMANDS, OF_LEDGERS))) == [5, 4, 5, 4]
