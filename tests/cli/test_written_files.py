@@ -25,15 +25,8 @@ def test_csv_has_a_row_for_each_number(made, survey, tmp_path):
     path = tmp_path / "r.CSV"
     out = json.loads(made("histogram", survey, *COUNTS, "--json", "--output", path))
     rows = list(csv.reader(path.read_text().splitlines()))
-    assert rows[0] == [
-        "sex",
-        "count",
-        "standard_error",
-        "lower",
-        "upper",
-        "joint_lower",
-        "joint_upper",
-    ]
+    titles = "sex", "count", "standard_error", "lower", "upper", "joint_lower", "joint_upper"
+    assert tuple(rows[0]) == titles
     for row, line in zip(rows[1:], out["releases"], strict=True):
         assert row[0] == (line["sex"] or "")
         assert [float(each) for each in row[1:]] == [
@@ -77,59 +70,12 @@ def test_no_categories_that_are_shown(made, table, tmp_path):
     assert pq.read_table(tmp_path / "r.parquet").num_rows == 0
 
 
-def test_refusals_come_before_the_release(refused, survey, tmp_path):
-    for path, message in {
-        tmp_path / "r.txt": "the name must end in .json or .csv or .parquet",
-        tmp_path / "none" / "r.csv": "there is no folder",
-        survey: "is a file that is read, such as the data or the ledger; name another",
-    }.items():
-        error = refused("histogram", survey, *COUNTS, "--output", path)
-        assert "--output: " in error
-        assert message in error
-        assert error.count("\n") == 1
-    (tmp_path / "folder.csv").mkdir()
-    error = refused("histogram", survey, *COUNTS, "--output", tmp_path / "folder.csv")
-    assert "cannot be written" in error
-
-
-@pytest.mark.parametrize("flag", ["--output", "--statement"])
-def test_the_ledger_that_pays_is_not_written_over(made, refused, survey, tmp_path, flag):
-    path = tmp_path / "ledger.json"
-    made("ledger", "create", path, "--rho", 1, "--unit", "row")
-    before = path.read_bytes()
-    error = refused("histogram", survey, *COUNTS, "--ledger", path, flag, path)
-    assert "is a file that is read, such as the data or the ledger" in error
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("flag", ["--output", "--statement"])
-def test_the_witness_of_the_ledger_is_not_written_over(made, refused, survey, tmp_path, flag):
-    path, witness = tmp_path / "ledger", tmp_path / "witness.json"
-    made("ledger", "create", path, "--rho", 1, "--unit", "row", "--witness", witness)
-    before = witness.read_bytes()
-    error = refused("histogram", survey, *COUNTS, "--ledger", path, flag, witness)
-    assert f"{flag}: " in error
-    assert "is the witness of the ledger" in error
-    assert witness.read_bytes() == before
-
-
 def test_a_refusal_leaves_the_file_alone(refused, table, tmp_path):
     path = tmp_path / "r.json"
     path.write_text("before")
     words = ["--column", "x", "--bounds", 0, 1, "--rho", 1, "--output", path]
     refused("mean", table("x\ntext\n"), *words)
     assert path.read_text() == "before"
-
-
-def test_a_release_is_printed_where_its_file_cannot_be_written(run, survey, tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    status, out, err = run("histogram", survey, *COUNTS, "--output", tmp_path / "r.csv")
-    assert status == 2
-    assert out.startswith("count of sex")
-    assert "the release was made and is printed, but writing --output failed: No space" in err
 
 
 def test_missing_pyarrow_is_said(refused, survey, tmp_path, monkeypatch):
@@ -151,16 +97,11 @@ AGES = ["--column", "age", "--bounds", 0, 100, "--epsilon", 1]
 MEAN = dp.mean(0, 100, epsilon=1, confidence=0.95).statement()
 
 
-def test_words(made, survey, tmp_path):
-    path = tmp_path / "s.TXT"
-    made("mean", survey, *AGES, "--statement", path)
-    assert path.read_text("utf-8") == f"{MEAN}\n"
-
-
-def test_json(made, survey, tmp_path):
-    path = tmp_path / "s.json"
-    made("mean", survey, *AGES, "--statement", path)
-    assert json.loads(path.read_text("utf-8")) == MEAN.as_dict()
+def test_a_statement_is_written_as_text_and_as_json(made, survey, tmp_path):
+    made("mean", survey, *AGES, "--statement", tmp_path / "s.TXT")
+    assert (tmp_path / "s.TXT").read_text("utf-8") == f"{MEAN}\n"
+    made("mean", survey, *AGES, "--statement", tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text("utf-8")) == MEAN.as_dict()
 
 
 def test_a_page_with_what_was_typed_escaped(made, table, tmp_path):
@@ -187,35 +128,65 @@ def test_it_does_not_depend_on_the_data(made, table, tmp_path, rows):
     assert json.loads(path.read_text("utf-8")) == MEAN.as_dict()
 
 
-def test_refusals_of_a_statement_come_before_the_release(refused, survey, tmp_path):
-    for path, message in {
-        tmp_path / "s.pdf": "the name must end in .json or .html or .txt",
-        tmp_path / "none" / "s.txt": "there is no folder",
-        tmp_path / "same.json": "--output names the same file",
-    }.items():
-        words = ["--statement", path, "--output", tmp_path / "same.json"]
-        error = refused("mean", survey, *AGES, *words)
-        assert "--statement: " in error
+def test_refusals_come_before_the_release(refused, survey, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    same = tmp_path / "same.json"
+    for flag, path, message in (
+        ("--output", tmp_path / "r.txt", "the name must end in .json or .csv or .parquet"),
+        ("--output", tmp_path / "none" / "r.csv", "there is no folder"),
+        (
+            "--output",
+            survey,
+            "is a file that is read, such as the data or the ledger; name another",
+        ),
+        ("--output", tmp_path / "folder.csv", "cannot be written"),
+        ("--statement", tmp_path / "s.pdf", "the name must end in .json or .html or .txt"),
+        ("--statement", tmp_path / "none" / "s.txt", "there is no folder"),
+        ("--statement", same, "--output names the same file"),
+    ):
+        there = path.exists()
+        other = ["--output", same] if flag == "--statement" else []
+        error = refused("mean", survey, *AGES, flag, path, *other)
+        assert f"{flag}: " in error
         assert message in error
         assert error.count("\n") == 1
-        assert not path.exists()
+        assert path.exists() is there
 
 
-def test_a_release_is_printed_where_the_statement_cannot_be_written(
-    run, survey, tmp_path, monkeypatch
+@pytest.mark.parametrize("flag", ["--output", "--statement"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("a.json", "is a file that is read, such as the data"), ("b.json", "is the witness of the")],
+)
+def test_a_ledger_and_its_witness_are_not_written_over(
+    made, refused, survey, tmp_path, flag, name, words
 ):
+    ledger, witness = tmp_path / "a.json", tmp_path / "b.json"
+    made("ledger", "create", ledger, "--rho", 1, "--unit", "row", "--witness", witness)
+    before = (tmp_path / name).read_bytes()
+    error = refused("histogram", survey, *COUNTS, "--ledger", ledger, flag, tmp_path / name)
+    assert f"{flag}: " in error
+    assert words in error
+    assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("flag", ["--output", "--statement"])
+def test_a_release_is_printed_where_a_file_cannot_be_written(
+    run, survey, tmp_path, monkeypatch, flag
+):
+    files = {"--output": tmp_path / "r.json", "--statement": tmp_path / "s.txt"}
+    lost, (kept,) = files.pop(flag), files.values()
     write = Path.write_bytes
 
     def full(path, contents):
-        if path.suffix == ".txt":
+        if path == lost:
             raise OSError(28, "No space left on device")
         return write(path, contents)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    output = tmp_path / "r.json"
-    words = ["--statement", tmp_path / "s.txt", "--output", output]
+    words = ["--output", tmp_path / "r.json", "--statement", tmp_path / "s.txt"]
     status, out, err = run("mean", survey, *AGES, *words)
     assert status == 2
     assert out.startswith("mean of age")
-    assert "writing --statement failed: No space" in err
-    assert "mean" in json.loads(output.read_bytes())
+    assert f"the release was made and is printed, but writing {flag} failed: No space" in err
+    assert b"mean" in kept.read_bytes()

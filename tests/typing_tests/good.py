@@ -31,6 +31,7 @@ Result = TypeVar("Result")
 Releases = dp.Mechanism[Tables, Any, Result]
 PureReleases = dp.Mechanism[Tables, dp.MaxDivergence, Result]
 ConcentratedReleases = dp.Mechanism[Tables, Zcdp, Result]
+ApproximateReleases = dp.Mechanism[Tables, dp.ApproximateDivergence, Result]
 Pure = dp.Mechanism[Tables, dp.MaxDivergence]
 Concentrated = dp.Mechanism[Tables, Zcdp]
 Approximate = dp.Mechanism[Tables, dp.ApproximateDivergence]
@@ -192,14 +193,10 @@ assert_type(dp.epsilon(1), dp.measures.PrivacyBudget[dp.MaxDivergence])
 assert_type(dp.epsilon(1, delta=1e-6), dp.measures.PrivacyBudget[dp.ApproximateDivergence])
 dp.measures.PrivacyBudget(dp.MaxDivergence(), Fraction(1)).words()
 assert_type(dp.mean(0, 1, dp.epsilon(1)), PureReleases[float])
-assert_type(
-    dp.mean(0, 1, dp.epsilon(1, delta=1e-6)), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
-)
+assert_type(dp.mean(0, 1, dp.epsilon(1, delta=1e-6)), ApproximateReleases[float])
 assert_type(dp.mean(budget=dp.rho(1)), ConcentratedReleases[float])
 assert_type(dp.mean(budget=dp.epsilon(1), confidence=0.9), PureReleases[dp.Estimate])
-assert_type(
-    dp.mean(budget=dp.epsilon(1, delta=1e-6)), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
-)
+assert_type(dp.mean(budget=dp.epsilon(1, delta=1e-6)), ApproximateReleases[float])
 assert_type(dp.estimators.unbounded_mean(rho=1), Releases[float | dp.Estimate])
 assert_type(dp.private_bounds(0.99, rho=1), Releases[tuple[Any, Any]])
 assert_type(dp.transformations.magnitude_counts(-2, 5, bits=1), SumStage)
@@ -210,14 +207,14 @@ assert_type(
 )
 assert_type(
     dp.covariance(0, 1, dp.epsilon(1, delta=1e-6)),
-    dp.Mechanism[Tables, dp.ApproximateDivergence, Floats],
+    ApproximateReleases[Floats],
 )
 matrix = dp.releases.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
 assert_type(matrix.correlation(), Floats)
 assert_type(dp.variance(0, 1, dp.rho(1)), ConcentratedReleases[float])
 assert_type(
     dp.variance(0, 1, dp.epsilon(1, delta=1e-6), confidence=0.95),
-    dp.Mechanism[Tables, dp.ApproximateDivergence, dp.Estimate],
+    ApproximateReleases[dp.Estimate],
 )
 assert_type(dp.standard_deviation(0, 1, dp.epsilon(1)), PureReleases[float])
 assert_type(
@@ -248,7 +245,7 @@ assert_type(
 )
 assert_type(
     dp.centered_sum(dp.epsilon(1, delta=1e-6), with_count=True),
-    dp.Mechanism[Tables, dp.ApproximateDivergence, tuple[Floats, float]],
+    ApproximateReleases[tuple[Floats, float]],
 )
 assert_type(dp.centered_sum(dp.epsilon(1)), PureReleases[Floats])
 assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), ConcentratedReleases[Floats])
