@@ -1,62 +1,21 @@
-"""Numbers as people type and read them."""
+"""The options of commands, and a command that makes a release."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import when_run
-from opendp_lite.numbers.exact import (
-    confidence_of,
-    digits_down,
-    digits_up,
-    exact,
-    open_probability,
-    positive,
-)
+from opendp_lite.cli.printing import EXACT, Told, as_typed
+from opendp_lite.numbers.exact import confidence_of, exact, open_probability, positive
 
-_EXACT: Final = 2**53
-
-
-def as_typed(value: Fraction) -> float:
-    """The nearest number as a person would type it: 40, not 40.0."""
-    return int(value) if value.denominator == 1 and abs(value) < _EXACT else float(value)
-
-
-def short(value: float) -> str:
-    """A float without superfluous characters.
-
-    Example:
-        >>> short(1.0), short(1e-06)
-        ('1', '1e-6')
-    """
-    mantissa, _, exponent = repr(value).partition("e")
-    return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
-
-
-def rounded_up(value: float, digits: int = 3) -> str:
-    """A number with few digits that is at least as large.
-
-    Example:
-        >>> rounded_up(4.8801)
-        '4.89'
-    """
-    return short(float(digits_up(Fraction(repr(value)), digits)))
-
-
-def rounded_down(value: Fraction, digits: int = 6) -> float:
-    """A number with few digits that is no larger.
-
-    Example:
-        >>> rounded_down(Fraction(2, 3)), rounded_down(Fraction(1, 2))
-        (0.666666, 0.5)
-    """
-    return as_typed(digits_down(value, digits))
+if TYPE_CHECKING:
+    from opendp_lite.cli.release import Asked
 
 
 def shield(argv: Sequence[str]) -> list[str]:
@@ -84,7 +43,7 @@ def number(text: str) -> float:
             f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators"
         )
     value = float(text)
-    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 AnyMechanism: TypeAlias = "dp.Mechanism[Any, Any]"
@@ -433,3 +392,70 @@ def _categories(words: Sequence[str], na: Collection[str], flag: str) -> Keys:
             "marks of missing values"
         )
     return found
+
+
+_PRIVACY: Final = "the privacy: one setting (a smaller number protects more)"
+_BUDGETS: Final = "(--epsilon E | --rho R)"
+_BUDGETS_WITH_DELTA: Final = "(--epsilon E | --epsilon E --delta D | --rho R)"
+
+
+@attrs.frozen
+class Command:
+    """A command: its options, and what it asks for.
+
+    Attributes:
+        name: As it is typed.
+        brief: A line in the list of commands.
+        needs: The options of its own that it needs, as they are typed.
+        description: What it does.
+        examples: What stands at the end of its help.
+        asked: What the arguments ask for.
+        title: Of its own options.
+        options: Its own, beside those that all commands have.
+        column: The option that names the column.
+        delta: What delta is for; empty where it is of no use.
+        defaults: What is asked for where no option of its own says so.
+    """
+
+    name: str
+    brief: str
+    description: str
+    examples: str
+    asked: Asked
+    options: Mapping[str, Option]
+    needs: str = "--column NAME --bounds LOWER UPPER"
+    title: str = "the estimate"
+    column: Option = COLUMN
+    delta: str = ""
+    defaults: Mapping[str, object] = attrs.Factory(dict)
+
+    def release(self, arguments: argparse.Namespace) -> Told:
+        """Makes the release that the arguments ask for."""
+        return when_run.release(arguments, self.asked)
+
+    def put(self, commands: argparse._SubParsersAction[Any]) -> None:
+        """Adds the command to those of a parser."""
+        budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
+        epsilon, delta = dict(EPSILON), {}
+        if self.delta:
+            epsilon["help"] += "; with --delta: approximate"
+            delta["--delta"] = number_option("D", self.delta)
+        groups = {
+            "the data": {**FILE, "--column": self.column},
+            _PRIVACY: {"--epsilon": epsilon, **delta, "--rho": RHO},
+            "several rows a person": PEOPLE,
+            self.title: self.options,
+            "the output": OUTPUT,
+        }
+        parser = add_command(
+            commands,
+            self.name,
+            groups,
+            help=self.brief,
+            usage=f"opendp-lite {self.name} FILE {self.needs}\n{'':24}{budgets} [more options]\n"
+            f"       opendp-lite {self.name} --help",
+            description=self.description,
+            epilog=self.examples,
+        )
+        nothing = dict.fromkeys(("bounds", "delta", "missing", "size"))
+        parser.set_defaults(run=self.release, **nothing, **self.defaults)

@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 
 import opendp_lite as dp
 from opendp_lite.cli import flags
-from opendp_lite.cli.command import Command
-from opendp_lite.cli.flags import AnyMechanism, Labels, ReportLine, Statistic, as_typed, short
+from opendp_lite.cli.flags import AnyMechanism, Command, Labels, ReportLine, Statistic
+from opendp_lite.cli.printing import as_typed, short
 from opendp_lite.numbers.exact import exact, whole
 
 _MOST_BINS: Final = 2**20

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
-from opendp_lite.cli.flags import rounded_down, rounded_up, short
-from opendp_lite.cli.printing import Told, align_lines
+from opendp_lite.cli.printing import Told, align_lines, rounded_down, rounded_up, short
 
 if TYPE_CHECKING:
     from opendp_lite.measures.budgets import Loss, PrivacyBudget

@@ -1,4 +1,4 @@
-"""What a command has to tell: its text, its files and its exit status."""
+"""What a command has to tell: its numbers, its text, its files and its exit status."""
 
 from __future__ import annotations
 
@@ -6,17 +6,59 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Final
 
 import attrs
 
 from opendp_lite.base.errors import Argument, OpenDPLiteError
+from opendp_lite.numbers.exact import digits_down, digits_up
 
 _REFUSED: Final = 2
 _NOBODY_READS: Final = 141
 # Those that are called otherwise than the parameter.
 _FLAGS: Final = {"name": "data-name"}
 _WORDS: Final = {"\t": "tab"}
+
+
+EXACT: Final = 2**53
+"""Whole numbers below are floats, and no others."""
+
+
+def as_typed(value: Fraction) -> float:
+    """The nearest number as a person would type it: 40, not 40.0."""
+    return int(value) if value.denominator == 1 and abs(value) < EXACT else float(value)
+
+
+def short(value: float) -> str:
+    """A float without superfluous characters.
+
+    Example:
+        >>> short(1.0), short(1e-06)
+        ('1', '1e-6')
+    """
+    mantissa, _, exponent = repr(value).partition("e")
+    return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
+
+
+def rounded_up(value: float, digits: int = 3) -> str:
+    """A number with few digits that is at least as large.
+
+    Example:
+        >>> rounded_up(4.8801)
+        '4.89'
+    """
+    return short(float(digits_up(Fraction(repr(value)), digits)))
+
+
+def rounded_down(value: Fraction, digits: int = 6) -> float:
+    """A number with few digits that is no larger.
+
+    Example:
+        >>> rounded_down(Fraction(2, 3)), rounded_down(Fraction(1, 2))
+        (0.666666, 0.5)
+    """
+    return as_typed(digits_down(value, digits))
 
 
 @attrs.frozen

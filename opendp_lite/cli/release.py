@@ -14,7 +14,7 @@ import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import AnyMechanism, Keys, ReportLine, Statistic
-from opendp_lite.cli.printing import Told
+from opendp_lite.cli.printing import Told, rounded_down, short
 from opendp_lite.cli.report import NUMBERS, OUTPUT, PrivacyClaim, Report, writers
 from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.engines.data.blocks import FileError
@@ -145,9 +145,7 @@ def _less(given: float, asked: float, found: float) -> float:
     """What is given to a mechanism instead, where its loss was found to be above the asked one."""
     if found <= asked:
         return given
-    return flags.rounded_down(
-        exact(given, "budget") * exact(asked, "budget") / exact(found, "budget")
-    )
+    return rounded_down(exact(given, "budget") * exact(asked, "budget") / exact(found, "budget"))
 
 
 def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, float]) -> Setting:
@@ -278,7 +276,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         if arguments.size is None or isinstance(problem, FileError):
             raise
         refusal = dp.DataError(
-            f"--size {flags.short(arguments.size)}: the file has another number of rows. Give the "
+            f"--size {short(arguments.size)}: the file has another number of rows. Give the "
             "true number if it is public; otherwise leave --size out and the number stays private"
         )
         for note in getattr(problem, "__notes__", ()):

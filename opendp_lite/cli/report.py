@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli.flags import ReportLine, Statistic, rounded_up, short
-from opendp_lite.cli.printing import align_lines
+from opendp_lite.cli.flags import ReportLine, Statistic
+from opendp_lite.cli.printing import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, significant
 from opendp_lite.engines.files.source_files import files_named
 from opendp_lite.estimators.distributions.histograms import label

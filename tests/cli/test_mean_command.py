@@ -27,7 +27,7 @@ import opendp_lite as dp
 from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import COMMANDS
 from opendp_lite.cli.arguments import parse as parsed
-from opendp_lite.cli.flags import rounded_up
+from opendp_lite.cli.printing import rounded_up
 from opendp_lite.cli.release import setting_of
 from opendp_lite.estimators.means.ratios import count_ratio, size_ratio
 
