@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import is_row
 from opendp_lite.bodies.body import Bounds, parse_bounds
-from opendp_lite.display.formatting import align, for_json, html_grid, printable, significant
+from opendp_lite.display.formatting import (
+    align,
+    for_json,
+    html_grid,
+    percent,
+    printable,
+    significant,
+)
 from opendp_lite.display.pictures import Scale, step_picture
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import identity
@@ -209,7 +216,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         return np.stack([self.counts - reach, self.counts + reach], axis=1)
 
     def _titles(self) -> list[str]:
-        return [*self.columns, "count", f"{100 * self.confidence:.12g} % interval"]
+        return [*self.columns, "count", f"{percent(self.confidence)} interval"]
 
     def _lines(self, most: int) -> list[list[str]]:
         several = len(self.columns) > 1
