@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 ENOUGH = 0.02
@@ -168,11 +170,38 @@ def _short(value: float) -> str:
 
 
 def child(code: str, *arguments: object, **environment: str) -> str:
-    """What a fresh interpreter prints, of the same installation as this one."""
+    """What a fresh interpreter prints, of the same installation as this one.
+
+    The code may import the modules of this folder.
+    """
     command = [sys.executable, "-P", "-c", code, *map(str, arguments)]
-    variables = {**os.environ, **environment}
+    places = [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
+    there = {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+    variables = {**os.environ, **there, **environment}
     finished = subprocess.run(command, check=True, capture_output=True, text=True, env=variables)
     return finished.stdout.strip()
+
+
+def begin_peak() -> int:
+    """The resident bytes now; the peak counts from here on, where the system can do that."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return peak()
+    return _status("VmRSS")
+
+
+def peak() -> int:
+    """The most resident bytes so far."""
+    try:
+        return _status("VmHWM")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _status(name: str) -> int:
+    text = Path("/proc/self/status").read_text()
+    return int(text.split(f"{name}:")[1].split()[0]) * 1024
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -34,14 +34,14 @@ TOTAL = dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=10)
 MEAN = dp.mean(LOWER, UPPER, epsilon=1)
 PEAK = """
 import sys
-from pathlib import Path
+
+from compare import peak
 
 import opendp_lite as dp
 
 release = eval(sys.argv[1])
 release(dp.parquet(sys.argv[2]))
-status = Path("/proc/self/status").read_text()
-print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
+print(peak() // 2**20)
 """
 
 

@@ -18,31 +18,19 @@ AGAINST_SORT = {
     "gaussian, float vector": "lambda x: (dp.vector(len(x)) >> dp.gaussian(scale=10))(x)",
 }
 PEAK = """
-import resource
 import sys
-from pathlib import Path
 
 import numpy as np
+from compare import begin_peak, peak
 
 import opendp_lite as dp
-
-status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-
-def kilobytes(name):
-    return int(status.read_text().split(name + ":")[1].split()[0])
 
 release = eval(sys.argv[1])
 data = np.random.default_rng().normal(0.0, 2.0, int(sys.argv[2]))
 release(data[:100])
-try:
-    clear.write_text("5")
-    before = kilobytes("VmRSS")
-    release(data)
-    print(kilobytes("VmHWM") - before)
-except OSError:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    release(data)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+before = begin_peak()
+release(data)
+print((peak() - before) / 1e6)
 """
 
 
@@ -52,7 +40,7 @@ def memory(options: Namespace) -> Iterator[Row]:
     found: dict[str, list[float]] = {work: [] for work in works}
     for _ in range(3):
         for work, each in found.items():
-            each.append(int(child(PEAK, work, SIZE)) * 1024 / 1e6)
+            each.append(float(child(PEAK, work, SIZE)))
     most = {work: median(each) for work, each in found.items()}
 
     def row(

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +21,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from compare import Row, power, show
+from compare import Row, begin_peak, child, peak, power, show
 
 LOWER, UPPER, SCALE = -2.0, 2.0, 10.0
 ENTRIES = 10_000_000
@@ -199,43 +197,21 @@ def measured(maker: Maker, data: np.ndarray) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         maker(data[: max(100, len(data) // 1000)].copy(), Path(folder))()
         work = maker(data, Path(folder))
-        before = _peak_begun()
+        before = begin_peak()
         work()
-        peak = _peak() - before
+        most = peak() - before
         times = []
         while sum(wall for wall, _ in times) < SECONDS:
             wall, processor = time.perf_counter(), time.process_time()
             work()
             times.append((time.perf_counter() - wall, time.process_time() - processor))
-    return Figure(min(wall for wall, _ in times), min(each for _, each in times), peak / 1e6)
-
-
-def _peak_begun() -> int:
-    """The resident bytes now; the peak counts from here on, where the system can do that."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return _peak()
-    return _status("VmRSS")
-
-
-def _peak() -> int:
-    try:
-        return _status("VmHWM")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _status(name: str) -> int:
-    text = Path("/proc/self/status").read_text()
-    return int(text.split(f"{name}:")[1].split()[0]) * 1024
+    return Figure(min(wall for wall, _ in times), min(each for _, each in times), most / 1e6)
 
 
 def of_fresh_process(table: str, name: str, rows: int, columns: int) -> Figure:
     """What a process of its own measures."""
-    command = [sys.executable, __file__, table, name, str(rows), str(columns)]
-    finished = subprocess.run(command, check=True, capture_output=True, text=True)
-    return Figure(**json.loads(finished.stdout.splitlines()[-1]))
+    printed = child("import growth; growth.main()", table, name, rows, columns)
+    return Figure(**json.loads(printed.splitlines()[-1]))
 
 
 def figures(table: str, rows: int, columns: int) -> dict[str, list[Figure]]:
@@ -345,7 +321,3 @@ def main() -> None:
     shape = int(count) if table == "rows" else (int(count), int(columns))
     data = np.random.default_rng().normal(0, 2, shape)
     print(json.dumps(asdict(measured(known[name][1], data))))
-
-
-if __name__ == "__main__":
-    main()
