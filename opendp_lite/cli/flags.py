@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -13,9 +13,6 @@ import opendp_lite as dp
 from opendp_lite.cli import when_run
 from opendp_lite.cli.printing import EXACT, Told, as_typed
 from opendp_lite.numbers.exact import confidence_of, exact, open_probability, positive
-
-if TYPE_CHECKING:
-    from opendp_lite.cli.release import Asked
 
 
 def shield(argv: Sequence[str]) -> list[str]:
@@ -118,6 +115,8 @@ class Statistic:
         return self.reach is not None and line.estimate.standard_error >= self.reach / 4
 
 
+Asked = Callable[[argparse.Namespace, dict[str, float]], Statistic]
+"""What a command asks for, from the arguments and the budget."""
 Keys = list[str | None]
 
 DROP: Final = "drop"

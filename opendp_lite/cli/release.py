@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import AnyMechanism, Keys, ReportLine, Statistic
+from opendp_lite.cli.flags import AnyMechanism, Asked, Keys, ReportLine, Statistic
 from opendp_lite.cli.printing import Told, rounded_down, short
 from opendp_lite.cli.report import NUMBERS, OUTPUT, PrivacyClaim, Report, writers
 from opendp_lite.combinators.accounts import AnySpace
@@ -26,9 +26,6 @@ DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
 
 _TRIES: Final = 8
-
-Asked = Callable[[argparse.Namespace, dict[str, float]], Statistic]
-"""What a command asks for, from the arguments and the budget."""
 
 
 @attrs.frozen
