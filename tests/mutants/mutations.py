@@ -14,40 +14,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_lite"
 CURATED = Path(__file__).with_name("curated.tsv")
 
-COMPARISONS = {
-    ast.Lt: ("<", "<="),
-    ast.LtE: ("<=", "<"),
-    ast.Gt: (">", ">="),
-    ast.GtE: (">=", ">"),
-    ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-    ast.In: ("in", "not in"),
-    ast.NotIn: ("not in", "in"),
-    ast.Is: ("is", "is not"),
-    ast.IsNot: ("is not", "is"),
-}
-ARITHMETIC = {
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "/"),
-    ast.Div: ("/", "*"),
-    ast.FloorDiv: ("//", "*"),
-    ast.LShift: ("<<", ">>"),
-    ast.RShift: (">>", "<<"),
-    ast.Pow: ("**", "*"),
-    ast.BitAnd: ("&", "|"),
-    ast.BitOr: ("|", "&"),
-}
-PAIRS = (
-    ("min", "max"),
-    ("floor", "ceil"),
-    ("any", "all"),
-    ("minimum", "maximum"),
-    ("exp_up", "exp_down"),
-    ("sqrt_up", "sqrt_down"),
-    ("round_up", "round_down"),
+OPERATORS = (
+    *(("<", "<="), (">", ">="), ("==", "!="), ("in", "not in"), ("is", "is not"), ("and", "or")),
+    *(("+", "-"), ("*", "/"), ("<<", ">>"), ("&", "|")),
 )
-CALLS = {**dict(PAIRS), **{b: a for a, b in PAIRS}}
+CALLS = (
+    *(("min", "max"), ("floor", "ceil"), ("any", "all"), ("minimum", "maximum")),
+    *(("exp_up", "exp_down"), ("sqrt_up", "sqrt_down"), ("round_up", "round_down")),
+)
+SWAPPED = {"//": "*", "**": "*"}
+for one, other in (*OPERATORS, *CALLS):
+    SWAPPED |= {one: other, other: one}
 CONSTANTS = {0: "1", 1: "2", 2: "1", 4: "2", 8: "4", 0.5: "0.4"}
 TEXTS = {"__repr__", "__str__", "describe", "_repr_html_", "draw"}
 """Functions that only make text: their mutants say nothing of privacy."""
@@ -143,23 +120,16 @@ def _parses(source: str) -> bool:
 def _find_changes(tree: ast.Module):
     """(line, first byte, last byte, function of the text between, kind) of every change."""
     for node in _walk(tree):
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            if type(node.ops[0]) in COMPARISONS:
-                yield from _replace_operator(
-                    node.left, node.comparators[0], COMPARISONS[type(node.ops[0])], "comparison"
-                )
-        elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
-            yield from _replace_operator(
-                node.left, node.right, ARITHMETIC[type(node.op)], "arithmetic"
-            )
-        elif isinstance(node, ast.BoolOp) and len(node.values) == 2:
-            words = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-            yield from _replace_operator(*node.values, words, "and/or")
+        if operands := _find_operands(node):
+            left, right = operands
+            if left.end_lineno == right.lineno:
+                place = left.end_lineno, left.end_col_offset, right.col_offset
+                yield *place, _swap_operator, "operator"
         elif isinstance(node, ast.Name | ast.Attribute):
             name = node.id if isinstance(node, ast.Name) else node.attr
-            if name in CALLS and isinstance(node.ctx, ast.Load):
+            if name in SWAPPED and isinstance(node.ctx, ast.Load):
                 last = node.end_col_offset
-                yield node.end_lineno, last - len(name), last, _give(CALLS[name]), "call"
+                yield node.end_lineno, last - len(name), last, _give(SWAPPED[name]), "call"
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             text = CONSTANTS.get(node.value) or repr(
                 node.value + 1 if isinstance(node.value, int) else node.value * 1.25
@@ -190,11 +160,19 @@ def _walk(tree: ast.Module) -> Iterator[ast.AST]:
                 waiting.extend(child for child in each if isinstance(child, ast.AST))
 
 
-def _replace_operator(left: ast.expr, right: ast.expr, words: tuple[str, str], kind: str):
-    """The operator between two operands, where all are on one line."""
-    if left.end_lineno == right.lineno:
-        place = left.end_lineno, left.end_col_offset, right.col_offset
-        yield *place, lambda text: text.replace(*words, 1), kind
+def _find_operands(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """The two that an operator stands between; None for anything else."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return node.left, node.comparators[0]
+    if isinstance(node, ast.BinOp):
+        return node.left, node.right
+    return tuple(node.values) if isinstance(node, ast.BoolOp) and len(node.values) == 2 else None
+
+
+def _swap_operator(text: str) -> str:
+    """What stands between two operands, with another operator."""
+    operator = text.strip("() ")
+    return text.replace(operator, SWAPPED.get(operator, operator), 1)
 
 
 def _give(text: str):
