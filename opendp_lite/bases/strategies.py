@@ -265,10 +265,8 @@ def _norms(l1: int, l2_squared: int, linf: int) -> Norms:
     return Norms.squared(l1 * _UNIT, l2_squared * _UNIT**2, linf * _UNIT)
 
 
-@lru_cache(maxsize=8)
-def square_root(cells: int) -> SquareRoot:
-    """The strategy of so many cells, with what was computed of it before."""
-    return SquareRoot(cells)
+square_root: Final = lru_cache(maxsize=8)(SquareRoot)
+"""The strategy of so many cells, with what was computed of it before."""
 
 
 @attrs.frozen(slots=False)
@@ -364,7 +362,5 @@ def _least_root(number: int, power: int) -> int:
     return found
 
 
-@lru_cache(maxsize=8)
-def tree(cells: int) -> Tree:
-    """The strategy of so many cells, with what was computed of it before."""
-    return Tree(cells)
+tree: Final = lru_cache(maxsize=8)(Tree)
+"""The strategy of so many cells, with what was computed of it before."""

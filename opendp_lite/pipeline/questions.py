@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
-from opendp_lite import explain as drawing
-from opendp_lite import explain as statements
+from opendp_lite import explain as views
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.public_names import find_public
 from opendp_lite.base.spelling import one_line, read, spells, write
@@ -83,13 +82,13 @@ class Pipeline:
         metric = self.bound.input_space.metric
         return str(metric.words(metric.distance(d_in)))
 
-    def explain(self, d_in: object = 1) -> drawing.Explanation:
+    def explain(self, d_in: object = 1) -> views.Explanation:
         """A line for each step: domain, metric, multiplier and distance; then the result."""
-        return drawing.Explanation.of(self._explain_by(d_in))
+        return views.Explanation.of(self._explain_by(d_in))
 
-    def draw(self, d_in: object = None) -> drawing.Drawing:
+    def draw(self, d_in: object = None) -> views.Drawing:
         """A picture for inputs ``d_in`` apart, by default one unit of privacy; prints as text."""
-        return drawing.Drawing(self._drawn(d_in))
+        return views.Drawing(self._drawn(d_in))
 
     def _repr_html_(self) -> str:
         return self.draw().in_notebook()
@@ -166,7 +165,7 @@ class LossQuestions(Pipeline):
             raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
         return round_up(self.privacy_profile(d_in).delta(level))
 
-    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> statements.Statement:
+    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> views.Statement:
         """What a release protects, how well, and what it relies on, in plain words.
 
         No data is read, and nothing in it depends on data. ``str()`` gives the words,
@@ -184,7 +183,7 @@ class LossQuestions(Pipeline):
         Raises:
             ParameterError: If no epsilon holds at ``delta``, or ``d_in`` is not above 0.
         """
-        return statements.make_statement(self.bound, d_in, delta)
+        return views.make_statement(self.bound, d_in, delta)
 
     def tradeoff(self, alpha: object, d_in: object = 1) -> float:
         """How often a test for one unit certainly misses it, rounded down.

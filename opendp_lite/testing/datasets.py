@@ -256,10 +256,6 @@ def _cut(data: Floats, lengths: Sequence[int]) -> Blocks:
     return Blocks(open_blocks, columns=data.shape[1])
 
 
-def _reversed_view(data: Floats) -> Floats:
-    return np.ascontiguousarray(data[::-1])[::-1]
-
-
 def in_pieces(data: Floats) -> Iterator[tuple[str, Blocks]]:
     """The same rows, cut into blocks in two ways."""
     yield "Blocks", _cut(data, [n for n in (1, 0, 2) if n <= len(data)])
@@ -276,7 +272,7 @@ def containers(data: Floats, names: Sequence[str] | None = None) -> Iterator[tup
     """
     titles = [f"c{j}" for j in range(data.shape[1])] if names is None else list(names)
     yield "an array in Fortran order", np.asfortranarray(data)
-    yield "an array with negative strides", _reversed_view(data)
+    yield "an array with negative strides", np.ascontiguousarray(data[::-1])[::-1]
     yield from in_pieces(data)
     if not len(data):
         return
