@@ -41,11 +41,3 @@ def test_missing_values(name, missing):
     inside = sized >> dp.clamp(8, 10)
     assert counts_of(name, [missing, 3.0, missing], space=inside)[8:10] == [1, 2]
     assert counts_of(name, [missing, 3.0], space=dp.records() >> dp.impute(2))[2:4] == [1, 1]
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_the_result_is_on_a_grid(name):
-    step, kind = STEPS[name]
-    bound = step(0, 10, cells=6).bind(dp.records())
-    assert bound.output_space.domain.exponent == kind(7).exponent
-    assert bound.output_space.domain.dimension == kind(7).terms

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -58,14 +56,10 @@ def test_rows_of_an_array_stay_by_their_declared_names():
 
 
 def test_a_replaced_row_may_leave_and_another_may_come():
-    """The map is attained: half of it would be exceeded."""
     space = dp.records(columns=["a", "b"], size=2, metric=CHANGE)
     kept = space >> dp.keep("a", among=[1]) >> dp.select("b") >> dp.clamp(-1, 3) >> dp.sum()
     assert kept.map(1).l1 == 6
     assert (space >> dp.keep("a", among=[1])).map(2) == 4
-    rows = list(product([0.0, 1.0], [-1.0, 3.0]))
-    gaps = [abs(kept([r, (1, 0)])[0] - kept([s, (1, 0)])[0]) for r, s in product(rows, repeat=2)]
-    assert 3 < max(gaps) <= 6
 
 
 def test_the_number_of_kept_rows_is_private():
