@@ -13,12 +13,13 @@ import numpy as np
 from opendp_lite.measures.loss_distribution import Floats, LossDistribution
 from opendp_lite.measures.profile import (
     RATE_BITS,
+    Divergences,
     Profile,
     float_up,
     noise_multiplier,
     zcdp_of_pure,
 )
-from opendp_lite.numbers.exact import exp_down, exp_up
+from opendp_lite.numbers.exact import exp_down, exp_up, log_up
 
 # With more steps, they are not kept as atoms.
 _MOST_STEPS, _FARTHEST = 2**12, 512
@@ -55,6 +56,19 @@ class LaplaceProfile(Profile):
     @property
     def rho(self) -> Fraction:
         return _rho(self.loss, Fraction(1))
+
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences:
+        known = (min(order * self.rho, self._divergence(order)) for order in orders)
+        return Fraction(0), tuple(known)
+
+    def _divergence(self, order: Fraction) -> Fraction:
+        """log((a e^((a-1) E) + (a-1) e^(-a E)) / (2 a - 1)) / (a - 1).
+
+        See Mironov 2017, proposition 6.
+        """
+        twice = 2 * order - 1
+        mean = (order + (order - 1) * exp_up(-twice * self.loss)) / twice
+        return self.loss + log_up(mean) / (order - 1)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         return 1 - exp_down((epsilon - self.loss) / 2)
