@@ -252,8 +252,9 @@ def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[AnyMe
     """A budget of pure, or with ``delta`` of approximate differential privacy.
 
     Args:
-        epsilon: The sum of the epsilons of all releases is at most this.
-        delta: Between 0 and 1. The sum of the deltas is at most this.
+        epsilon: All releases together lose at most this.
+        delta: Between 0 and 1, the probability with which epsilon may fail. ``dp.session`` and
+            ``dp.Ledger.create`` keep a part of it, so that many releases lose less than their sum.
 
     Returns:
         A budget for ``dp.session``, ``dp.Ledger.create``, ``dp.adaptive`` and each step that has
@@ -264,7 +265,7 @@ def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[AnyMe
 
     Proof:
         Losses add where each query is chosen by the answers before (Rogers, Roth, Ullman, Vadhan
-        2016, theorem 3.6).
+        2016, theorem 3.6). For less than their sum see ``dp.measures.RenyiDivergence``.
 
     Example:
         >>> import opendp_lite as dp
