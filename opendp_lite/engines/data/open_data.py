@@ -278,7 +278,7 @@ def check_size(source: Source, columns: int, size: int | None) -> Source:
         require_size(found, size)
         if source.columns is not None:
             return source
-    return _Held(source, columns, size)
+    return _Counted(source, columns, size)
 
 
 def require_size(found: int, size: int | None) -> None:
@@ -289,13 +289,21 @@ def require_size(found: int, size: int | None) -> None:
         )
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Held(Source):
-    """Rows of which the width or the number is known once they were read."""
+@attrs.define(eq=False, repr=False)
+class _Counted(Source):
+    """Rows of which the width or the number is known once they were read.
+
+    Attributes:
+        source: The rows.
+        width: How many columns each must have.
+        declared: How many rows there must be, where that is public.
+        rows: How many there were in the last pass that came to its end.
+    """
 
     source: Source
     width: int
-    declared: int | None
+    declared: int | None = None
+    rows: int = 0
 
     @property
     def columns(self) -> int:
@@ -309,46 +317,29 @@ class _Held(Source):
     def library(self) -> str:
         return self.source.library
 
-    def blocks(self) -> RowBlocks:
-        counted = _Counted(self.source, self.columns)
-        yield from counted.blocks()
-        require_size(counted.rows, self.declared)
-
-
-@attrs.define(eq=False, repr=False)
-class _Counted(Source):
-    """Rows of one width, which are counted as they are read."""
-
-    source: Source
-    width: int
-    rows: int = 0
-
-    @property
-    def columns(self) -> int:
-        return self.width
-
     @property
     def part(self) -> int | None:
         return self.source.part
 
     def blocks(self) -> RowBlocks:
-        others: set[int] = set()
+        rows, others = 0, set[int]()
         for block in read(self.source):
-            self.rows += len(block)
-            if block.shape[1] == self.columns:
+            rows += len(block)
+            if block.shape[1] == self.width:
                 yield block
             elif len(block):
                 others.add(block.shape[1])
         if others:
-            raise DataError(f"a block has {min(others)} columns, {self.columns} were declared")
+            raise DataError(f"a block has {min(others)} columns, {self.width} were declared")
+        require_size(rows, self.declared)
+        self.rows = rows
 
 
 @reduce.register
-def _of_held(source: _Held, job: Job, merge: Merge) -> object:
+def _of_counted(source: _Counted, job: Job, merge: Merge) -> object:
     """As the source itself does it, the rows counted on the way."""
-    found, rows = reduce(
-        source.source, partial(_with_count, job, source.columns), partial(_both, merge)
-    )
+    counting, both = partial(_with_count, job, source.width), partial(_both, merge)
+    found, rows = reduce(source.source, counting, both)
     require_size(rows, source.declared)
     return found
 
