@@ -76,7 +76,7 @@ class Sightings:
 
         The last one is not enough: a handle that was open may have gone on from an older copy.
         """
-        last = max(self._lost(entries), key=_number, default=None)
+        last = max(self._lost(entries), key=lambda each: each.number, default=None)
         if last is not None:
             raise LedgerError(
                 f"the ledger was rolled back or has another history: {self.where} saw entry "
@@ -138,10 +138,6 @@ def _not_among(entries: Sequence[LedgerEntry], seen: Sequence[Sighting]) -> list
     """Each sighting of an entry that is not among these, once."""
     known = {each.hash for each in entries}
     return [each for each in dict.fromkeys(seen) if each.hash not in known]
-
-
-def _number(seen: Sighting) -> int:
-    return seen.number
 
 
 def _loss(text: str, measure: AnyMeasure) -> Loss:
