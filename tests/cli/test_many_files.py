@@ -102,6 +102,6 @@ def test_an_interruption_releases_nothing(tmp_path: Path) -> None:
         pipe.flush()
         time.sleep(0.2)
         running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=60)
-    assert (running.returncode, out) == (130, b"")
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, b"", b"")
     assert not output.exists()

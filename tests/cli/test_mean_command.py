@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -472,26 +471,6 @@ def test_output_that_cannot_be_written():
     assert done.returncode == 2
     assert b"the release was made, but writing it failed" in done.stderr
     assert done.stderr.count(b"\n") == 1
-
-
-def test_interruption():
-    words = ["-m", "opendp_lite", "mean", "-", "--column", "x", "--bounds", "0", "1", "--rho", "1"]
-    code = "import sys, opendp_lite.cli as c; print('on', file=sys.stderr, flush=True); "
-    code += f"sys.exit(c.main({words[2:]}))"
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as running:
-        assert running.stdin is not None
-        assert running.stderr is not None
-        assert running.stderr.readline() == b"on\n"
-        running.stdin.write(b"x\n" + b"1\n" * 100_000)
-        running.stdin.flush()
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
-    assert (running.returncode, out, err) == (130, b"", b"")
 
 
 PEAK = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -459,6 +460,15 @@ def contrast(one: str, other: str) -> float:
     """As WCAG defines it: 1 where both are the same, 21 for black on white."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_colours_of_drawings_stand_out_on_light_and_on_dark() -> None:
+    """The contrast of graphics that WCAG 2.1 asks for, 3 to 1, on white and on nearly black."""
+    colours = set(re.findall(r"#[0-9a-f]{6}", (COUNT >> abs)._repr_html_()))
+    assert len(colours) == 3
+    for each in colours:
+        assert contrast(each, "white") > 3
+        assert contrast(each, "#111111") > 3
 
 
 def over(color, alpha, ground):
