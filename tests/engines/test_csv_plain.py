@@ -43,7 +43,7 @@ def outcome(data: Any) -> tuple[list[Any], str]:
     try:
         for block in data.open():
             numbers = block["x"].tobytes()
-            cells.append((len(numbers), numbers, block["w"].cells.tolist()))
+            cells.append((len(numbers), numbers, block["w"].column.tolist()))
     except dp.DataError as problem:
         return [], str(problem)
     joined = b"".join(numbers for _, numbers, _ in cells)

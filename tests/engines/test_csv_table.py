@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.data.values import Values
 from opendp_lite.engines.files import csv_rows
-from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
+from opendp_lite.engines.files.csv_rows import MISSING, category_in
 from tests.engines import refusals
 
 SECRET = "hunter2"
@@ -28,7 +29,7 @@ def joined(blocks: dp.Blocks) -> dict[str, list]:
     found: dict[str, list] = {}
     for block in blocks.open():
         for name, cells in block.items():
-            values = cells.cells if isinstance(cells, TextCells) else cells
+            values = cells.column if isinstance(cells, Values) else cells
             found.setdefault(name, []).extend(values.tolist())
     return found
 

@@ -344,7 +344,7 @@ def test_columns_as_text(kinds: str, name: str, texts: list[str | None]) -> None
     data = declared_columns(kinds, [(name, str)], "parquet")
     assert data.names == (name,)
     (block,) = data.only(None).open()
-    assert block[name].cells.tolist() == texts
+    assert block[name].column.tolist() == texts
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])

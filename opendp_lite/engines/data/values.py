@@ -16,7 +16,7 @@ from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import opened_table, register_libraries
-from opendp_lite.engines.data.table import NamedColumns
+from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -104,6 +104,17 @@ def _unmask(piece: Numeric) -> Numeric:
 
 def _unmask_dates(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
     return np.ma.filled(dates, np.datetime64("NaT", "D")) if is_masked(dates) else dates
+
+
+@open_values.register
+def _of_values(column: Values) -> Values:
+    """A reader of files hands over columns as values."""
+    return column
+
+
+@take.register
+def _rows_of_values(container: Values, places: RowPlaces) -> Values:
+    return attrs.evolve(container, column=take(container.column, places))
 
 
 @open_values.register(list)

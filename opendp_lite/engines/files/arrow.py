@@ -21,7 +21,8 @@ from opendp_lite.engines.containers.of_pyarrow import (
 )
 from opendp_lite.engines.containers.of_pyarrow_dataset import ArrowPart, parts_of
 from opendp_lite.engines.data.blocks import Blocks, FileError, NoFileError, pick_column
-from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
+from opendp_lite.engines.data.values import Values
+from opendp_lite.engines.files.csv_rows import MISSING, category_in, text_cells
 from opendp_lite.engines.files.source_files import files_named, require_no_address
 
 Paths = str | Path | Sequence[str | Path]
@@ -176,7 +177,7 @@ def _as_asked(kinds: Mapping[str, type], table: arrow.Table) -> Mapping[str, obj
     return found
 
 
-def _text_of(name: str, column: arrow.ChunkedArray) -> TextCells:
+def _text_of(name: str, column: arrow.ChunkedArray) -> Values:
     if not (is_text(column.type) or arrow.types.is_date(column.type)):
         try:
             require_numeric(column.type)
@@ -186,4 +187,4 @@ def _text_of(name: str, column: arrow.ChunkedArray) -> TextCells:
             ) from None
     cells = list_values(column.cast(arrow.string()))
     texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
-    return TextCells.of(texts, len(cells))
+    return text_cells(texts, len(cells))

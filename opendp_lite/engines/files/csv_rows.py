@@ -19,15 +19,14 @@ from typing import BinaryIO, Final, Literal
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import Argument, DataError, ParameterError
 from opendp_lite.engines.data.blocks import FileError
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
-from opendp_lite.engines.data.table import RowPlaces, take
-from opendp_lite.engines.data.values import Values, open_values
+from opendp_lite.engines.data.table import take
+from opendp_lite.engines.data.values import Values
 from opendp_lite.engines.files.source_files import unpack
 from opendp_lite.numbers.exact import quote
 
@@ -139,22 +138,9 @@ MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None
 _WHOLE: Final = re.compile(r"([+-]?[0-9]+)\.0*")
 
 
-@attrs.frozen(eq=False, repr=False)
-class TextCells:
-    """Text by row, and None for a missing cell. Its type says that it is text."""
-
-    cells: NDArray[np.object_]
-
-    @classmethod
-    def of(cls, cells: Iterable[str | None], count: int) -> TextCells:
-        """So many cells."""
-        return cls(np.fromiter(cells, object, count))
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def __getitem__(self, which: slice) -> NDArray[np.object_]:
-        return self.cells[which]
+def text_cells(cells: Iterable[str | None], count: int) -> Values:
+    """So many cells as text, None for a missing one; their type says that they are text."""
+    return Values(np.fromiter(cells, object, count), identity, is_text=True)
 
 
 def category_in(cell: str, missing: Collection[str]) -> str | None:
@@ -173,26 +159,15 @@ def category_in(cell: str, missing: Collection[str]) -> str | None:
     return text if whole is None else whole[1]
 
 
-@open_values.register
-def _values_of(column: TextCells) -> Values:
-    """Text, although the array may hold any object."""
-    return Values(column.cells, identity, is_text=True)
-
-
 @open_rows.register
-def _rows_of(column: TextCells) -> Source:
+def _rows_of(column: Values) -> Source:
     raise DataError("it is read as text; declare it as float to have its numbers")
-
-
-@take.register
-def _take(container: TextCells, places: RowPlaces) -> TextCells:
-    return TextCells(container.cells[places])
 
 
 Text = Literal["refuse", "missing"]
 """A cell that is neither a number nor a missing value: refuse the file, or count it as missing."""
 
-ColumnCells = Floats | TextCells
+ColumnCells = Floats | Values
 """The cells of a column: numbers, or text."""
 
 Name = str | int | None
@@ -399,7 +374,7 @@ class CsvTable:
         if self.wish.columns[place][1] is not str:
             return self.numbers(place, texts)
         missing = self.wish.missing
-        return TextCells.of((category_in(text, missing) for text in texts), len(texts))
+        return text_cells((category_in(text, missing) for text in texts), len(texts))
 
     def numbers(self, place: int, texts: Sequence[str]) -> Floats:
         """The same for a column of numbers."""
