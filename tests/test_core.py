@@ -29,14 +29,6 @@ def nothing(space: Tables) -> dp.Transformation[Tables, Tables]:
     """Forgets to return."""
 
 
-def test_the_pipeline_of_the_readme():
-    assert (SIMPLEX.map(1), SIMPLEX.map(2), SIMPLEX.map(0)) == (0.5, 2.0, 0.0)
-    assert SIMPLEX.loss(1) == Fraction(1, 2)
-    release = SIMPLEX(np.linspace(0, 100, 1001))
-    assert release.shape == (2,)
-    assert np.abs(release - 50050).max() < 100 * 12
-
-
 def test_joining_is_associative():
     a, b, c, d = dp.clamp(0, 1), dp.scale(2), dp.sum(), dp.gaussian(rho=1)
     left = ((a >> b) >> c) >> d
@@ -122,12 +114,6 @@ def test_a_loss_is_a_plain_number_and_knows_its_curve_inside():
         assert type(plain) is Fraction
 
 
-def test_post_processing_keeps_the_map():
-    pipeline = dp.count() >> dp.laplace(epsilon=1) >> abs >> float >> np.sqrt >> (lambda x: -x)
-    assert pipeline.map(1) == 1
-    assert pipeline([1.0]) <= 0
-
-
 def test_explanations_say_every_step():
     text = (SIMPLEX >> dp.simplex_ratio(0, 100)).explain(2)
     for word in ("dp.records()", "Box(0, 100)", "x (l1 100, l2 100, linf 100)", "l2 200"):
@@ -166,28 +152,6 @@ def test_losses_in_words_are_rounded_up():
     pipeline = dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()
     assert "rho = 0.462118 zCDP" in pipeline.explain()
     assert pipeline.map(1) < 0.462118
-
-
-def test_steps_of_ones_own():
-    @dp.stage
-    def double(space: Tables) -> dp.Transformation[Tables, Tables]:
-        """Doubles every value."""
-        return dp.row_map(space, lambda rows: rows * 2, space.domain.body.scale((Fraction(2),)))
-
-    @dp.mechanism
-    def twice(
-        space: dp.Space[dp.Vectors], rho: float
-    ) -> dp.Measurement[dp.Space[dp.Vectors], dp.ZeroConcentratedDivergence]:
-        """Two Gaussian releases."""
-        return dp.compose(dp.gaussian(rho=rho), dp.gaussian(rho=rho)).bind(space)
-
-    pipeline = dp.clamp(0, 1) >> double() >> dp.sum() >> twice(0.25)
-    assert pipeline.map(1) == 0.5
-    assert (dp.clamp(0, 1) >> double() >> dp.sum())([0.5, 9.0]).tolist() == [3]
-    names = {"dp": dp, "double": double, "twice": twice}
-    assert eval(repr(pipeline), names) == pipeline
-    assert dp.from_json(pipeline.to_json(), extra=[double, twice]) == pipeline
-    dp.assert_stable(dp.clamp(0, 1) >> double() >> dp.sum())
 
 
 def test_what_is_put_together_by_hand_can_be_joined_but_not_pickled():
