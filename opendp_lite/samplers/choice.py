@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -38,44 +37,13 @@ def choose(
 ) -> int:
     """The index i with probability proportional to counts[i] exp(-exactly(i)), without error.
 
-    Args:
-        counts: How many items stand at each place, at least 0 and not all 0: ones, if every
-            candidate stands once.
-        exponents: The exponents as floats, each within 2^-32 of the exact one or below it. One
-            beyond ``FAR_EXPONENT`` may be given as that.
-        exactly: The exact exponent of the item at an index.
-        entropy: Where the random words come from.
-
-    Returns:
-        An index of ``counts``.
-
-    Proof:
-        Whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an
-        exact uniform integer. The item is kept with the exact ratio of its true weight to that
-        weight; else all is drawn again.
+    It is ``choose_each`` in one lane, of items that all have the exponent of their place.
     """
-    there = counts > 0
-    nearest = float(np.min(exponents, where=there, initial=np.inf))
-    # Seen from the nearest, so that the largest weight is about 1 and does not underflow.
-    sizes = nearest - exponents
-    np.maximum(sizes, -FAR_EXPONENT, out=sizes)
-    np.exp(sizes, out=sizes)
-    np.multiply(sizes, counts, out=sizes)
-    largest = float(sizes.max())
-    bits = envelope_bits(len(counts))
-    np.multiply(sizes, 2.0**bits * ENVELOPE_MARGIN / largest, out=sizes)
-    # Cut off and one more: above the size, which the margin puts above the true weight.
-    envelope = sizes.astype(np.int64) + there
-    ends = np.cumsum(envelope)
-    unit = Fraction(largest) / 2**bits
-    # The float itself: one shift of all exponents cancels, and the envelope was made with this one.
-    shift = Fraction(nearest)
-    while True:
-        place = below(int(ends[-1]), entropy)
-        index = int(np.searchsorted(ends, place, side="right"))
-        ratio = int(counts[index]) / (int(envelope[index]) * unit)
-        if happens(ratio, exactly(index) - shift, entropy):
-            return index
+
+    def exact(lane: int, index: int) -> Fraction:
+        return exactly(index)
+
+    return int(choose_each(counts[None], exponents[None], exact, entropy)[0])
 
 
 def envelope_bits(items: int) -> int:
@@ -172,39 +140,32 @@ _ATOM: Final = 2.0**-50
 _WORD: Final = 2.0**-64
 
 
-class WeightedItems(ABC):
-    """Items in many lanes. Each lane has as many places, and several items may stand at a place."""
-
-    counts: Counts
-    """A row for each lane: how many items stand at each place, at least 0."""
-    exponents: Floats
-    """The least exponent of each place as floats of at least 0.
-
-    A row for each lane, or one for all. Each is within 2^-32 of the exact one, or is
-    ``FAR_EXPONENT`` and not above it by more. In each lane a place with the exponent 0 has items,
-    exactly.
-    """
-
-    @abstractmethod
-    def drawn(self, lanes: Counts, places: Counts, entropy: Entropy) -> tuple[Counts, Floats]:
-        """An item at a place of each of some lanes, each as likely, and its exponent.
-
-        No item has a lower exponent than its place. The floats are as those of the places.
-        """
-
-    @abstractmethod
-    def exactly(self, lane: int, item: int) -> Fraction:
-        """The exact exponent of an item that was drawn."""
+Draw = Callable[[Counts, Counts, Entropy], tuple[Counts, Floats]]
+"""An item at a place of each of some lanes, each as likely, and its exponent."""
 
 
 def choose_each(
-    given: WeightedItems, entropy: Entropy, scratch: Scratch, margin: float = COIN_MARGIN
+    counts: Counts,
+    exponents: Floats,
+    exactly: Callable[[int, int], Fraction],
+    entropy: Entropy,
+    *,
+    draw: Draw | None = None,
+    scratch: Scratch | None = None,
+    margin: float = COIN_MARGIN,
 ) -> Counts:
-    """In each lane an item with probability proportional to exp(-its exponent).
+    """In each of many lanes an item with probability proportional to exp(-its exponent).
 
     Args:
-        given: The items.
+        counts: A row for each lane: how many items stand at each place, at least 0 and not all 0.
+        exponents: The least exponent of each place as floats of at least 0: a row for each lane, or
+            one for all. Each is within 2^-32 of the exact one, or is ``FAR_EXPONENT`` and not above
+            it by more.
+        exactly: The exact exponent of an item of a lane.
         entropy: Where the random words come from.
+        draw: ``draw(lanes, places, entropy)`` draws an item at a place of each of some lanes, each
+            as likely, and gives its exponent: never lower than that of the place, and a float as
+            those are. Without it, a place stands for its items, which all have its exponent.
         scratch: Buffers to work in.
         margin: How near to its probability a uniform number is decided in exact arithmetic.
 
@@ -212,12 +173,12 @@ def choose_each(
         An item for each lane.
 
     Proof:
-        Each lane is drawn as ``choose`` draws: a place by whole-number weights w above the true
-        ones, with an exact uniform integer below their sum. One of its counts[i] items is then
-        drawn, each as likely, with the exponent e. It is kept with the exact probability
-        p = counts[i] exp(-e) / (w unit), which is at most 1 as e is not below the exponent of the
-        place. Else its lane is drawn again. So an item is drawn and kept with a probability in
-        proportion to w / counts[i] times p, which is exp(-e) / unit.
+        In each lane whole-number weights w above the true ones are made (``docs/sampler.md``), and
+        a place is drawn by them with an exact uniform integer below their sum. One of its counts[i]
+        items is then drawn, each as likely, with the exponent e. It is kept with the exact
+        probability p = counts[i] exp(-e) / (w unit), which is at most 1 as e is not below the
+        exponent of the place. Else its lane is drawn again. So an item is drawn and kept with a
+        probability in proportion to w / counts[i] times p, which is exp(-e) / unit.
 
         A uniform number U of which 64 bits are known is compared with p. The float of p errs by
         a factor of at most exp(2^-32) for the exponent, 1 + 2^-40 for ``numpy.exp``, and
@@ -229,7 +190,7 @@ def choose_each(
         decided by ``goes_below`` from the same 64 bits and as many more as it takes. So the law
         is exact, whatever the margin beyond 2^-31.
     """
-    counts, exponents = given.counts, given.exponents
+    scratch = scratch or Scratch()
     lanes, places = counts.shape
     chances = scratch.take("chances", exponents.shape)
     sizes = scratch.take("sizes", counts.shape)
@@ -255,15 +216,18 @@ def choose_each(
                 for lane, at in zip(left, heights, strict=True)
             ]
         )
-        items, exponents = given.drawn(left, index, entropy)
         words = entropy.words(len(left))
+        if draw is None:
+            items, each = index, exponents[left % len(exponents), index]
+        else:
+            items, each = draw(left, index, entropy)
         own, drawn = counts[left, index], envelope[left, index]
-        likely = own * np.exp(-exponents) / (drawn * units[left])
-        kept, sure = _decide(words, likely, exponents, margin)
+        likely = own * np.exp(-each) / (drawn * units[left])
+        kept, sure = _decide(words, likely, each, margin)
         for at in np.flatnonzero(~sure).tolist():
             lane, item = int(left[at]), int(items[at])
             ratio = int(own[at]) / (int(drawn[at]) * Fraction(float(units[lane])))
-            kept[at] = goes_below(int(words[at]), ratio, given.exactly(lane, item), entropy)
+            kept[at] = goes_below(int(words[at]), ratio, exactly(lane, item), entropy)
         found[left[kept]] = items[kept]
         left = left[~kept]
     return found
@@ -284,7 +248,9 @@ def below_each(totals: Counts, entropy: Entropy) -> Counts:
 
     As ``below``: the low bits of a word, and of another one while they are not below the total.
     """
-    masks = _masks(totals)
+    if len(totals) == 1:
+        return np.array([below(int(totals[0]), entropy)])
+    masks = np.array([(1 << total.bit_length()) - 1 for total in totals.tolist()], dtype=np.uint64)
     found = np.empty_like(totals)
     left = np.arange(len(totals))
     while len(left):
@@ -293,14 +259,6 @@ def below_each(totals: Counts, entropy: Entropy) -> Counts:
         found[left[fits]] = drawn[fits]
         left = left[~fits]
     return found
-
-
-def _masks(totals: Counts) -> Words:
-    """As many bits set as each total has."""
-    masks = totals.view(np.uint64).copy()
-    for shift in (1, 2, 4, 8, 16, 32):
-        masks |= masks >> np.uint64(shift)
-    return masks
 
 
 # Beyond what exponents within 2^-32 of the true ones, unread bits and floats can be wrong by.

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, floor, log
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.engines.data.fold import Numeric
+from opendp_lite.engines.data.fold import Numeric, Scratch
 from opendp_lite.numbers.exact import nearest
-from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
+from opendp_lite.samplers.choice import (
+    FAR_EXPONENT,
+    below_each,
+    choose,
+    choose_each,
+    happens,
+)
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import Counts, Floats, Lattice, LatticeValues
+from opendp_lite.samplers.lattice import Counts, Floats, Lattice, LatticeValues, Stretch
+
+Each = TypeVar("Each")
 
 STEEPEST: Final = Fraction(2**10)
 """A steeper slope changes nothing: one rank further off already weighs e^-1024."""
 # All cells outside of the window then weigh less than e^-28 of one cell in the middle.
-_REST = 28
+_NEGLIGIBLE = 28
 # Whoever draws the rest counts all numbers, so it is to be drawn hardly ever.
 _RARE = 2.0**-20
 # exp(-700) is a positive float still.
@@ -180,18 +189,82 @@ def counts_before(found: Counts, cells: Counts) -> Counts:
     return counts
 
 
-@attrs.frozen
-class CellChoice:
-    """A cell of a lattice, by how many numbers lie in cells before it and after it.
+# Of so many numbers the ranks of two are looked for, between which those that are wanted lie.
+_SAMPLE: Final = 2**14
+# Ranks in the sample: four standard deviations of a random one of this size.
+_SLACK: Final = 2**8
+
+
+@attrs.frozen(eq=False)
+class PiecesInCells(InCells):
+    """Numbers in several arrays, which are not changed.
+
+    Args:
+        lattice: Of the cells.
+        pieces: The arrays.
 
     Proof:
-        Cells between two neighbouring numbers share one weight. A cell that holds numbers weighs as
-        much as the gap beside it that is nearer to the quantile; the cell, or the two cells and the
-        gap between them, in which the quantile lies are one more item. So the choice is among n + 2
-        items at most. Only those near the quantile are looked at; the cells of all others are one
-        item with a bound on their weight, and if it is chosen, one of them is drawn and kept by the
-        exact ratio. Where that item is not rare, all are looked at.
+        All numbers from ``low`` to ``high`` are put together. As many as ``under`` lie below them.
+        So the number at the place p of all in order is at the place p - under of these, if it is
+        one of them: if under <= p, and if p - under is below their number. Where that does not hold
+        for the places that are asked for, all numbers are put together. NaN is above all.
     """
+
+    lattice: Lattice
+    pieces: Sequence[Floats]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.pieces))
+
+    def between(self, first: int, last: int) -> Counts:
+        # With fewer, a sample costs as much as it saves.
+        if self.size >= 8 * _SAMPLE and first < last:
+            under, inside = self._near(first, last)
+            # A sample may mislead, but only in time: this says whether all places lie inside.
+            if under <= first and last - under <= len(inside):
+                return NumbersInCells(self.lattice, inside).between(first - under, last - under)
+        # A copy, which may be put into another order; ``np.empty`` stands for no pieces at all.
+        held: Floats = np.concatenate([np.empty(0), *self.pieces])
+        return NumbersInCells(self.lattice, held).between(first, last)
+
+    def before(self, cells: Counts) -> Counts:
+        counts = np.zeros(len(cells), dtype=np.int64)
+        for piece in self.pieces:
+            counts += counts_before(self.lattice.cell(piece), cells)
+        return counts
+
+    def _near(self, first: int, last: int) -> tuple[int, Floats]:
+        """How many numbers are below some, and those: most likely all from a place to another."""
+        size = self.size
+        step = size // _SAMPLE
+        sample = np.concatenate([piece[::step] for piece in self.pieces])
+        sample.sort()
+        share = len(sample) / size
+        low = int(first * share) - _SLACK
+        high = int(last * share) + _SLACK
+        least = sample[low] if low >= 0 else -np.inf
+        most = sample[high] if high < len(sample) else np.inf
+        below, inside = 0, []
+        for piece in self.pieces:
+            under = piece < least
+            below += int(np.count_nonzero(under))
+            inside.append(piece[(piece <= most) & ~under])
+        return below, np.concatenate(inside)
+
+
+# Numbers that are gone through together: an array of 16 MiB.
+_ENTRIES: Final = 2**21
+# How far apart the exponents of a run may be: then most cells that are drawn are kept.
+_ALIKE: Final = Fraction(1, 2)
+# Items of a run, which are looked through where it is drawn.
+_LONGEST: Final = 64
+
+
+@attrs.frozen
+class CellChoice:
+    """A cell of a lattice, by how many numbers lie in cells before it and after it."""
 
     lattice: Lattice
     law: RankLaw
@@ -206,93 +279,179 @@ class CellChoice:
 
     def cell_among(self, numbers: InCells, entropy: Entropy) -> int:
         """The chosen cell, for numbers that may lie elsewhere."""
-        size = numbers.size
-        first, last = window(self.law, self.lattice.cells, size)
-        # A window of a quarter of the numbers or more saves too little beside sorting all.
-        if last - first < size // 4:
-            found = self._near(numbers, first, last, entropy)
-            if found is not None:
-                return found
-        return self.among_all(numbers, entropy)
+        return int(self.columns(numbers).choose(entropy, Scratch())[0])
 
-    def among_all(self, numbers: InCells, entropy: Entropy) -> int:
-        """The chosen cell, with all numbers looked at."""
-        return self._items(numbers, 0, numbers.size).choose(entropy)
+    def columns(self, numbers: InCells) -> Columns:
+        """These numbers as the only column: their cells, as whole numbers."""
 
-    def outside_of(
-        self, stretch: tuple[int, int], numbers: InCells, outside: Fraction, entropy: Entropy
-    ) -> int | None:
-        """A cell outside of a stretch of cells; None if it is not kept and all is to be redrawn.
+        def between(first: int, last: int) -> Counts:
+            return numbers.between(first, last)[None]
+
+        whole = Stretch(0, self.lattice.cells)
+        return Columns([whole], [self.law], numbers.size, between, lambda _: numbers)
+
+
+@attrs.frozen
+class CellChoices:
+    """A cell of a lattice for each of many columns, each drawn as ``CellChoice`` draws one.
+
+    Args:
+        lattices: One for all columns, or one for each.
+        laws: One for all columns, or one for each; all of one quantile and without an offset.
+    """
+
+    lattices: tuple[Lattice, ...]
+    laws: tuple[RankLaw, ...]
+
+    def cells(
+        self, columns: int, numbers: Callable[[int, int], Floats], size: int, entropy: Entropy
+    ) -> Counts:
+        """The chosen cells.
 
         Args:
-            stretch: Its first cell, and the one after its last.
-            numbers: In which the cells' distances are counted.
-            outside: A distance that all those cells have at least.
+            columns: How many columns there are.
+            numbers: Those of the columns from one to before another, a row for each column; they
+                are put into another order.
+            size: How many numbers a column has.
             entropy: Where the random words come from.
         """
-        start, end = stretch
-        # Each cell outside as likely: the number is moved over the stretch.
-        cell = below(self.lattice.cells - (end - start), entropy)
-        cell += end - start if cell >= start else 0
-        under, over = numbers.before(np.array([cell, cell + 1])).tolist()
-        distance = self.law.distance(under, numbers.size - over, numbers.size)
-        kept = happens(Fraction(1), self.law.slope * (distance - outside), entropy)
-        return cell if kept else None
+        step, scratch = max(1, _ENTRIES // max(size, 1)), Scratch()
+        parts = [
+            self.part(start, numbers(start, min(start + step, columns))).choose(entropy, scratch)
+            for start in range(0, columns, step)
+        ]
+        return np.concatenate(parts)
 
-    def _items(self, numbers: InCells, first: int, last: int) -> Items:
-        """The items from the gap after ``first`` numbers to that after ``last``."""
-        size, start = numbers.size, max(first - 1, 0)
-        cells = numbers.between(start, min(last + 1, size))
-        middle = self.law.target(size)
-        # A cell with numbers goes with the gap beside it that is nearer to the target: below the
-        # target it begins an item, and above it the cell behind it does.
-        low, high = cells[: ceil(middle) - start], cells[floor(middle) - start :] + 1
-        edges = np.concatenate(
-            [
-                np.zeros(int(first == 0), np.int64),
-                low,
-                high,
-                np.full(int(last == size), self.lattice.cells, np.int64),
-            ]
-        )
-        return Items(edges, np.diff(edges), Ranks.of(self.law, size, first, last))
+    def part(self, start: int, numbers: Floats) -> Columns:
+        """Some columns from ``start`` on."""
+        places = np.arange(start, start + len(numbers))
+        lattices = _some(list(self.lattices), places % len(self.lattices))
+        laws = _some(list(self.laws), places % len(self.laws))
 
-    def _near(self, numbers: InCells, first: int, last: int, entropy: Entropy) -> int | None:
-        """The choice among the items near the quantile and the rest; None where it is not rare."""
-        size = numbers.size
-        items = self._items(numbers, first, last)
-        stretch = int(items.edges[0]), int(items.edges[-1])
-        rest, known = self.lattice.cells - (stretch[1] - stretch[0]), len(items.counts)
-        # The next gaps beyond the window are the nearest of what it leaves out.
-        outside = min(self.law.distance(rank, size - rank, size) for rank in (first - 1, last + 1))
-        farther = items.weights.farther(outside)
-        inside = float((items.counts * np.exp(-items.weights.exponents)).sum())
-        if not is_rare(rest, farther, inside):
-            return None
-        while True:
-            index = choose(
-                np.append(items.counts, rest),
-                np.append(items.weights.exponents, min(float(farther), FAR_EXPONENT)),
-                lambda i: items.weights.exactly(i) if i < known else farther,
-                entropy,
-            )
-            if index < known:
-                return items.within(index, entropy)
-            cell = self.outside_of(stretch, numbers, outside, entropy)
-            if cell is not None:
-                return cell
+        def between(first: int, last: int) -> Floats:
+            return sort_between(numbers, first, last)
+
+        def column(lane: int) -> InCells:
+            return NumbersInCells(_of(lattices, lane), numbers[lane])
+
+        return Columns(lattices, laws, numbers.shape[1], between, column)
 
 
-def window(law: RankLaw, cells: int, size: int) -> tuple[int, int]:
+@attrs.frozen(eq=False)
+class Columns:
+    """Columns of as many numbers each, of which a cell each is chosen.
+
+    Args:
+        lattices: One for all, or one for each.
+        laws: One for all, or one for each; all of one target.
+        size: How many numbers a column has.
+        between: ``between(first, last)`` gives the numbers from a place to before another,
+            rising, a row for each column.
+        column: The numbers of one of them.
+        target: How many numbers of a column are to lie below the chosen cell.
+
+    Proof:
+        Cells between two neighbouring numbers share one weight. A cell that holds numbers weighs as
+        much as the gap beside it that is nearer to the quantile; the cell, or the two cells and the
+        gap between them, in which the quantile lies are one more item. So the choice is among n + 2
+        items at most. All columns have as many numbers, so their items lie at the same distances
+        from the quantile. Only those near the quantile are looked at; the cells of all others are
+        one item with a bound on their weight, and if it is chosen, one of them is drawn and kept by
+        the exact ratio. Where that item is not rare, all are looked at. The columns are drawn
+        independently.
+    """
+
+    lattices: list[Lattice]
+    laws: list[RankLaw]
+    size: int
+    between: Callable[[int, int], LatticeValues]
+    column: Callable[[int], InCells]
+    target: Fraction = attrs.field(init=False)
+
+    @target.default
+    def _find_target(self) -> Fraction:
+        return self.laws[0].target(self.size)
+
+    def choose(self, entropy: Entropy, scratch: Scratch) -> Counts:
+        """The chosen cells."""
+        # The window of the gentlest slope and the most cells is wide enough for all.
+        cells = max(lattice.cells for lattice in self.lattices)
+        slope = min(law.slope for law in self.laws)
+        first, last = window(self.target, slope, cells, self.size)
+        # A window of a quarter of the numbers or more saves too little beside sorting all.
+        if last - first >= self.size // 4:
+            return Items.of(self, 0, self.size).choose(entropy, scratch)
+        items = Items.of(self, first, last)
+        rare = items.has_rare_rest()
+        if not any(rare):
+            return np.array([self._choose_alone(lane, entropy) for lane in range(len(rare))])
+        found = items.choose(entropy, scratch)
+        for lane in np.flatnonzero((found >= items.bounds[:, -2]) | ~np.array(rare)).tolist():
+            # What was drawn of a column whose rest is not rare is not looked at.
+            if not rare[lane]:
+                found[lane] = self._choose_alone(lane, entropy)
+            else:
+                found[lane] = self._keep_beyond(lane, int(found[lane]), items.outside, entropy)
+        return found
+
+    @property
+    def slopes(self) -> Floats:
+        """Of the laws."""
+        return np.array([float(law.slope) for law in self.laws])
+
+    @property
+    def cells(self) -> Counts:
+        """How many there are, in all columns or in each."""
+        return np.array([lattice.cells for lattice in self.lattices])
+
+    def find_cells(self, lanes: Counts | slice, numbers: LatticeValues) -> Counts:
+        """The cells of numbers, a row for each of some columns."""
+        if len(self.lattices) == 1:
+            return self.lattices[0].cell(numbers)
+        rows = zip(np.arange(len(self.lattices))[lanes].tolist(), numbers, strict=True)
+        return np.array([self.lattices[lane].cell(row) for lane, row in rows])
+
+    def edges(
+        self, lanes: Counts | slice, places: Counts, numbers: LatticeValues, first: int
+    ) -> Counts:
+        """Edges of some columns that numbers make: at the same places, or at a row for each."""
+        before, after = ceil(self.target), floor(self.target)
+        above = places > before - first
+        places = places - (first == 0) - (before - after) * above
+        rows = lanes if isinstance(lanes, slice) else lanes[:, None]
+        return self.find_cells(lanes, numbers[rows, places]) + above
+
+    def alone(self, lane: int) -> Columns:
+        """One of them."""
+        choice = CellChoice(_of(self.lattices, lane), _of(self.laws, lane))
+        return choice.columns(self.column(lane))
+
+    def _choose_alone(self, lane: int, entropy: Entropy) -> int:
+        """The chosen cell of one column, all numbers looked at."""
+        return int(Items.of(self.alone(lane), 0, self.size).choose(entropy, Scratch())[0])
+
+    def _keep_beyond(self, lane: int, cell: int, outside: Fraction, entropy: Entropy) -> int:
+        """A cell beyond the items of a column if it is kept, else one that is drawn anew."""
+        law, cell = _of(self.laws, lane), cell % _of(self.lattices, lane).cells
+        under, over = self.column(lane).before(np.array([cell, cell + 1])).tolist()
+        distance = law.distance(under, self.size - over, self.size)
+        # The rest is drawn by its bound, and a cell of it kept by the exact ratio.
+        if happens(Fraction(1), law.slope * (distance - outside), entropy):
+            return cell
+        return int(self.alone(lane).choose(entropy, Scratch())[0])
+
+
+def window(target: Fraction, slope: Fraction, cells: int, size: int) -> tuple[int, int]:
     """The gaps between which the numbers near the quantile lie: all others weigh next to nothing.
 
     Args:
-        law: How the cells weigh.
+        target: How many numbers are to lie below the chosen cell.
+        slope: How the weights fall.
         cells: How many there are.
         size: How many numbers there are.
     """
-    middle = int(law.target(size))
-    reach = ceil(Fraction(log(cells) + _REST) / law.slope) + 1
+    middle = int(target)
+    reach = ceil(Fraction(log(cells) + _NEGLIGIBLE) / slope) + 1
     return max(0, middle - reach), min(size, middle + reach)
 
 
@@ -308,34 +467,110 @@ def is_rare(rest: int, farther: Fraction, inside: float) -> bool:
 
 
 @attrs.frozen(eq=False)
-class Ranks:
-    """The items of a lattice: gaps after ``first`` numbers and more, the middle, gaps to ``last``.
+class Items:
+    """The items of columns, from the gap after ``first`` numbers to that after ``last``, in runs.
 
-    The middle item is at a distance of 0 and is always there.
+    Item i of a column is made of its cells edge(i) to edge(i + 1) - 1. Below the quantile the cells
+    of the numbers are edges, above it the cells after them: a cell with numbers goes with the gap
+    beside it that is nearer to the target. Two neighbouring edges lie around the target, and the
+    middle item between them is at a distance of 0 and always there.
+
+    Neighbouring items on one side of the middle are a run. A run is drawn by the exponent of the
+    nearest of them, then a cell of it, which is kept by the exact exponent of its item.
+
+    The cells beyond are one more item, with a bound on their distance, and the last run. They are
+    counted on from those of the other items, and after the last of all cells from the first.
+
+    Args:
+        columns: Whose items they are.
+        numbers: Those of the columns near the quantile, rising.
+        first: How many numbers lie before the first item.
+        last: How many do not lie after the last one.
+        away: How far each item is from the quantile, and at last the cells beyond at least.
+        outside: That last distance, exactly.
+        cuts: The first item of each run, and the one after the last.
+        bounds: Run i of a column is made of its cells bounds[i] to bounds[i + 1] - 1.
+        counts: How many cells each run has.
+        exponents: Of the nearest item of each run.
     """
 
-    law: RankLaw
-    size: int
+    columns: Columns
+    numbers: LatticeValues
     first: int
+    last: int
+    away: Floats
+    outside: Fraction
+    cuts: Counts
+    bounds: Counts
+    counts: Counts
     exponents: Floats
 
     @classmethod
-    def of(cls, law: RankLaw, size: int, first: int, last: int) -> Ranks:
-        """With the exponents as floats, within 2^-40 up to ``FAR_EXPONENT``."""
-        exponents = distances(law.target(size), first, last) * float(law.slope)
-        return cls(law, size, first, np.minimum(exponents, FAR_EXPONENT, out=exponents))
+    def of(cls, columns: Columns, first: int, last: int) -> Items:
+        """With runs as long as the steepest slope lets them be; of one item in a single column."""
+        target, size = columns.target, columns.size
+        # The next gaps beyond are the nearest of what is left out.
+        outside = min(target - first, last - target) + 1
+        away = np.concatenate([distances(target, first, last), [float(outside)]])
+        numbers = columns.between(max(first - 1, 0), min(last + 1, size))
+        steepest = max(law.slope for law in columns.laws)
+        length = 1 if len(numbers) == 1 else max(1, min(int(_ALIKE / steepest), _LONGEST))
+        cuts, nearest = _cuts(ceil(target) - first, len(away) - 1, length)
+        exponents = _exponents(away[nearest], columns.slopes[:, None])
+        bounds = np.empty((len(numbers), len(cuts)), dtype=np.int64)
+        bounds[:, 0], bounds[:, -2] = 0, columns.cells
+        inner = slice(int(first == 0), len(cuts) - 1 - (last == size))
+        bounds[:, inner] = columns.edges(slice(None), cuts[inner], numbers, first)
+        bounds[:, -1] = bounds[:, 0] + columns.cells
+        counts = bounds[:, 1:] - bounds[:, :-1]
+        return cls(columns, numbers, first, last, away, outside, cuts, bounds, counts, exponents)
 
-    def exactly(self, index: int) -> Fraction:
-        """The exact exponent of an item."""
-        middle = self.law.target(self.size)
-        rank, before, after = self.first + index, ceil(middle), floor(middle)
+    def has_rare_rest(self) -> list[bool]:
+        """Of which columns a cell beyond is chosen so rarely that it costs no time."""
+        slopes = [law.slope for law in self.columns.laws]
+        inside = (self.counts * np.exp(-self.exponents))[:, :-1].sum(axis=1).tolist()
+        pairs = zip(self.counts[:, -1].tolist(), inside, strict=True)
+        return [
+            is_rare(rest, _of(slopes, lane) * self.outside, weight)
+            for lane, (rest, weight) in enumerate(pairs)
+        ]
+
+    def choose(self, entropy: Entropy, scratch: Scratch) -> Counts:
+        """A cell of each column."""
+        given = self.counts, self.exponents, self.exactly, entropy
+        return choose_each(*given, draw=self.draw, scratch=scratch)
+
+    def draw(self, lanes: Counts, places: Counts, entropy: Entropy) -> tuple[Counts, Floats]:
+        """A cell of a run of each of some columns, each as likely, and its exponent."""
+        cells = self.bounds[lanes, places] + below_each(self.counts[lanes, places], entropy)
+        # In runs of one item the exponent is that of the run.
+        if len(self.cuts) > len(self.away):
+            return cells, self.exponents[lanes % len(self.exponents), places]
+        away, slopes = self.away[self.find(lanes, places, cells)], self.columns.slopes
+        return cells, _exponents(away, slopes[lanes % len(slopes)])
+
+    def find(self, lanes: Counts, places: Counts, cells: Counts) -> Counts:
+        """In which items some cells lie: one cell for each column, and its run."""
+        start, stop = self.cuts[places][:, None], self.cuts[places + 1][:, None]
+        inner = start + np.arange(1, int((stop - start).max()))
+        last = len(self.away) - 1 - (self.last == self.columns.size)
+        edges = self.columns.edges(lanes, np.minimum(inner, last), self.numbers, self.first)
+        found: Counts = ((inner < stop) & (edges <= cells[:, None])).sum(axis=1)
+        found += self.cuts[places]
+        return found
+
+    def exactly(self, lane: int, cell: int) -> Fraction:
+        """The exact exponent of a cell of a column; the bound on it for one beyond."""
+        slope: Fraction = _of(self.columns.laws, lane).slope
+        place = int(self.bounds[lane].searchsorted(cell, side="right")) - 1
+        item = int(self.find(*(np.array([each]) for each in (lane, place, cell)))[0])
+        middle, rank = self.columns.target, self.first + item
+        before, after = ceil(middle), floor(middle)
+        if item == len(self.away) - 1:
+            return slope * self.outside
         if rank == before:
             return Fraction(0)
-        return self.farther(middle - rank if rank < before else rank - before + after - middle)
-
-    def farther(self, distance: Fraction) -> Fraction:
-        """The exact exponent at a distance."""
-        return self.law.slope * distance
+        return slope * (middle - rank if rank < before else rank - before + after - middle)
 
 
 def distances(middle: Fraction, first: int, last: int) -> Floats:
@@ -351,19 +586,30 @@ def _distances(middle: Fraction, first: int, last: int) -> Floats:
     return np.concatenate([below, [0.0], _excess(np.arange(after + 1, last + 1), middle)])
 
 
-@attrs.frozen(eq=False)
-class Items:
-    """Runs of cells of one weight: item i is made of the cells edges[i] to edges[i + 1] - 1."""
+def _cuts(middle: int, items: int, length: int) -> tuple[Counts, Counts]:
+    """Where runs of so many items begin and end, and the nearest item of each.
 
-    edges: Counts
-    counts: Counts
-    weights: Ranks
+    The middle item is a run by itself, and so are the cells beyond all items.
+    """
+    if length == 1:
+        cuts = np.arange(items + 2)
+        return cuts, cuts[:-1]
+    below, above = np.arange(middle, 0, -length)[::-1], np.arange(middle + 1, items, length)
+    cuts = np.concatenate([[0], below, above, [items, items + 1]])
+    return cuts, np.where(cuts[1:] <= middle, cuts[1:] - 1, cuts[:-1])
 
-    def choose(self, entropy: Entropy) -> int:
-        """A cell of one of them."""
-        index = choose(self.counts, self.weights.exponents, self.weights.exactly, entropy)
-        return self.within(index, entropy)
 
-    def within(self, index: int, entropy: Entropy) -> int:
-        """A cell of this item."""
-        return int(self.edges[index]) + below(int(self.counts[index]), entropy)
+def _exponents(away: Floats, slopes: Floats) -> Floats:
+    """As floats, within 2^-40 up to ``FAR_EXPONENT``."""
+    found: Floats = np.minimum(away * slopes, FAR_EXPONENT)
+    return found
+
+
+def _of(each: list[Each], lane: int) -> Each:
+    """What belongs to a column: one for all, or one for each."""
+    return each[lane % len(each)]
+
+
+def _some(each: list[Each], lanes: Counts) -> list[Each]:
+    """The same of some of the columns."""
+    return [each[lane] for lane in lanes.tolist()] if len(each) > 1 else each

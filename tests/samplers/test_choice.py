@@ -1,4 +1,4 @@
-"""The exact choice among weighted items, its uniform integers and its exact coin."""
+"""The exact choice among weighted items, one or many at a time, its integers and its coin."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ from math import exp
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from sampling import LEAST_P, Words, fit, precise
+from sampling import LEAST_P, Words, biased_words, fit, precise
 
 from opendp_lite.samplers import choice
-from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, choose_by_exponents, happens
+from opendp_lite.samplers.choice import (
+    COIN_MARGIN,
+    FAR_EXPONENT,
+    below,
+    below_each,
+    choose,
+    choose_by_exponents,
+    choose_each,
+    happens,
+)
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.exact_reals import minus_log
 
+EVERY_LANE = 1e30
+"""A margin so wide that floats decide nothing."""
 ITEMS = {
     "one": ([1], [0]),
     "two alike": ([1, 1], [0, 0]),
@@ -23,16 +34,28 @@ ITEMS = {
     "nothing near": ([0, 5, 7], [0, 90, 91]),
     "2^56 of each": ([2**56, 2**56, 2**56 - 1], [0, Fraction(1, 10**9), 64]),
     "few near, many far": ([1, 2**56], [0, 39]),
-    "beyond the farthest": ([1, 2**48, 3], [0, 10**9, 127]),
+    "beyond the farthest": ([1, 2**48, 3, 2**56], [0, 10**9, 127, 128]),
     "all beyond the farthest but one": ([1, 2**56, 2**56], [5, 500, 10**30]),
     "thirds": ([3, 1, 4, 1, 5], [Fraction(i, 3) for i in range(5)]),
     "not the nearest first": ([9, 8, 7], [Fraction(7, 5), Fraction(1, 7), 0]),
+    "rarely kept": ([1, *[1] * 40], [0, *[Fraction(30 + i) for i in range(40)]]),
     "fine differences": ([1, 1, 1], [Fraction(0), Fraction(1, 2**60), Fraction(1, 2**33)]),
 }
 
 
 def floats_of(exponents) -> np.ndarray:
-    return np.array([min(float(e), FAR_EXPONENT) for e in exponents])
+    return np.array([[min(float(e), FAR_EXPONENT) for e in exponents]])
+
+
+def chosen(name, lanes, entropy, margin=COIN_MARGIN) -> np.ndarray:
+    """The choices in so many lanes of the same items."""
+    counts, exponents = ITEMS[name]
+
+    def exactly(_, index):
+        return Fraction(exponents[index])
+
+    many = np.tile(counts, (lanes, 1))
+    return choose_each(many, floats_of(exponents), exactly, entropy, margin=margin)
 
 
 def envelope_of(counts, exponents, floats, monkeypatch):
@@ -45,16 +68,17 @@ def envelope_of(counts, exponents, floats, monkeypatch):
         totals.append(total)
         return places[-1]
 
-    def keep(ratio, exponent, entropy):
+    def keep(word, ratio, exponent, entropy):
         found.append((ratio, exponent))
         return True
 
     monkeypatch.setattr(choice, "below", one_place)
-    monkeypatch.setattr(choice, "happens", keep)
+    monkeypatch.setattr(choice, "goes_below", keep)
+    monkeypatch.setattr(choice, "_decide", lambda words, *_: (words < 0, words < 0))
 
     def at(place: int) -> int:
         places.append(place)
-        return choose(np.array(counts), floats, lambda i: exponents[i], Words([]))
+        return choose(np.array(counts), floats[0], lambda i: exponents[i], Words([]))
 
     at(0)
     total, start, kept = totals[0], 0, {}
@@ -70,7 +94,7 @@ def envelope_of(counts, exponents, floats, monkeypatch):
     return kept
 
 
-@pytest.mark.parametrize("wrong", [0.0, 2.0**-33, -(2.0**-33), -1.0], ids=str)
+@pytest.mark.parametrize("wrong", [0.0, 2.0**-33, -(2.0**-33)], ids=str)
 @pytest.mark.parametrize("name", ITEMS)
 def test_what_is_drawn_times_what_is_kept_is_the_weight(name, wrong, monkeypatch):
     """Exactly, for every item; and no item is kept with a probability above 1."""
@@ -79,10 +103,9 @@ def test_what_is_drawn_times_what_is_kept_is_the_weight(name, wrong, monkeypatch
     floats = (floats_of(exponents) + wrong).clip(0, FAR_EXPONENT)
     kept = envelope_of(counts, exponents, floats, monkeypatch)
     assert set(kept) == {i for i, count in enumerate(counts) if count}
-    sizes = {ratio * drawn / counts[i] for i, (drawn, ratio, _) in kept.items()}
-    shifts = {exponent - exponents[i] for i, (_, _, exponent) in kept.items()}
-    assert len(sizes) == len(shifts) == 1
-    for _, ratio, exponent in kept.values():
+    assert len({ratio * drawn / counts[i] for i, (drawn, ratio, _) in kept.items()}) == 1
+    for index, (_, ratio, exponent) in kept.items():
+        assert exponent == exponents[index]
         assert precise(ratio) * mp.exp(-precise(exponent)) <= 1
         assert ratio <= Fraction(exp(128))
 
@@ -106,29 +129,142 @@ def test_a_million_items_stay_within_int64(monkeypatch):
         return total - 1
 
     monkeypatch.setattr(choice, "below", last)
-    index = choose(counts, exponents, lambda i: Fraction(0), Words([]))
+    index = choose(counts, exponents, lambda _: Fraction(0), Words([]))
     assert index == 1_000_000
     assert 2**59 < totals[0] < 2**63
 
 
 @pytest.mark.parametrize("name", ["thirds", "none of some", "not the nearest first", "two alike"])
 def test_frequencies(name):
-    counts, exponents = ITEMS[name][0], [Fraction(e) for e in ITEMS[name][1]]
-    entropy, floats = InsecureSeededEntropy(1), floats_of(exponents)
-    found = np.bincount(
-        [choose(np.array(counts), floats, lambda i: exponents[i], entropy) for _ in range(4000)],
-        minlength=len(counts),
-    )
-    assert fit(found, np.array(counts) * np.exp(-floats)) > LEAST_P
+    counts, exponents = ITEMS[name]
+    found = np.bincount(chosen(name, 4000, InsecureSeededEntropy(1)), minlength=len(counts))
+    assert fit(found, np.array(counts) * np.exp(-floats_of(exponents)[0])) > LEAST_P
 
 
-def test_exponents_that_are_far_too_low_change_the_speed_and_not_the_law():
-    exponents = [Fraction(0), Fraction(1), Fraction(2)]
-    entropy = InsecureSeededEntropy(2)
-    found = np.bincount(
-        [choose(np.ones(3, int), np.zeros(3), lambda i: exponents[i], entropy) for _ in range(4000)]
-    )
-    assert fit(found, np.exp(-np.arange(3.0))) > LEAST_P
+@pytest.mark.parametrize("name", ITEMS)
+def test_the_margin_changes_nothing(name):
+    """The same words, decided by floats where they can and in exact arithmetic everywhere."""
+    for words in (biased_words(4000, 2), []):
+        found = [chosen(name, 300, Words(words, 3), m) for m in (COIN_MARGIN, EVERY_LANE)]
+        assert np.array_equal(*found)
+
+
+def test_words_that_floats_cannot_tell_are_decided_exactly():
+    """An item is kept below p = 2^40 / w: uniforms within 2^-64 to 2^-31 of p, to either side."""
+    envelope = int(2.0**40 * (1 + 2.0**-30)) + 1
+    edge, kept = (2**104) // envelope, []
+    for shift in range(34):
+        for word in (edge - (1 << shift), edge + (1 << shift)):
+            words = Words([0, word], 5), Words([0, word], 5)
+            items = (
+                np.ones((1, 2), np.int64),
+                np.array([[0.0, 50.0]]),
+                lambda _, i: Fraction(50 * i),
+            )
+            found = [
+                choose_each(*items, each, margin=margin).tolist()
+                for each, margin in zip(words, (COIN_MARGIN, EVERY_LANE), strict=True)
+            ]
+            assert found[0] == found[1]
+            left = [each.word() for each in words]
+            assert left[0] == left[1]
+            kept.append(left[0] == Words([], 5).word())
+            assert kept[-1] == (word < edge)
+
+
+@pytest.mark.parametrize("wrong", [-(2.0**-33), 2.0**-33])
+def test_words_that_wrong_exponents_would_tell_wrongly_are_decided_exactly(wrong):
+    """An item is kept below p = exp(-1/2) 2^40 / w: uniforms within 2^-33 of it."""
+    mp.dps = 40
+    counts, exponents = np.ones((1, 2), np.int64), np.array([[0.0, 0.5 + wrong]])
+    sizes = 2.0**40 * (1 + 2.0**-30) * np.exp(-exponents[0])
+    first, second = (int(size) + 1 for size in sizes)
+    edge = int(mp.exp(-mpf(1) / 2) * 2**104 / second)
+    for shift in range(20, 31):
+        for word in (edge - (1 << shift), edge + (1 << shift)):
+            words = Words([first + second - 1, word], 5)
+            choose_each(counts, exponents, lambda _, i: Fraction(i, 2), words)
+            assert (words.word() == Words([], 5).word()) == (word < edge)
+
+
+def test_floats_decide_nearly_all_and_the_wide_margin_none(monkeypatch):
+    asked: list[int] = []
+    exact = choice.goes_below
+
+    def counted(*args):
+        asked.append(1)
+        return exact(*args)
+
+    monkeypatch.setattr(choice, "goes_below", counted)
+    entropy = InsecureSeededEntropy(6)
+    chosen("thirds", 2000, entropy)
+    assert not asked
+    chosen("thirds", 200, entropy, EVERY_LANE)
+    assert len(asked) >= 200
+
+
+def test_frequencies_with_exponents_of_each_lane():
+    """Three kinds of lanes side by side."""
+    entropy, lanes = InsecureSeededEntropy(7), 3 * 4000
+    counts = np.tile([[3, 1, 4], [1, 0, 9], [2**50, 2**50, 1]], (lanes // 3, 1))
+    table = [[Fraction(1, 3), 0, 2], [0, 0, Fraction(7, 5)], [Fraction(1, 7), 0, 30]]
+    exponents = np.tile(np.array([[float(e) for e in row] for row in table]), (lanes // 3, 1))
+    found = choose_each(counts, exponents, lambda lane, i: Fraction(table[lane % 3][i]), entropy)
+    weights = counts[:3] * np.exp(-exponents[:3])
+    for kind in range(3):
+        assert fit(np.bincount(found[kind::3], minlength=3), weights[kind]) > LEAST_P
+
+
+@pytest.mark.parametrize("margin", [COIN_MARGIN, EVERY_LANE])
+@pytest.mark.parametrize("wrong", [-(2.0**-33), 2.0**-33])
+def test_floats_that_are_as_wrong_as_they_may_be_leave_the_law(wrong, margin):
+    """Kept with the exact probability: exponents of 0 are exact, others off by 2^-33."""
+    exponents = [Fraction(0), Fraction(1, 2), Fraction(2)]
+    floats = np.array([[0.0, 0.5 + wrong, 2 + wrong]])
+    items = np.ones((6000, 3), np.int64), floats, lambda _, i: exponents[i]
+    found = choose_each(*items, InsecureSeededEntropy(8), margin=margin)
+    assert fit(np.bincount(found), np.exp([-float(e) for e in exponents])) > LEAST_P
+
+
+@pytest.mark.parametrize("margin", [COIN_MARGIN, EVERY_LANE])
+def test_items_of_a_place_have_exponents_of_their_own(margin):
+    """Two places of 4 and 6 items each; the exponent of an item is a seventh of its number."""
+    counts = np.tile([4, 6], (3000, 1))
+
+    def draw(lanes, places, entropy):
+        items = 4 * places + below_each(counts[lanes, places], entropy)
+        return items, items / 7
+
+    places = counts, np.array([[0.0, 4 / 7]]), lambda _, item: Fraction(item, 7)
+    found = choose_each(*places, InsecureSeededEntropy(10), draw=draw, margin=margin)
+    assert fit(np.bincount(found, minlength=10), np.exp(-np.arange(10) / 7)) > LEAST_P
+
+
+def test_whole_numbers_are_those_of_one_by_one():
+    totals = [1, 2, 3, 255, 256, 257, 2**52 + 1, 2**53 - 1, 2**62 - 1, 2**62, 2**63 - 1]
+    for total in totals:
+        for seed in range(20):
+            one, two = InsecureSeededEntropy(seed), InsecureSeededEntropy(seed)
+            assert below_each(np.array([total]), one).tolist() == [below(total, two)]
+            assert one.word() == two.word()
+
+
+def test_whole_numbers_of_many_lanes_are_uniform():
+    totals = np.tile([3, 7, 1, 2**62 + 1], 4000)
+    found = below_each(totals, InsecureSeededEntropy(9)).reshape(-1, 4)
+    assert (found < totals[:4]).all()
+    assert (found >= 0).all()
+    for place, total in ((0, 3), (1, 7)):
+        assert fit(np.bincount(found[:, place], minlength=total), np.ones(total)) > LEAST_P
+    assert abs((found[:, 3] / 2.0**62).mean() - 0.5) < 6 * 0.29 / 4000**0.5
+
+
+def test_a_bounded_weight_keeps_nothing_by_floats():
+    words, likely = np.array([0, 2**64 - 1], dtype=np.uint64), np.array([0.9, 0.9])
+    for exponent, expected in ((0.0, [True, False]), (FAR_EXPONENT, [False, False])):
+        kept, sure = choice._decide(words, likely, np.full(2, exponent), 2.0**-30)
+        assert kept.tolist() == expected
+        assert sure.tolist() == [exponent == 0.0, True]
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 5, 8, 255, 256, 257])

@@ -1,4 +1,4 @@
-"""The exponential mechanism on ranks: its items, its window and its rare rest, exactly."""
+"""The exponential mechanism on ranks, in one column and in many: items, window and rare rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from opendp_lite.engines.rows import RankCounts
 from opendp_lite.samplers import rank_choice
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
-from opendp_lite.samplers.rank_choice import STEEPEST, CellChoice, NumbersInCells, RankLaw
+from opendp_lite.samplers.rank_choice import (
+    STEEPEST,
+    CellChoice,
+    CellChoices,
+    Columns,
+    Items,
+    NumbersInCells,
+    PiecesInCells,
+    RankLaw,
+)
 
 QUANTILES = [Fraction(q) for q in ("0", "1", "1/2", "1/3", "0.9", "0.98", "1/4", "2/3", "1/1000")]
 
@@ -48,24 +57,28 @@ def distances(quantile: Fraction, numbers, cells: int) -> list[Fraction]:
     return found
 
 
-def items_of(chooser: CellChoice, column: np.ndarray, first: int, last: int):
-    """The items as the sampler makes them of a column in any order."""
+def items_of(chooser: CellChoice, column: np.ndarray, first: int, last: int) -> Items:
+    """The items as the sampler makes them of a column in any order, each a run by itself."""
     column = np.random.default_rng(len(column)).permutation(column)
-    return chooser._items(NumbersInCells(chooser.lattice, column), first, last)
+    return Items.of(chooser.columns(NumbersInCells(chooser.lattice, column)), first, last)
 
 
-def assert_exact(items, expected: list[Fraction], slope: Fraction) -> range:
+def edges_of(items: Items) -> list[int]:
+    """Item i is made of the cells edges[i] to edges[i + 1] - 1; the cells beyond are no item."""
+    return items.bounds[0, :-1].tolist()
+
+
+def assert_exact(items: Items, expected: list[Fraction], slope: Fraction) -> range:
     """Every cell of the items has its exact exponent, and a float near it; the cells covered."""
-    least = min(expected)
-    start, end = int(items.edges[0]), int(items.edges[-1])
+    least, edges = min(expected), edges_of(items)
     assert items.counts.min() >= 0
-    assert np.array_equal(np.diff(items.edges), items.counts)
-    for index, count in enumerate(items.counts):
-        for cell in range(int(items.edges[index]), int(items.edges[index]) + int(count)):
-            exact = items.weights.exactly(index)
+    assert items.counts[0].tolist() == [*np.diff(edges), len(expected) - edges[-1] + edges[0]]
+    for index, (start, end) in enumerate(pairwise(edges)):
+        for cell in range(start, end):
+            exact = items.exactly(0, cell)
             assert exact == slope * (expected[cell] - least)
-            assert items.weights.exponents[index] == pytest.approx(min(exact, 128), abs=2**-40)
-    return range(start, end)
+            assert items.exponents[0, index] == pytest.approx(min(exact, 128), abs=2**-40)
+    return range(edges[0], edges[-1])
 
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
@@ -101,6 +114,7 @@ def test_every_window_has_the_weights_of_the_whole(quantile):
                 )
                 outside = [d for cell, d in enumerate(expected) if cell not in covered]
                 assert all(d >= bound for d in outside)
+                assert items.outside == bound
 
 
 @pytest.mark.parametrize("offset", [Fraction(-9), Fraction(-2, 3), Fraction(5, 4), Fraction(40)])
@@ -141,59 +155,43 @@ def test_far_items_that_floats_cannot_tell_apart_have_their_exponents(power, slo
             assert abs(Fraction(found) - exact) < Fraction(1, 2**36)
 
 
-def near(chooser: CellChoice, numbers: np.ndarray, reach: int, monkeypatch):
-    """Forces the window of this reach, whatever the weight of the rest."""
+def window_of(reach: int, monkeypatch) -> None:
+    """Forces a window of so many numbers to either side, whatever the weight of the rest."""
+
+    def window(target, slope, cells, size):
+        return max(0, int(target) - reach), min(size, int(target) + reach)
+
     monkeypatch.setattr(rank_choice, "_RARE", inf)
-    steps = np.log(chooser.lattice.cells)
-    monkeypatch.setattr(rank_choice, "_REST", (reach - 1) * float(chooser.law.slope) - steps - 1e-9)
-    return numbers.astype(float)
-
-
-class Rest:
-    """Has the rest chosen, and of it a given cell; keeps what it would be weighed with."""
-
-    def __init__(self, monkeypatch) -> None:
-        self.place, self.count, self.farther, self.excess = 0, 0, Fraction(0), Fraction(0)
-        monkeypatch.setattr(rank_choice, "choose", self.choose)
-        monkeypatch.setattr(rank_choice, "below", self.below)
-        monkeypatch.setattr(rank_choice, "happens", self.happens)
-
-    def choose(self, counts, exponents, exactly, entropy):
-        self.count, self.farther = int(counts[-1]), exactly(len(counts) - 1)
-        assert len(counts) == len(exponents)
-        assert exponents[-1] <= self.farther + Fraction(1, 2**32)
-        return len(counts) - 1
-
-    def below(self, total, entropy):
-        assert total == self.count
-        return self.place
-
-    def happens(self, ratio, exponent, entropy):
-        assert ratio == 1
-        assert exponent >= 0
-        self.excess = exponent
-        return True
+    monkeypatch.setattr(rank_choice, "window", window)
 
 
 @pytest.mark.parametrize("size", [12, 13, 16, 25])
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 def test_cells_of_the_rest_are_reached_and_weighed_exactly(quantile, size, monkeypatch):
+    """Each cell of the rest is drawn, and what it is drawn and kept with makes its exponent."""
     slope, cells = Fraction(1, 5), 24
     chooser = CellChoice(Few(cells), RankLaw(quantile, slope))
     numbers = np.random.default_rng(9).integers(3, 21, size)
-    column = near(chooser, numbers, 1, monkeypatch)
+    window_of(1, monkeypatch)
     expected = distances(quantile, numbers.tolist(), cells)
-    rest = Rest(monkeypatch)
-    chooser.cell(column.copy(), None)
-    reached = []
-    for place in range(rest.count):
-        rest.place = place
-        reached.append(chooser.cell(column.copy(), None))
-        assert rest.farther + rest.excess == slope * expected[reached[-1]]
     middle = int(quantile * size)
-    inside = items_of(chooser, column.copy(), max(0, middle - 1), min(size, middle + 1))
-    covered = range(int(inside.edges[0]), int(inside.edges[-1]))
+    items = items_of(chooser, numbers, max(0, middle - 1), min(size, middle + 1))
+    edges, kept = edges_of(items), []
+    covered = range(edges[0], edges[-1])
+    monkeypatch.setattr(rank_choice, "happens", lambda *given: kept.append(given) or True)
+    reached = []
+    for cell in range(edges[-1], edges[0] + cells):
+        monkeypatch.setattr(
+            rank_choice, "choose_each", lambda *_, cell=cell, **__: np.array([cell])
+        )
+        reached.append(chooser.cell(numbers.astype(float), None))
+        ratio, excess, _ = kept[-1]
+        assert ratio == 1
+        assert excess >= 0
+        assert items.exactly(0, cell) + excess == slope * expected[reached[-1]]
+        assert items.exponents[0, -1] <= items.exactly(0, cell) + Fraction(1, 2**32)
     assert sorted(reached) == [cell for cell in range(cells) if cell not in covered]
+    assert items.counts[0, -1] == len(reached)
 
 
 DATA = np.array([3, 3, 3, 9, 10, 10, 11, 12, 20, 30, 30, 30, 30, 30, 41, 55, 56, 63, 63, 0])
@@ -207,30 +205,11 @@ def test_window_and_rest_and_the_whole_follow_one_law(quantile, reach, monkeypat
     chooser = CellChoice(Few(64), RankLaw(quantile, slope))
     column = DATA.astype(float)
     if reach is not None:
-        near(chooser, DATA, reach, monkeypatch)
-        monkeypatch.setattr(CellChoice, "_near", watched := Watched(CellChoice._near))
+        window_of(reach, monkeypatch)
     entropy = InsecureSeededEntropy(10)
     draws = [chooser.cell(column, entropy) for _ in range(DRAWS)]
     weights = np.exp([-float(slope * d) for d in distances(quantile, DATA.tolist(), 64)])
     assert fit(np.bincount(draws, minlength=64), weights) > LEAST_P
-    if reach is not None:
-        assert watched.calls == DRAWS
-
-
-class Watched:
-    """A method that counts its calls and always decides."""
-
-    def __init__(self, method):
-        self.method, self.calls = method, 0
-
-    def __get__(self, chooser, owner):
-        def call(*args):
-            self.calls += 1
-            found = self.method(chooser, *args)
-            assert found is not None
-            return found
-
-        return call
 
 
 def test_the_window_is_used_and_the_rest_is_rare():
@@ -321,3 +300,225 @@ def test_a_slope_that_floats_cannot_follow_is_refused(slope):
     with pytest.raises(dp.ParameterError, match="slope must be above 0 and at most 1024"):
         RankLaw(Fraction(1, 2), slope)
     assert RankLaw(Fraction(1, 2), STEEPEST).slope == STEEPEST
+
+
+def many(lattices, laws, numbers: np.ndarray, entropy) -> np.ndarray:
+    """The cells of the columns, whose numbers are rows here."""
+    chooser = CellChoices(tuple(lattices), tuple(laws))
+    held = numbers.copy()
+    columns, size = held.shape
+    return chooser.cells(columns, lambda start, stop: held[start:stop], size, entropy)
+
+
+@pytest.mark.parametrize("slopes", [("1/2",), ("1/9",), ("1/9", "1/7")], ids=len)
+@pytest.mark.parametrize("one_lattice", [True, False])
+@pytest.mark.parametrize("quantile", QUANTILES[:6], ids=str)
+def test_items_are_those_of_one_column(quantile, one_lattice, slopes):
+    """Edges, floats and exact exponents, for all numbers and for windows of them."""
+    generator = np.random.default_rng(1)
+    lattices = [Few(20)] if one_lattice else [Few(20), Few(9), Few(31)]
+    laws = [RankLaw(quantile, Fraction(slope)) for slope in slopes]
+    for size in (0, 1, 2, 11):
+        numbers = generator.integers(-1, 22, (3, size)).astype(float)
+        middle = int(quantile * size)
+        for reach in {0, 1, min(4, size), size + 1}:
+            first, last = max(0, middle - reach), min(size, middle + reach)
+            columns = CellChoices(tuple(lattices), tuple(laws)).part(0, numbers.copy())
+            runs = Items.of(columns, first, last)
+            for lane in range(3):
+                choice = CellChoice(lattices[lane % len(lattices)], laws[lane % len(laws)])
+                assert_runs_hold(runs, lane, items_of(choice, numbers[lane], first, last))
+
+
+def assert_runs_hold(runs: Items, lane: int, expected: Items) -> None:
+    """The runs of a column are made of these items, and all their cells have their exponents."""
+    exponents, floats = runs.exponents[lane % len(runs.exponents)], expected.exponents[0]
+    assert np.array_equal(runs.bounds[lane], expected.bounds[0, runs.cuts])
+    assert np.array_equal(runs.counts[lane], np.diff(runs.bounds[lane]))
+    assert (np.diff(runs.cuts) > 0).all()
+    assert runs.cuts[0] == 0
+    for place, (start, stop) in enumerate(pairwise(runs.cuts)):
+        assert exponents[place] == floats[start:stop].min()
+    cells = np.arange(expected.bounds[0, 0], expected.bounds[0, -1])
+    places = np.searchsorted(runs.bounds[lane], cells, side="right") - 1
+    items = np.searchsorted(expected.bounds[0], cells, side="right") - 1
+    lanes, filled = np.full(len(places), lane), np.unique(places)
+    assert np.array_equal(runs.find(lanes, places, cells), items)
+    drawn, found = runs.draw(lanes[: len(filled)], filled, InsecureSeededEntropy(6))
+    assert (runs.bounds[lane, filled] <= drawn).all()
+    assert (drawn < runs.bounds[lane, filled + 1]).all()
+    held = np.searchsorted(expected.bounds[0], drawn, side="right") - 1
+    assert np.array_equal(found, floats[held])
+    for cell in cells[::5].tolist():
+        assert runs.exactly(lane, cell) == expected.exactly(0, cell)
+
+
+def test_runs_are_as_long_as_their_exponents_are_nearly_one():
+    """A slope of 1 / 10 makes five items a run, and none is longer than 64."""
+    numbers = np.tile(np.arange(200.0), (2, 1))
+    for slope, length in ((Fraction(1, 10), 5), (Fraction(3), 1), (Fraction(1, 10**6), 64)):
+        law = RankLaw(Fraction(1, 3), slope)
+        columns = CellChoices((LinearLattice(0.0, 200.0),), (law,)).part(0, numbers.copy())
+        assert np.diff(Items.of(columns, 0, 200).cuts).max() == length
+
+
+@pytest.mark.parametrize("lattice", [LinearLattice(-3.0, 5.0), AsinhLattice(-9.0, 9.0, 0.1)])
+@pytest.mark.parametrize(("quantile", "slope"), [("2/5", "1/9"), ("1", "1/30"), ("0.5", "1/200")])
+def test_long_runs_follow_the_law(lattice, quantile, slope):
+    """Within a run too: 20 000 columns of the same 90 numbers, by the gap that is chosen."""
+    law = RankLaw(Fraction(quantile), Fraction(slope))
+    numbers = np.sort(np.random.default_rng(2).standard_normal(90))
+    columns = np.tile(numbers[::-1], (20_000, 1))
+    found = many([lattice], [law], columns, InsecureSeededEntropy(5))
+    expected = items_of(CellChoice(lattice, law), numbers, 0, 90)
+    items = np.searchsorted(expected.bounds[0], found, side="right") - 1
+    weights = (expected.counts * np.exp(-expected.exponents))[0]
+    assert fit(np.bincount(items, minlength=len(weights)), weights) > LEAST_P
+
+
+@pytest.mark.parametrize(
+    ("quantile", "reach"), [(Fraction(1, 3), None), (Fraction(0), None), (Fraction(1, 3), 1)]
+)
+@pytest.mark.parametrize("steep", [1, Fraction(1, 3)], ids=str)
+def test_every_column_follows_its_law(quantile, reach, steep, monkeypatch):
+    """Three slopes and two lattices side by side; with a reach the rest is chosen often."""
+    slopes, cells = [steep / Fraction(each) for each in (4, 3, 5)], [64, 40]
+    if reach is not None:
+        window_of(reach, monkeypatch)
+    monkeypatch.setattr(rank_choice, "_ENTRIES", 50 * len(DATA) + 3)
+    laws, lattices = [RankLaw(quantile, s) for s in slopes], [Few(c) for c in cells]
+    columns = 6 * (500 if reach is None else 120)
+    numbers = np.tile(DATA.astype(float), (columns, 1))
+    found = many(lattices, laws, numbers, InsecureSeededEntropy(3))
+    for kind in range(6):
+        count = cells[kind % 2]
+        held = np.minimum(DATA, count - 1).tolist()
+        off = distances(quantile, held, count)
+        weights = np.exp([-float(slopes[kind % 3] * d) for d in off])
+        assert fit(np.bincount(found[kind::6], minlength=count), weights) > LEAST_P
+
+
+def test_a_rest_that_is_not_rare_is_looked_at(monkeypatch):
+    """Every second column lies so close together that next to no cell is near."""
+    window_of(10, monkeypatch)
+    monkeypatch.setattr(rank_choice, "_RARE", 0.5)
+    law, lattice = RankLaw(Fraction(1, 2), Fraction(1, 2)), LinearLattice(0.0, 1.0, 12)
+    size, columns = 200, 400
+    close = 0.5 + np.linspace(0, 1e-9, size)
+    numbers = np.array([close, np.linspace(0, 1, size)] * (columns // 2))
+    whole = []
+    alone = Columns._choose_alone
+    monkeypatch.setattr(
+        Columns, "_choose_alone", lambda *given: whole.append(given[1]) or alone(*given)
+    )
+    found = many([lattice], [law], numbers, InsecureSeededEntropy(4))
+    assert columns // 2 <= len(whole) < columns
+    for kind, rows in enumerate(numbers[:2]):
+        held, cells = lattice.cell(rows), np.arange(lattice.cells)
+        under, upto = (np.searchsorted(held, cells, side) for side in ("left", "right"))
+        off = np.maximum(0, np.maximum(under - size / 2, size - upto - size / 2))
+        weights = np.exp(-off / 2).reshape(64, -1).sum(axis=1)
+        seen = np.bincount(found[kind::2] >> 6, minlength=64)
+        assert fit(seen, weights) > LEAST_P
+
+
+def test_a_slope_below_all_floats_leaves_every_cell_as_likely():
+    lattice, numbers = Few(16), np.tile(np.arange(8.0), (4000, 1))
+    law = RankLaw(Fraction(1, 2), Fraction(1, 2**1100))
+    found = many([lattice], [law], numbers, InsecureSeededEntropy(6))
+    assert fit(np.bincount(found, minlength=16), np.ones(16)) > LEAST_P
+
+
+@pytest.mark.parametrize("size", [12, 13, 25])
+@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
+def test_no_cell_of_the_rest_is_nearer_than_the_rest_is_weighed(quantile, size, monkeypatch):
+    """Else a cell just beyond the window would be drawn too seldom. Some cell is as near."""
+    window_of(1, monkeypatch)
+    seen = []
+    honest = Items.choose
+    monkeypatch.setattr(Items, "choose", lambda *given: seen.append(given[0]) or honest(*given))
+    slopes, cells = [Fraction(1, 5), Fraction(1, 3)], 40
+    numbers = np.random.default_rng(9).permuted(np.tile(np.arange(size) + 3.0, (6, 1)), axis=1)
+    laws = [RankLaw(quantile, slope) for slope in slopes]
+    many([Few(cells)], laws, numbers, InsecureSeededEntropy(3))
+    off = distances(quantile, (np.arange(size) + 3).tolist(), cells)
+    for lane in range(6):
+        first, last = seen[0].bounds[lane, [0, -2]].tolist()
+        rest = off[:first] + off[last:]
+        assert seen[0].counts[lane, -1] == len(rest)
+        assert seen[0].outside <= min(rest)
+        if quantile in (Fraction(1, 2), Fraction(1, 3)):
+            assert seen[0].outside == min(rest)
+        bound = seen[0].exactly(lane, last)
+        assert bound == slopes[lane % 2] * seen[0].outside
+        assert seen[0].exponents[lane % 2, -1] == pytest.approx(float(bound), rel=2**-50)
+
+
+GENERATOR = np.random.default_rng(1)
+SIZE = 3000
+NUMBERS = {
+    "normal": GENERATOR.standard_normal(SIZE),
+    "rising": np.linspace(-4, 4, SIZE),
+    "few values": GENERATOR.integers(-2, 3, SIZE).astype(float),
+    "one value": np.zeros(SIZE),
+    "zeros of both signs": np.copysign(0.0, GENERATOR.standard_normal(SIZE)),
+    "not finite": GENERATOR.choice([np.nan, np.inf, -np.inf, 0.5, 1e308], SIZE),
+    "none are numbers": np.full(SIZE, np.nan),
+    "hidden from the sample": np.where(np.arange(SIZE) % 46, GENERATOR.random(SIZE), 3.0),
+}
+LATTICES = [LinearLattice(-3.0, 5.0), AsinhLattice(-9.0, 9.0, 0.1)]
+WINDOWS = [(0, 1), (0, 40), (1480, 1520), (1499, 1500), (2960, 3000), (0, SIZE), (7, 2900), (5, 5)]
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    monkeypatch.setattr(rank_choice, "_SAMPLE", 64)
+    monkeypatch.setattr(rank_choice, "_SLACK", 8)
+
+
+def in_pieces(lattice, numbers: np.ndarray) -> PiecesInCells:
+    return PiecesInCells(lattice, np.split(numbers, [0, 46 * 20, 46 * 40, 46 * 40 + 1]))
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("lattice", LATTICES, ids=["linear", "asinh"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_places_are_those_of_one_array(name, lattice):
+    numbers = NUMBERS[name]
+    pieces = in_pieces(lattice, numbers)
+    assert pieces.size == SIZE
+    for first, last in WINDOWS:
+        expected = NumbersInCells(lattice, numbers.copy()).between(first, last)
+        assert np.array_equal(pieces.between(first, last), expected)
+    cells = np.array([0, 5, lattice.cells // 2, lattice.cells - 1, lattice.cells])
+    assert np.array_equal(
+        pieces.before(cells), NumbersInCells(lattice, numbers.copy()).before(cells)
+    )
+    assert np.array_equal(np.concatenate(pieces.pieces), numbers, equal_nan=True)
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_few_numbers_are_put_together_unless_the_sample_misleads():
+    """Of 3000 numbers the sample has 65; 8 of its ranks to either side are 370 numbers."""
+    near = {name: in_pieces(LATTICES[0], numbers) for name, numbers in NUMBERS.items()}
+    under, inside = near["normal"]._near(1480, 1520)
+    assert 1000 < under <= 1480
+    assert 1520 - under <= len(inside) < 1000
+    under, inside = near["normal"]._near(0, 1)
+    assert under == 0 < len(inside) < 1000
+    under, inside = near["normal"]._near(2999, 3000)
+    assert under + len(inside) == SIZE < under + 1000
+    under, inside = near["hidden from the sample"]._near(1480, 1520)
+    assert under > 1480 or 1520 - under > len(inside)
+
+
+def test_few_numbers_are_not_sampled(monkeypatch):
+    monkeypatch.setattr(PiecesInCells, "_near", None)
+    in_pieces(LATTICES[0], NUMBERS["normal"]).between(10, 20)
+
+
+def test_no_pieces():
+    none = PiecesInCells(LATTICES[0], [])
+    assert none.size == 0
+    assert none.between(0, 0).tolist() == []
+    assert none.before(np.array([0, 7])).tolist() == [0, 0]

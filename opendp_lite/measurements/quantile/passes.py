@@ -25,10 +25,15 @@ from opendp_lite.measurements.quantile.lines import (
     place_bits,
     place_rows,
 )
-from opendp_lite.samplers.cell_choices import CellChoices, PiecesInCells
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice, Stretch
-from opendp_lite.samplers.rank_choice import CellChoice, InCells, counts_before
+from opendp_lite.samplers.rank_choice import (
+    CellChoice,
+    CellChoices,
+    InCells,
+    PiecesInCells,
+    counts_before,
+)
 
 Counts = NDArray[np.int64]
 Tally = tuple[Counts, Counts]
