@@ -353,11 +353,11 @@ def _heads(uniform: LazyUniform, rate: Fraction, entropy: Entropy) -> bool:
             return bool(lead > 0)
     variate = LazyExponential(word)
     while True:
-        bounds = variate.bracket()
-        low, high = (rate * end for end in uniform.ends)
-        if bounds is not None and bounds[0] > high:
-            return True
-        if bounds is not None and bounds[1] < low:
-            return False
+        bounds, ends = variate.bracket(), uniform.bracket()
+        if bounds is not None and ends is not None:
+            if bounds[0] > rate * ends[1]:
+                return True
+            if bounds[1] < rate * ends[0]:
+                return False
         variate.extend(entropy)
         uniform.extend(entropy)

@@ -14,7 +14,9 @@ from opendp_lite.numbers.grid import Grid
 from opendp_lite.samplers.choice import below
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exact_reals import (
+    Bounds,
     Chi,
+    Combined,
     Gamma,
     Lazy,
     LazyUniform,
@@ -152,7 +154,7 @@ class CoreNoise:
                     found.append(whole)
                     continue
             signed = self.sum_scale if positive else -self.sum_scale
-            entry = _Entry(level, exponential, length)
+            entry = _entry(level, exponential, length)
             # The level and the length are all entries': what is drawn of them here stays drawn.
             found.append(exact_floor(entry, signed, offsets.exactly(position) + _HALF, entropy))
         return np.array(found, dtype=np.int64)
@@ -170,46 +172,22 @@ class CoreNoise:
                 return whole
         # The lowest bit is the sign; the other 63 are |U|.
         signed = self.count_scale if word & 1 else -self.count_scale
-        along = _Along(level, self.stretch, LazyUniform(top))
+        along = _along(level, self.stretch, LazyUniform(top))
         return exact_floor(along, signed, offset.exactly(0) + _HALF, entropy)
 
 
-@attrs.frozen(repr=False)
-class _Entry(Lazy):
-    """c |g| / L, for a g that L is made of."""
+def _entry(level: Lazy, size: Lazy, length: Lazy) -> Lazy:
+    """c |g| / L, for a g that L is made of: the length draws for it, and knows it first."""
 
-    level: Lazy
-    size: Lazy
-    length: Lazy
-
-    def extend(self, entropy: Entropy) -> None:
-        # The length draws for the normals it is made of, and so for this one.
-        self.level.extend(entropy)
-        self.length.extend(entropy)
-
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
-        level, size = self.level.bracket(), self.size.bracket()
-        length = self.length.bracket()
-        if level is None or size is None or length is None or length[0] == 0:
+    def divide(level: Bounds, length: Bounds) -> Bounds | None:
+        own = size.bracket()
+        if own is None or length[0] == 0:
             return None
-        return level[0] * size[0] / length[1], level[1] * size[1] / length[0]
+        return level[0] * own[0] / length[1], level[1] * own[1] / length[0]
+
+    return Combined((level, length), divide)
 
 
-@attrs.frozen(repr=False)
-class _Along(Lazy):
+def _along(level: Lazy, stretch: Fraction, share: LazyUniform) -> Lazy:
     """(c + h) |U|."""
-
-    level: Lazy
-    stretch: Fraction
-    share: LazyUniform
-
-    def extend(self, entropy: Entropy) -> None:
-        self.level.extend(entropy)
-        self.share.extend(entropy)
-
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
-        level = self.level.bracket()
-        if level is None:
-            return None
-        low, high = self.share.ends
-        return (level[0] + self.stretch) * low, (level[1] + self.stretch) * high
+    return Combined((level, share), lambda c, u: ((c[0] + stretch) * u[0], (c[1] + stretch) * u[1]))

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import exp, fsum, inf, isqrt, pi, prod, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +28,7 @@ from opendp_lite.samplers.quantile_table import BITS, ERROR, MASK, normal_table
 
 STEP: Final = 64
 """Bits by which a uniform is extended."""
+Bounds = tuple[Fraction, Fraction]
 
 
 class Lazy(ABC):
@@ -37,11 +39,27 @@ class Lazy(ABC):
         """Draws 64 more bits of every uniform that it is made of."""
 
     @abstractmethod
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
+    def bracket(self) -> Bounds | None:
         """Rational bounds on it whatever the unread bits are; None while there is no upper one."""
 
 
-class LazyUniform:
+@attrs.frozen(eq=False)
+class Combined(Lazy):
+    """What follows from some variates: ``combine`` makes bounds on it of theirs, or None."""
+
+    parts: tuple[Lazy, ...]
+    combine: Callable[..., Bounds | None]
+
+    def extend(self, entropy: Entropy) -> None:
+        for part in self.parts:
+            part.extend(entropy)
+
+    def bracket(self) -> Bounds | None:
+        bounds = [part.bracket() for part in self.parts]
+        return None if None in bounds else self.combine(*bounds)
+
+
+class LazyUniform(Lazy):
     """A uniform number, of which ``known`` are the first ``bits`` bits."""
 
     def __init__(self, known: int, bits: int = BITS) -> None:
@@ -49,20 +67,17 @@ class LazyUniform:
         self.bits = bits
 
     def extend(self, entropy: Entropy) -> None:
-        """Draws 64 more bits."""
         self.known = (self.known << STEP) | entropy.word()
         self.bits += STEP
 
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        """Bounds on it, whatever the unread bits are."""
+    def bracket(self) -> Bounds | None:
         return Fraction(self.known, 1 << self.bits), Fraction(self.known + 1, 1 << self.bits)
 
 
-class LazyQuantile(LazyUniform, Lazy):
+class LazyQuantile(LazyUniform):
     """Q(U) for a falling quantile function Q, from the first 63 bits of a uniform U on."""
 
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
+    def bracket(self) -> Bounds | None:
         if self.known == 0:
             return None
         return self._least(self.known + 1, self.bits), self._most(self.known, self.bits)
@@ -96,7 +111,7 @@ def digits_for(bits: int) -> int:
     return 20 + math.ceil(bits * 0.3011)
 
 
-def minus_log(numerator: int, bits: int, digits: int) -> tuple[Fraction, Fraction]:
+def minus_log(numerator: int, bits: int, digits: int) -> Bounds:
     """Bounds on -ln(numerator / 2^bits), about 10^-digits apart.
 
     ``Context.ln`` is correctly rounded, the argument's rounding moves the logarithm by at most
@@ -140,7 +155,7 @@ class Gamma(Lazy):
         self._words = entropy.words(shape)
         self._known: list[int] = []
         self.bits = BITS
-        self._bounds: tuple[Fraction, Fraction] | None = None
+        self._bounds: Bounds | None = None
         self.value, self.error = self._floats()
 
     def _floats(self) -> tuple[float, float]:
@@ -185,12 +200,12 @@ class Gamma(Lazy):
             self._known = [word >> 1 for word in self._words.tolist()]
         return self._known
 
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
+    def bracket(self) -> Bounds | None:
         if self._bounds is None:
             self._bounds = self._bracket()
         return self._bounds
 
-    def _bracket(self) -> tuple[Fraction, Fraction] | None:
+    def _bracket(self) -> Bounds | None:
         """The product of the uniforms from below and above, cut to enough bits."""
         known, enough = self._read(), self.bits + STEP
         low, high, bits = 1, 1, self.bits * len(known)
@@ -207,7 +222,7 @@ class Gamma(Lazy):
         return max(_wide_log(high, bits, digits)[0], Fraction(0)), _wide_log(low, bits, digits)[1]
 
 
-def _wide_log(numerator: int, bits: int, digits: int) -> tuple[Fraction, Fraction]:
+def _wide_log(numerator: int, bits: int, digits: int) -> Bounds:
     """As ``minus_log``, for so many bits that 2^bits is better left unwritten."""
     own = min(numerator.bit_length(), bits)
     first, halving = minus_log(numerator, own, digits), minus_log(1, 1, digits)
@@ -250,7 +265,7 @@ class LazyNormal(LazyQuantile):
         return middle + apart
 
 
-def _near(share: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+def _near(share: Fraction, bits: int) -> Bounds:
     """A number very probably near to Q(share), and how near."""
     start = max(-NormalDist().inv_cdf(float(share) / 2), 0.0)
     slope = Fraction(2 * exp(-start * start / 2) / sqrt(2 * pi))
@@ -284,7 +299,7 @@ def one_normal(entropy: Entropy) -> Normal:
     return Normal(size, word <= MASK, exactly)
 
 
-def _float_of(bounds: tuple[Fraction, Fraction] | None) -> float | None:
+def _float_of(bounds: Bounds | None) -> float | None:
     """A float within half of ``ERROR`` of all between the bounds; None where there is none."""
     if bounds is None or 2 * (bounds[1] - bounds[0]) > ERROR:
         return None
@@ -305,7 +320,7 @@ class Chi(Lazy):
     def __init__(self, pairs: Gamma, known: Sequence[Normal]) -> None:
         self._pairs = pairs
         self._normals = known
-        self._bounds: tuple[Fraction, Fraction] | None = None
+        self._bounds: Bounds | None = None
         self.value, self.error = self._floats()
 
     @classmethod
@@ -330,12 +345,12 @@ class Chi(Lazy):
             normal.exactly.extend(entropy)
         self._bounds = None
 
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
+    def bracket(self) -> Bounds | None:
         if self._bounds is None:
             self._bounds = self._bracket()
         return self._bounds
 
-    def _bracket(self) -> tuple[Fraction, Fraction] | None:
+    def _bracket(self) -> Bounds | None:
         square = self._pairs.bracket()
         if square is None:
             return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.numbers.exact import log_up, nearest, normal_quantile_up, sqrt_up
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exact_reals import Chi, Lazy, LazyNormal
+from opendp_lite.samplers.exact_reals import Chi, Combined, Lazy, LazyNormal
 from opendp_lite.samplers.law import ErrorLaw, Noise, Offsets, grid_for, usable_scale
 from opendp_lite.samplers.quantile_table import MARGIN, MASK, normal_table
 from opendp_lite.samplers.rounded_laws import fill_signed, signed_floor
@@ -233,7 +233,7 @@ class L2Gamma(Noise):
         edge = 0.5 - self.margin * (factor + 1) - _REACH * scale * length.error
 
         def exactly(position: int, word: int) -> int:
-            product = _Product(length, LazyNormal(word & MASK))
+            product = _product(length, LazyNormal(word & MASK))
             return signed_floor(product, self.scale, word, offsets.exactly(position), entropy)
 
         found = np.empty(count, dtype=np.int64)
@@ -241,19 +241,6 @@ class L2Gamma(Noise):
         return found
 
 
-@attrs.frozen
-class _Product(Lazy):
-    """The product of two variates that are at least 0."""
-
-    first: Lazy
-    second: Lazy
-
-    def extend(self, entropy: Entropy) -> None:
-        self.first.extend(entropy)
-        self.second.extend(entropy)
-
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
-        first, second = self.first.bracket(), self.second.bracket()
-        if first is None or second is None:
-            return None
-        return first[0] * second[0], first[1] * second[1]
+def _product(first: Lazy, second: Lazy) -> Lazy:
+    """Of two variates that are at least 0."""
+    return Combined((first, second), lambda a, b: (a[0] * b[0], a[1] * b[1]))

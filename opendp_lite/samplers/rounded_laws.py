@@ -18,6 +18,8 @@ from opendp_lite.samplers.choice import exponential_bounds
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exact_reals import (
     STEP,
+    Bounds,
+    Combined,
     Lazy,
     LazyExponential,
     LazyNormal,
@@ -269,7 +271,7 @@ class DiscreteLaplace(QuantileLaw):
         return self._exactly(word, entropy)
 
     def _exactly(self, word: int, entropy: Entropy) -> int:
-        later = _Later(LazyExponential(word & MASK), self.scale)
+        later = _later(LazyExponential(word & MASK), self.scale)
         whole = exact_floor(later, self.scale, Fraction(0), entropy)
         return -whole if word > MASK else whole
 
@@ -292,22 +294,14 @@ class DiscreteLaplace(QuantileLaw):
         return float(Fraction(2) ** self.exponent) * spread
 
 
-@attrs.define
-class _Later(Lazy):
+def _later(exponential: LazyExponential, scale: Fraction) -> Lazy:
     """E + c for an exponential E."""
 
-    exponential: LazyExponential
-    scale: Fraction
-
-    def extend(self, entropy: Entropy) -> None:
-        self.exponential.extend(entropy)
-
-    def bracket(self) -> tuple[Fraction, Fraction] | None:
-        bounds = self.exponential.bracket()
-        if bounds is None:
-            return None
-        low, high = _start(self.scale, self.exponential.bits + STEP)
+    def add(bounds: Bounds) -> Bounds:
+        low, high = _start(scale, exponential.bits + STEP)
         return bounds[0] + low, bounds[1] + high
+
+    return Combined((exponential,), add)
 
 
 def _start(scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:

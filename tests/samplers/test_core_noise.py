@@ -30,7 +30,7 @@ from scipy.stats import binomtest, kstest, uniform
 import opendp_lite as dp
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.samplers import core_noise, exact_reals
-from opendp_lite.samplers.core_noise import CoreNoise, _Along, _Entry
+from opendp_lite.samplers.core_noise import CoreNoise, _along, _entry
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exact_reals import (
     Chi,
@@ -213,7 +213,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
         level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
         size = LazyNormal(0, 0)
         length = Chi(unread(1, entropy), [Normal(None, True, size)])
-        ways = _Entry(level, size, length), _Along(level, law.stretch, LazyUniform(0, 0))
+        ways = _entry(level, size, length), _along(level, law.stretch, LazyUniform(0, 0))
         found.append(
             [
                 exact_floor(way, law.sum_scale * (2 * bits.word() - 1), lie + Fraction(1, 2), bits)
@@ -233,8 +233,8 @@ def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
         level = unread(columns + 2, entropy)
         sizes = [LazyNormal(0, 0) for _ in range(columns)]
         length = Chi(unread(1, entropy), [Normal(None, True, size) for size in sizes])
-        along = _Along(unread(columns + 2, entropy), Fraction("2.39"), LazyUniform(0, 0))
-        for lazy in (_Entry(level, sizes[0], length), along):
+        along = _along(unread(columns + 2, entropy), Fraction("2.39"), LazyUniform(0, 0))
+        for lazy in (_entry(level, sizes[0], length), along):
             seen = []
             for _ in range(50):
                 lazy.extend(bits)

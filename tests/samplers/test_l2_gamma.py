@@ -26,7 +26,7 @@ import opendp_lite as dp
 from opendp_lite.samplers import exact_reals
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.exact_reals import Chi, LazyNormal, exact_floor
-from opendp_lite.samplers.l2_gamma import L2Gamma, _Product
+from opendp_lite.samplers.l2_gamma import L2Gamma, _product
 from opendp_lite.samplers.rounded_laws import RoundedLaplace
 
 DIMENSIONS = [1, 2, 3, 8, 50, 201]
@@ -137,7 +137,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
         length, size = Chi.of(2, entropy), LazyNormal(0, 0)
         length._pairs._known, length._pairs.bits = [0], 0
         factor = Fraction(3 if bits.word() else -3)
-        draws.append(exact_floor(_Product(length, size), factor, Fraction(3, 4), bits))
+        draws.append(exact_floor(_product(length, size), factor, Fraction(3, 4), bits))
     found = chi_square_p(np.array(draws), RoundedLaplace(Fraction(3), 0), Fraction(1, 4))
     assert found > LEAST_P
 
