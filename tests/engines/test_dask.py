@@ -19,9 +19,12 @@ from opendp_lite.engines.containers.elsewhere import Outcome, SentWork
 from opendp_lite.engines.containers.elsewhere import find_versions as installed
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
-from opendp_lite.measurements.quantile import lines as _quantile_lines
-from opendp_lite.measurements.quantile.lines import PlacedHere, cells_of_columns, place_rows
-from opendp_lite.measurements.quantile.passes import Columns
+from opendp_lite.measurements.quantile.columns import (
+    Columns,
+    ColumnsElsewhere,
+    ColumnsHere,
+    PlacedHere,
+)
 from opendp_lite.measurements.quantile.tree import Prices, cells_by_parts
 from opendp_lite.measurements.quantile.tree import plan_choices as planned
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
@@ -145,8 +148,7 @@ def test_categories_that_dask_does_not_know_are_those_of_each_partition(partitio
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns in memory are drawn one by one, as those of a cluster are: from the same words."""
-    alone = cells_of_columns.dispatch(object)
-    monkeypatch.setattr(_quantile_lines, "cells_of_columns", alone)
+    monkeypatch.setattr(ColumnsHere, "choose_cells", Columns.choose_cells)
 
 
 @pytest.mark.usefixtures("one_by_one")
@@ -240,8 +242,8 @@ NINTHS = [Fraction(i, 9) for i in range(1, 9)]
 def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
     """Rows of one cell stand in random order: the secret of a release gives each row a place."""
     lattice, prices = LinearLattice(-10.0, 10.0, 6), Prices(1, replaces=False)
-    column = Columns(LazyRows(opened(arrays.from_array(NUMBERS, chunks=301))), "a step")[0]
-    there, again, other = (place_rows(column, lattice, InsecureSeededEntropy(i)) for i in (1, 1, 2))
+    column = ColumnsElsewhere(LazyRows(opened(arrays.from_array(NUMBERS, chunks=301))), "a step")[0]
+    there, again, other = (column.place_rows(lattice, InsecureSeededEntropy(i)) for i in (1, 1, 2))
     rows = [each.numbers.between(0, ROWS) for each in (there, again, other)]
     assert np.array_equal(rows[0], rows[1])
     assert not np.array_equal(rows[0], rows[2])

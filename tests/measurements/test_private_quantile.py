@@ -16,8 +16,11 @@ from scipy.stats import chi2
 import opendp_lite as dp
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
-from opendp_lite.measurements.quantile.lines import in_cells
-from opendp_lite.measurements.quantile.passes import Columns, _CellsOf, _NumbersElsewhere
+from opendp_lite.measurements.quantile.columns import (
+    ColumnsElsewhere,
+    _CellsOf,
+    _NumbersElsewhere,
+)
 from opendp_lite.measurements.quantile.places import lattices_of
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
@@ -533,10 +536,10 @@ LATTICES = [LinearLattice(0.0, 5.0, 6), LinearLattice(-9.0, 9.0), AsinhLattice(-
 def test_passes_find_what_sorting_finds(
     name: str, lattice: Lattice, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opendp_lite.measurements.quantile.passes._PARTS", parts)
+    monkeypatch.setattr("opendp_lite.measurements.quantile.columns._PARTS", parts)
     numbers = NUMBERS[name]
-    column = Columns(LazyRows(opened(np.column_stack([numbers * 0, numbers]))), "")[1]
-    found, expected = in_cells(column, lattice), NumbersInCells(lattice, numbers.copy())
+    column = ColumnsElsewhere(LazyRows(opened(np.column_stack([numbers * 0, numbers]))), "")[1]
+    found, expected = column.in_cells(lattice), NumbersInCells(lattice, numbers.copy())
     assert found.size == expected.size == len(numbers)
     for first in range(0, len(numbers), 9):
         for last in {first, first + 1, (first + len(numbers)) // 2, len(numbers)}:

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import opendp_lite as dp
-from opendp_lite.measurements.quantile.lines import CandidateLine, LatticeLine
+from opendp_lite.measurements.quantile.columns import CandidateLine, ColumnHere, LatticeLine
 from opendp_lite.measurements.quantile.release import IntervalLaw, Stretches, sampling_of
 from opendp_lite.samplers.lattice import LinearLattice
 from tests.own_steps import RELATIONS, space_of
@@ -42,7 +42,7 @@ def law_of(bound) -> IntervalLaw:
 def exponents(law: IntervalLaw, cells: tuple[int, ...], *middles: int) -> list[Fraction]:
     """Of rows in the middles of these cells."""
     rows = np.array(cells, dtype=float) + 0.5
-    return law.exponents(LINE, rows, law.stretches(CELLS, middles))
+    return law.exponents(LINE, ColumnHere(rows), law.stretches(CELLS, middles))
 
 
 def weighed(law: IntervalLaw, exponents: list[Fraction], *middles: int) -> np.ndarray:
@@ -364,7 +364,7 @@ def test_half_of_the_loss_is_for_the_intervals():
 def test_rows_outside_of_stretches_are_counted():
     widths = np.array([0, 1, 4, 16])
     rows = np.array([0.5, 4.5, 5.5, 5.7, 6.5, 15.5, 99.0])
-    found = LINE.outside(rows, 5 - widths, 5 + widths)
+    found = LINE.outside(ColumnHere(rows), 5 - widths, 5 + widths)
     assert found.under.tolist() == [2, 1, 1, 0]
     assert found.over.tolist() == [3, 2, 2, 0]
     tally = np.array([[1, 2, 4, 6], [2, 3, 5, 6]])

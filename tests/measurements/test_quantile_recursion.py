@@ -17,7 +17,12 @@ from scipy.stats import chi2, kstest, laplace, norm
 import opendp_lite as dp
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.measurements.quantile import tree as _quantile_tree
-from opendp_lite.measurements.quantile.lines import CandidateLine, LatticeLine, PlacedHere
+from opendp_lite.measurements.quantile.columns import (
+    CandidateLine,
+    ColumnHere,
+    LatticeLine,
+    PlacedHere,
+)
 from opendp_lite.measurements.quantile.release import Alone
 from opendp_lite.measurements.quantile.tree import (
     Branch,
@@ -419,18 +424,19 @@ def test_rows_of_one_cell_in_random_order_keep_the_claim(relation):
 def test_rows_get_places_of_their_own():
     line = LatticeLine(LinearLattice(0.0, 1.0, 3))
     rows = np.array([0.3] * 3000 + [0.9, 2.0, -1.0])
-    placed = line.place_rows(rows, InsecureSeededEntropy(1))
+    placed = line.place_rows(ColumnHere(rows), InsecureSeededEntropy(1))
     assert (placed.places, placed.bits) == (Stretch(0, 8 << 32), 32)
     assert (placed.rows >> 32 == [2] * 3000 + [7, 7, 0]).all()
     inside = placed.rows[:3000] - (2 << 32)
     counts = np.histogram(inside, 8, (0, 2**32))[0]
     assert chi2.sf(((counts - 375) ** 2 / 375).sum(), 7) > LEAST_P
+    far = ColumnHere(np.array([0.5, 1e300]))
     for lattice in (LinearLattice(0.0, 1.0), AsinhLattice(-1e200, 1e200, 1e-250, 40)):
-        found = LatticeLine(lattice).place_rows(np.array([0.5, 1e300]), InsecureSeededEntropy(1))
+        found = LatticeLine(lattice).place_rows(far, InsecureSeededEntropy(1))
         assert found.bits >= 9
         assert found.places.last <= 2**61
         assert (found.rows < found.places.last).all()
-        assert (found.rows >> found.bits == lattice.cell(np.array([0.5, 1e300]))).all()
+        assert (found.rows >> found.bits == lattice.cell(far.numbers)).all()
 
 
 def test_rows_between_candidates_get_places_on_both_sides_of_the_middle():

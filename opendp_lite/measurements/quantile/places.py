@@ -14,8 +14,12 @@ from opendp_lite.engines.data.fold import Block, Floats, Numeric, identity
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import RankCounts
-from opendp_lite.measurements.quantile.lines import CandidateLine, LatticeLine, SortedLine
-from opendp_lite.measurements.quantile.passes import CollectNumbers
+from opendp_lite.measurements.quantile.columns import (
+    CandidateLine,
+    CollectNumbers,
+    LatticeLine,
+    SortedLine,
+)
 from opendp_lite.numbers.exact import Number, format_number, list_values, nearest, positive, whole
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.measurements.quantile.lines import Counts, Data, SortedLine
+from opendp_lite.measurements.quantile.columns import Counts, Data, SortedLine
 from opendp_lite.measurements.quantile.places import Places
 from opendp_lite.measurements.quantile.tree import Branch, Prices, cells_by_parts
 from opendp_lite.measures.divergences import PureConcentratedProfile

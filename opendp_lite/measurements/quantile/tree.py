@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.measurements.quantile.lines import PlacedRows
+from opendp_lite.measurements.quantile.columns import PlacedRows
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Law, grid_for

@@ -1,0 +1,619 @@
+"""Columns of rows, here or on other machines, and the cells that quantiles are chosen among.
+
+Rows on other machines stay there. Numbers of them are found by counting, in passes over the rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.engines.data.least_rows import SecretWords
+from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.rounds import Elsewhere, ask_for
+from opendp_lite.engines.rows import CollectRows, FoldRequest, LazyRows, Pieces
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice, Stretch
+from opendp_lite.samplers.rank_choice import (
+    CellChoice,
+    CellChoices,
+    InCells,
+    NumbersInCells,
+    PiecesInCells,
+    RankLaw,
+    counts_before,
+)
+
+Counts = NDArray[np.int64]
+Laws: TypeAlias = tuple[RankLaw, ...]
+Tally = tuple[Counts, Counts]
+Summary = TypeVar("Summary")
+Each = TypeVar("Each")
+Data: TypeAlias = Any
+"""What the query gives: the numbers of columns, or their tallies."""
+
+_PLACE_BITS: Final = 61
+_MOST_BITS: Final = 32
+_WORD_BITS: Final = 64
+# Into which a stretch of cells is cut in one pass: a summary takes at most 130 kB.
+_PARTS: Final = 2**13
+
+
+class PlacedRows(ABC):
+    """The rows of one column at places of their own: those of one cell in random order.
+
+    Attributes:
+        places: The public stretch of places where these rows lie.
+        bits: A cell has 2^bits places.
+    """
+
+    places: Stretch
+    bits: int
+
+    @property
+    @abstractmethod
+    def numbers(self) -> InCells:
+        """Their places."""
+
+    @abstractmethod
+    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
+        """The rows below a place, and the others."""
+
+
+@attrs.frozen(eq=False)
+class PlacedHere(PlacedRows):
+    """Rows in memory.
+
+    Args:
+        rows: The place of each row.
+    """
+
+    rows: Counts
+    places: Stretch
+    bits: int
+
+    @property
+    def numbers(self) -> InCells:
+        return NumbersInCells(self.places, self.rows)
+
+    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
+        under = self.rows < place
+        return (
+            PlacedHere(self.rows[under], Stretch(self.places.first, place), self.bits),
+            PlacedHere(self.rows[~under], Stretch(place, self.places.last), self.bits),
+        )
+
+
+def place_bits(cells: int) -> int:
+    """The binary logarithm of the places in each of so many cells."""
+    return min(_MOST_BITS, _PLACE_BITS - (cells - 1).bit_length())
+
+
+def at_places(cells: Counts, words: NDArray[np.uint64], bits: int) -> Counts:
+    """A place in its cell for each row, by a random word of the row."""
+    inside = words >> np.uint64(_WORD_BITS - bits)
+    return (cells << bits) | inside.astype(np.int64)
+
+
+def _placed_here(cells: Counts, count: int, entropy: Entropy) -> PlacedHere:
+    bits = place_bits(count)
+    rows = at_places(cells, entropy.words(len(cells)), bits)
+    return PlacedHere(rows, Stretch(0, count << bits), bits)
+
+
+class Column(ABC):
+    """The numbers of one column."""
+
+    @abstractmethod
+    def in_cells(self, lattice: Lattice) -> InCells:
+        """They in the cells of a lattice."""
+
+    @abstractmethod
+    def place_rows(self, lattice: Lattice, entropy: Entropy) -> PlacedRows:
+        """They at places of their own."""
+
+
+class Columns(ABC):
+    """The numbers of all columns."""
+
+    @abstractmethod
+    def __getitem__(self, place: int) -> Column:
+        """Those of one."""
+
+    def choose_cells(
+        self, lattices: tuple[Lattice, ...], laws: Laws, columns: int, entropy: Entropy
+    ) -> list[int]:
+        """A cell for each column by the exponential mechanism on all of its rows.
+
+        There is one lattice and one law for all columns or one for each.
+        """
+        return [
+            CellChoice(_nth(lattices, place), _nth(laws, place)).cell_among(
+                self[place].in_cells(_nth(lattices, place)), entropy
+            )
+            for place in range(columns)
+        ]
+
+
+def _nth(each: tuple[Each, ...], place: int) -> Each:
+    """That of a column, of one for all columns or one for each."""
+    return each[place % len(each)]
+
+
+@attrs.frozen(eq=False)
+class ColumnHere(Column):
+    """A column in memory.
+
+    Attributes:
+        numbers: For those who ask to change.
+    """
+
+    numbers: Floats
+
+    def in_cells(self, lattice: Lattice) -> InCells:
+        return NumbersInCells(lattice, self.numbers)
+
+    def place_rows(self, lattice: Lattice, entropy: Entropy) -> PlacedRows:
+        return _placed_here(lattice.cell(self.numbers), lattice.cells, entropy)
+
+
+@attrs.frozen(eq=False)
+class ColumnsHere(Columns):
+    """All columns of rows in memory, in pieces that are put together for a few columns at a time.
+
+    Attributes:
+        pieces: Arrays of shape (columns, rows).
+    """
+
+    pieces: Pieces
+
+    def __getitem__(self, place: int) -> Column:
+        return ColumnHere(self.part(place, place + 1)[0])
+
+    def choose_cells(
+        self, lattices: tuple[Lattice, ...], laws: Laws, columns: int, entropy: Entropy
+    ) -> list[int]:
+        if columns == 1:
+            numbers = PiecesInCells(lattices[0], [piece[0] for piece in self.pieces])
+            return [CellChoice(lattices[0], laws[0]).cell_among(numbers, entropy)]
+        found = CellChoices(lattices, laws).cells(columns, self.part, self.size, entropy)
+        return list(map(int, found))
+
+    def part(self, start: int, stop: int) -> Floats:
+        """Those of several columns, a row for each."""
+        if len(self.pieces) == 1:
+            return self.pieces[0][start:stop]
+        nothing = np.empty((stop - start, 0))
+        return np.concatenate([nothing, *(piece[start:stop] for piece in self.pieces)], axis=1)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return sum(piece.shape[1] for piece in self.pieces)
+
+
+@attrs.frozen
+class _Stretch:
+    """The cells from ``first`` to ``last`` - 1, and how many numbers lie in cells before.
+
+    It is cut into parts of one length; the last one may be shorter.
+    """
+
+    first: int
+    last: int
+    under: int
+
+    @property
+    def step(self) -> int:
+        """The length of a part."""
+        return max(1, -(-(self.last - self.first) // _PARTS))
+
+    def counts(self, cells: Counts) -> Counts:
+        """How many of some numbers, given by their cells, lie in each part."""
+        inside = cells[(cells >= self.first) & (cells < self.last)]
+        parts = -(-(self.last - self.first) // self.step)
+        counts: Counts = np.bincount((inside - self.first) // self.step, minlength=parts)
+        return counts
+
+    def part(self, counts: Counts, place: int) -> _Stretch:
+        """The part with the number at a place among all numbers."""
+        under = self.under + np.cumsum(counts) - counts
+        part = int(np.searchsorted(under, place, side="right")) - 1
+        first = self.first + part * self.step
+        return _Stretch(first, min(first + self.step, self.last), int(under[part]))
+
+
+class _Count(ABC, Generic[Summary]):
+    """What one pass counts of the cells of numbers. It can be sent to other machines."""
+
+    @abstractmethod
+    def of(self, cells: Counts) -> Summary:
+        """The count of some numbers."""
+
+    @abstractmethod
+    def merge(self, first: Summary, second: Summary) -> Summary:
+        """The count of both."""
+
+
+@attrs.frozen(eq=False)
+class _CountParts(_Count[Counts]):
+    """How many numbers lie in each part of some stretches."""
+
+    stretches: tuple[_Stretch, ...]
+
+    def of(self, cells: Counts) -> Counts:
+        return np.concatenate([stretch.counts(cells) for stretch in self.stretches])
+
+    def merge(self, first: Counts, second: Counts) -> Counts:
+        return first + second
+
+    def narrow(self, counts: Counts, places: Sequence[int]) -> list[_Stretch]:
+        """Of each stretch the part with the number at a place."""
+        ends = np.cumsum([len(each.counts(np.empty(0, np.int64))) for each in self.stretches])
+        split = np.split(counts, ends[:-1])
+        pairs = zip(self.stretches, split, places, strict=True)
+        return [stretch.part(own, place) for stretch, own, place in pairs]
+
+
+@attrs.frozen(eq=False)
+class _CountBefore(_Count[Counts]):
+    """How many numbers lie before each of some cells."""
+
+    cells: Counts
+
+    def of(self, cells: Counts) -> Counts:
+        return counts_before(cells, self.cells)
+
+    def merge(self, first: Counts, second: Counts) -> Counts:
+        return first + second
+
+
+@attrs.frozen(eq=False)
+class _TallyCells(_Count[Tally]):
+    """The cells from ``first`` to ``last`` - 1 that hold numbers, and how many."""
+
+    first: int
+    last: int
+
+    def of(self, cells: Counts) -> Tally:
+        inside = cells[(cells >= self.first) & (cells < self.last)]
+        return np.unique(inside, return_counts=True)
+
+    def merge(self, first: Tally, second: Tally) -> Tally:
+        both = np.concatenate([first[0], second[0]])
+        cells, places = np.unique(both, return_inverse=True)
+        counts = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(counts, places.reshape(-1), np.concatenate([first[1], second[1]]))
+        return cells, counts
+
+
+@attrs.frozen(eq=False, repr=False)
+class _CellsOf:
+    """The cells of a column's numbers, or with a secret their places in random order within.
+
+    It can be sent to other machines.
+    """
+
+    column: int
+    lattice: Lattice
+    secret: SecretWords | None
+    step: str
+
+    def of_part(self, source: Source) -> Callable[[Floats], Counts]:
+        """The function for the blocks of a part, which come in their order."""
+        lattice, column = self.lattice, self.column
+        if self.secret is None:
+            return lambda block: lattice.cell(block[:, column])
+        words, bits = self.secret.of_rows(source, self.step), place_bits(lattice.cells)
+
+        def at(block: Floats) -> Counts:
+            cells = lattice.cell(block[:, column])
+            return at_places(cells, words(cells), bits)
+
+        return at
+
+
+@attrs.frozen(eq=False, repr=False)
+class _CountCells(Reduction[Summary]):
+    """One pass over rows elsewhere: what is counted of the cells of their numbers."""
+
+    cells: _CellsOf
+    count: _Count[Summary]
+    cells_of: Callable[[Floats], Counts] | None = None
+
+    def of_part(self, source: Source) -> _CountCells[Summary]:
+        return attrs.evolve(self, cells_of=self.cells.of_part(source))
+
+    def empty(self) -> Summary:
+        return self.count.of(np.empty(0, dtype=np.int64))
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Summary:
+        return self.count.of(cast(Callable[[Floats], Counts], self.cells_of)(block))
+
+    def merge(self, first: Summary, second: Summary) -> Summary:
+        return self.count.merge(first, second)
+
+
+@attrs.frozen(eq=False)
+class _NumbersElsewhere(InCells):
+    """The numbers of a column between two cells, looked for in passes over the rows.
+
+    Each pass brings back counts by cells. Two passes narrow down where the cells of some places
+    begin and where they end, and a third tells which they are, each with its count. The cell
+    ``first`` is 0 for those who ask.
+    """
+
+    rows: LazyRows
+    cells: _CellsOf
+    first: int
+    last: int
+    _known: list[Counts] = attrs.field(factory=list, init=False)
+
+    @property
+    def size(self) -> int:
+        return int(self._coarse.sum())
+
+    def between(self, first: int, last: int) -> Counts:
+        if first >= last:
+            return np.empty(0, dtype=np.int64)
+        places = first, last - 1
+        how = _CountParts(tuple(self._whole.part(self._coarse, place) for place in places))
+        low, high = how.narrow(self._found(how), places)
+        cells, counts = self._found(_TallyCells(low.first, high.last))
+        ends = low.under + np.cumsum(counts)
+        taken = np.minimum(ends, last) - np.maximum(ends - counts, first)
+        return np.repeat(cells - self.first, np.maximum(taken, 0))
+
+    def before(self, cells: Counts) -> Counts:
+        found = self._found(_CountBefore(np.append(0, cells) + self.first))
+        inside: Counts = found[1:] - found[0]
+        return inside
+
+    @property
+    def _whole(self) -> _Stretch:
+        return _Stretch(self.first, self.last, 0)
+
+    @property
+    def _coarse(self) -> Counts:
+        """How many lie in each part of all cells, counted once.
+
+        Never a ``cached_property``: before Python 3.12 it holds one lock for all objects while it
+        computes, and here the thread waits within for its turn, which other threads need too.
+        """
+        if not self._known:
+            self._known.append(self._found(_CountParts((self._whole,))))
+        return self._known[0]
+
+    def _found(self, how: _Count[Summary]) -> Summary:
+        found: Summary = ask_for(
+            FoldRequest(self.rows, _CountCells(self.cells, how), self.cells.step)
+        )
+        return found
+
+
+@attrs.frozen(eq=False, slots=False)
+class _PlacedElsewhere(PlacedRows):
+    """Rows on other machines, at places that follow from a secret of the release."""
+
+    rows: LazyRows
+    cells: _CellsOf
+    places: Stretch
+    bits: int
+
+    @property
+    def numbers(self) -> InCells:
+        return self._numbers
+
+    @cached_property
+    def _numbers(self) -> InCells:
+        """Once, so that their counts are."""
+        return _NumbersElsewhere(self.rows, self.cells, self.places.first, self.places.last)
+
+    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
+        under, over = Stretch(self.places.first, place), Stretch(place, self.places.last)
+        return attrs.evolve(self, places=under), attrs.evolve(self, places=over)
+
+
+@attrs.frozen(eq=False)
+class ColumnElsewhere(Column):
+    """One column of rows on other machines.
+
+    Attributes:
+        rows: The rows.
+        place: Which of their columns it is.
+        step: The name of what asks for it, for a refusal.
+    """
+
+    rows: LazyRows
+    place: int
+    step: str
+
+    def in_cells(self, lattice: Lattice) -> InCells:
+        cells = _CellsOf(self.place, lattice, None, self.step)
+        return _NumbersElsewhere(self.rows, cells, 0, lattice.cells)
+
+    def place_rows(self, lattice: Lattice, entropy: Entropy) -> PlacedRows:
+        secret = SecretWords.of(lambda places: entropy.words(len(places)))
+        bits = place_bits(lattice.cells)
+        cells = _CellsOf(self.place, lattice, secret, self.step)
+        return _PlacedElsewhere(self.rows, cells, Stretch(0, lattice.cells << bits), bits)
+
+
+@attrs.frozen(eq=False)
+class ColumnsElsewhere(Columns, Elsewhere):
+    """All columns of rows on other machines."""
+
+    rows: LazyRows
+    step: str
+
+    def __getitem__(self, place: int) -> Column:
+        return ColumnElsewhere(self.rows, place, self.step)
+
+
+class CollectNumbers(CollectRows):
+    """As ``CollectRows``, but rows on other machines stay there."""
+
+    def without_gathering(self, rows: LazyRows, step: str) -> ColumnsElsewhere:
+        return ColumnsElsewhere(rows, step)
+
+    def finish(self, pieces: Pieces | ColumnsElsewhere) -> Any:
+        return pieces if isinstance(pieces, ColumnsElsewhere) else ColumnsHere(pieces)
+
+
+@attrs.frozen(eq=False)
+class Outside:
+    """How many rows of a column lie outside of some stretches of cells.
+
+    ``under[i]`` rows lie below stretch i and ``over[i]`` above it, of ``size`` rows.
+    """
+
+    under: Counts
+    over: Counts
+    size: int
+
+
+class SortedLine(ABC):
+    """The cells among which the quantiles of one column are chosen.
+
+    ``data`` is what the query before gives of the column.
+    """
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """How many cells there are."""
+
+    @classmethod
+    @abstractmethod
+    def choose_each(
+        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
+    ) -> list[int]:
+        """A cell for each column by the exponential mechanism on all rows.
+
+        Args:
+            lines: Of this class: one for all columns, or one for each.
+            data: Of all columns.
+            laws: One for all columns, or one for each; all of one quantile.
+            columns: How many there are.
+            entropy: Where the random words come from.
+        """
+
+    @abstractmethod
+    def place_rows(self, data: Data, entropy: Entropy) -> PlacedRows:
+        """The rows at places of their own, each drawn for itself."""
+
+    @abstractmethod
+    def outside(self, data: Data, first: Counts, last: Counts) -> Outside:
+        """The rows outside of stretches of cells, of which each holds the one before."""
+
+    @abstractmethod
+    def values(self, cells: Counts) -> Floats:
+        """The numbers that stand for cells."""
+
+    def value(self, cell: int) -> float:
+        """The number that stands for a cell."""
+        return float(self.values(np.array([cell]))[0])
+
+    @abstractmethod
+    def ends(self, first: int, last: int) -> tuple[float, float]:
+        """Numbers between which all rows of the cells ``first`` to ``last`` lie, and no more."""
+
+
+@attrs.frozen
+class LatticeLine(SortedLine):
+    """The cells of a lattice; ``data`` are the numbers of a column."""
+
+    lattice: LinearLattice | AsinhLattice
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.lattice.cells
+
+    @classmethod
+    def choose_each(
+        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
+    ) -> list[int]:
+        lattices = tuple(line.lattice for line in lines)
+        found: list[int] = data.choose_cells(lattices, laws, columns, entropy)
+        return found
+
+    def place_rows(self, data: Column, entropy: Entropy) -> PlacedRows:
+        return data.place_rows(self.lattice, entropy)
+
+    def outside(self, data: Column, first: Counts, last: Counts) -> Outside:
+        numbers = data.in_cells(self.lattice)
+        below, up_to = np.split(numbers.before(np.concatenate([first, last + 1])), 2)
+        return Outside(below, numbers.size - up_to, numbers.size)
+
+    def values(self, cells: Counts) -> Floats:
+        return self.lattice.points(cells)
+
+    def ends(self, first: int, last: int) -> tuple[float, float]:
+        low = self.lattice.lower if first <= 0 else self.lattice.point(first - 1)
+        high = self.lattice.upper if last >= self.cells - 1 else self.lattice.point(last + 1)
+        return low, high
+
+
+@attrs.frozen(eq=False)
+class CandidateLine(SortedLine):
+    """Candidates; ``data`` is the tally of a column.
+
+    Its rows are counted below each candidate and up to it, and all at the end.
+    """
+
+    points: Floats
+
+    @property
+    def cells(self) -> int:
+        """How many candidates there are."""
+        return len(self.points)
+
+    @classmethod
+    def choose_each(
+        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
+    ) -> list[int]:
+        pairs = ((_nth(lines, place), _nth(laws, place)) for place in range(columns))
+        return [line._choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]
+
+    def _choose(self, data: Counts, law: RankLaw, entropy: Entropy) -> int:
+        under, over, size = self._beside(data)
+        return law.choose(np.ones(self.cells, dtype=np.int64), under, over, size, entropy)
+
+    def place_rows(self, data: Counts, entropy: Entropy) -> PlacedRows:
+        """A row between two candidates has places on both sides of the middle between them.
+
+        Each candidate has a step for its rows and half a step on either side for those between.
+        """
+        under, over, size = self._beside(data)
+        steps = np.empty(2 * self.cells - 1, dtype=np.int64)
+        steps[::2] = size - under - over
+        steps[1::2] = under[1:] - (size - over[:-1])
+        rows = np.repeat(np.arange(len(steps)), steps)
+        found = _placed_here(rows, len(steps) + 1, entropy)
+        half = 1 << (found.bits - 1)
+        return PlacedHere(found.rows + half, found.places, found.bits + 1)
+
+    def outside(self, data: Counts, first: Counts, last: Counts) -> Outside:
+        under, over, size = self._beside(data)
+        return Outside(under[np.maximum(first, 0)], over[np.minimum(last, self.cells - 1)], size)
+
+    def values(self, cells: Counts) -> Floats:
+        return self.points[cells]
+
+    def ends(self, first: int, last: int) -> tuple[float, float]:
+        return self.value(max(first, 0)), self.value(min(last, self.cells - 1))
+
+    def _beside(self, data: Counts) -> tuple[Counts, Counts, int]:
+        """The rows below and above each candidate; those beyond all count as the outermost."""
+        size = int(data[0, -1])
+        under, over = data[0, :-1].copy(), size - data[1, :-1]
+        under[0] = over[-1] = 0
+        return under, over, size
