@@ -1,9 +1,10 @@
-"""The exact choice among weighted items, one or many at a time, its integers and its coin."""
+"""The exact choice among weighted items, one or many at a time, and what else is exactly drawn."""
 
 from __future__ import annotations
 
 import decimal
 from fractions import Fraction
+from itertools import permutations
 from math import exp
 
 import numpy as np
@@ -20,10 +21,13 @@ from opendp_lite.samplers.choice import (
     choose,
     choose_by_exponents,
     choose_each,
+    coins,
     happens,
+    logarithmic,
+    permute_and_flip,
 )
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.exact_reals import minus_log
+from opendp_lite.samplers.exact_reals import LazyUniform, minus_log
 
 EVERY_LANE = 1e30
 """A margin so wide that floats decide nothing."""
@@ -374,3 +378,180 @@ def test_exponents_of_any_size_choose_by_their_differences(shift):
     p = 1 / (1 + exp(-0.5))
     assert abs(found.count(0) - 4000 * p) < 6 * (4000 * p * (1 - p)) ** 0.5
     assert found.count(2) == 0
+
+
+_WORD = 2**64 - 1
+
+
+def flipped_in_every_order(exponents) -> np.ndarray:
+    """The law of the mechanism as it was published: all orders, coins one by one."""
+    chances = np.exp(-np.array(exponents, dtype=float))
+    found = np.zeros(len(chances))
+    orders = list(permutations(range(len(chances))))
+    for order in orders:
+        left = 1.0
+        for place in order:
+            found[place] += left * chances[place]
+            left *= 1 - chances[place]
+    return found / len(orders)
+
+
+def flip(exponents, entropy) -> int:
+    floats = np.array([min(float(each), FAR_EXPONENT) for each in exponents])
+    return permute_and_flip(floats, lambda i: Fraction(exponents[i]), entropy)
+
+
+CASES = [
+    [0],
+    [0, 0],
+    [0, 1],
+    [Fraction(1, 3), 0, 2, Fraction(1, 7)],
+    [0, 0, 0, 3],
+    [2, 10**9, 0, Fraction(1, 2**60)],
+    [1, 1, 1, 1, 0],
+]
+
+
+@pytest.mark.parametrize("exponents", CASES, ids=str)
+def test_the_law_is_the_published_one(exponents):
+    entropy = InsecureSeededEntropy(1)
+    found = np.bincount([flip(exponents, entropy) for _ in range(4000)], minlength=len(exponents))
+    chances = flipped_in_every_order(exponents)
+    assert fit(found, np.where(chances > 1e-9, chances, 0)) > LEAST_P
+
+
+def test_the_law_is_that_of_the_largest_score_with_exponential_noise():
+    exponents = np.array([0.0, 0.5, 1.3])
+    noisy = np.random.default_rng(2).exponential(size=(200_000, 3)) - exponents
+    found = np.bincount(noisy.argmax(axis=1)) / 200_000
+    assert np.abs(found - flipped_in_every_order(exponents)).max() < 6 * 0.5 / 200_000**0.5
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(2), Fraction(1, 10**25)])
+def test_a_coin_that_floats_cannot_decide_is_decided_exactly(exponent, monkeypatch):
+    """Uniform numbers that share up to 130 bits with the probability, to either side."""
+    monkeypatch.setattr(choice, "below", lambda total, entropy: total - 1)
+    mp.prec = 400
+    probability = int(mp.exp(-precise(exponent)) * mpf(2) ** 256)
+    generator = np.random.default_rng(3)
+    sides = []
+    for shared in range(0, 130, 3):
+        noise = int.from_bytes(generator.bytes(32), "big") >> shared
+        for uniform in (probability - noise, probability + noise):
+            if 0 <= uniform < 2**256:
+                words = Words([2**63, *((uniform >> shift) & _WORD for shift in (192, 128, 64, 0))])
+                found = permute_and_flip(
+                    np.array([0.0, float(exponent)]), [Fraction(0), exponent].__getitem__, words
+                )
+                assert found == (uniform < probability)
+                sides.append(found)
+    assert len(sides) > 40
+    assert set(sides) == {0, 1}
+
+
+def test_the_best_always_shows_heads():
+    """Also for the largest word, which a float rounds up to 1."""
+    exponents = [Fraction(0), Fraction(10**9)]
+    for word in (0, 1, 2**63, 2**64 - 2, 2**64 - 1):
+        words = Words([word, 2**64 - 1, 0, 0, 0, 0])
+        found = permute_and_flip(np.array([0.0, FAR_EXPONENT]), exponents.__getitem__, words)
+        assert found == 0
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1), Fraction(18, 5)])
+def test_the_law_of_logarithmic_numbers(rate):
+    entropy = InsecureSeededEntropy(1)
+    found = [min(logarithmic(rate, entropy), 13) for _ in range(6000)]
+    sizes = np.arange(1, 13)
+    chances = (1 - np.exp(-float(rate))) ** sizes / (sizes * float(rate))
+    assert (
+        fit(np.bincount(found, minlength=14)[1:], np.append(chances, 1 - chances.sum())) > LEAST_P
+    )
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(9)])
+def test_coins_that_floats_cannot_decide_are_decided_exactly(rate):
+    """E = -ln V is compared with rate U, for V that share up to 150 bits with the tie."""
+    mp.prec = 500
+    generator = np.random.default_rng(2)
+    for shared in range(0, 150, 3):
+        uniform = int.from_bytes(generator.bytes(32), "big")
+        # The variate reads 63 bits of its first word and all bits of the next ones.
+        tie = int(mp.exp(-precise(rate) * uniform / mpf(2) ** 256) * 2**255)
+        noise = int.from_bytes(generator.bytes(32), "big") >> (shared + 3)
+        for value in (tie - noise, tie + noise):
+            if not 0 < value < 2**255 or noise < 2:
+                continue
+            first, *others = words_of(uniform)
+            coin, *more = words_of(value)
+            mixed = [word for pair in zip(more, others, strict=True) for word in pair]
+            found = choice._heads(LazyUniform(first, 64), rate, Words([coin, *mixed]))
+            assert found == (value < tie)
+
+
+def words_of(value: int) -> list[int]:
+    """256 bits as words."""
+    return [(value >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)]
+
+
+class Given:
+    """Gives the words of a list."""
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+
+    def __call__(self, places):
+        count = len(places)
+        found, self.left = self.left[:count], self.left[count:]
+        return np.array(found, dtype=np.uint64)
+
+
+THIRD = Fraction(1, 3)
+DIGITS = 2**64 // 3
+"""The first 64 binary digits of 1/3, and the next 64 as well: 1/3 repeats."""
+
+
+def test_a_coin_compares_the_digits_of_a_uniform_number():
+    for words, heads in (
+        ([DIGITS - 1], True),
+        ([DIGITS + 1], False),
+        ([DIGITS, DIGITS - 1], True),
+        ([DIGITS, DIGITS + 1], False),
+        ([DIGITS, DIGITS, DIGITS, 0], True),
+        ([0], True),
+        ([2**64 - 1], False),
+    ):
+        given = Given(*words)
+        assert coins(THIRD, 1, given).tolist() == [heads]
+        assert not given.left
+
+
+def test_a_dyadic_probability_has_no_digits_left():
+    """U = 1/4 is not below 1/4."""
+    assert coins(Fraction(1, 4), 3, Given(2**62 - 1, 2**62, 2**62 + 1)).tolist() == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_only_undecided_coins_draw_again():
+    given = Given(0, DIGITS, 2**64 - 1, DIGITS, 0, 2**64 - 1)
+    assert coins(THIRD, 4, given).tolist() == [True, True, False, False]
+    assert not given.left
+
+
+def test_sure_coins_draw_nothing():
+    assert coins(Fraction(1), 3, Given()).all()
+    assert not coins(Fraction(0), 3, Given()).any()
+    assert len(coins(THIRD, 0, Given())) == 0
+
+
+@pytest.mark.parametrize("probability", [Fraction(1, 1000), Fraction(1, 3), Fraction(99, 100)])
+def test_frequencies_of_coins(probability):
+    """Six standard deviations: by chance once in 10^9, and the seed is fixed."""
+    count = 200_000
+    words = InsecureSeededEntropy(5).words
+    found = coins(probability, count, lambda places: words(len(places))).sum()
+    spread = float(probability * (1 - probability) * count) ** 0.5
+    assert abs(found - float(probability) * count) < 6 * spread
