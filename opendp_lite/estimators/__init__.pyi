@@ -6,9 +6,9 @@ from opendp_lite.estimators.columns.multivariate_mean import normal_variance as 
 from opendp_lite.estimators.columns.multivariate_mean import plan_mean as plan_mean
 from opendp_lite.estimators.columns.multivariate_mean import plan_plus_mean as plan_plus_mean
 from opendp_lite.estimators.columns.noisy_mean import l2_mechanism_mean as l2_mechanism_mean
+from opendp_lite.estimators.distributions.answers import basis_distribution as basis_distribution
+from opendp_lite.estimators.distributions.answers import distribution as distribution
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf
-from opendp_lite.estimators.distributions.densities import basis_distribution as basis_distribution
-from opendp_lite.estimators.distributions.densities import distribution as distribution
 from opendp_lite.estimators.distributions.histograms import histogram as histogram
 from opendp_lite.estimators.means.bounded_mean import joint_mean as joint_mean
 from opendp_lite.estimators.means.bounded_mean import known_size_mean as known_size_mean

@@ -1,9 +1,9 @@
 from opendp_lite.estimators.columns.covariance import Covariance as Covariance
+from opendp_lite.estimators.distributions.answers import Distribution as Distribution
 from opendp_lite.estimators.distributions.answers import Uncertain as Uncertain
 from opendp_lite.estimators.distributions.cumulative import (
     CumulativeDistribution as CumulativeDistribution,
 )
-from opendp_lite.estimators.distributions.densities import Distribution as Distribution
 from opendp_lite.estimators.distributions.histograms import Histogram as Histogram
 from opendp_lite.explain.drawing import Drawing as Drawing
 from opendp_lite.explain.drawing import Explanation as Explanation
