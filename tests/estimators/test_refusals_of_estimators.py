@@ -15,7 +15,8 @@ E = dp.estimators
 TABLE = dp.records(columns=2)
 SPACE = dp.records(columns=2, size=9, metric=REPLACE)
 COSINE = dp.bases.Cosine(3, 0, 1)
-COSINES = dp.transformations.basis_features(COSINE) >> dp.sum() >> dp.gaussian(scale=1)
+FEATURES, NOISY = dp.transformations.basis_features(COSINE), dp.sum() >> dp.gaussian(scale=1)
+COSINES = FEATURES >> NOISY
 PARAMETERS_OF_PAIRS = [
     (lambda: E.plan_plus_mean(1, rho=1, p=0.9), "p must be at least 1"),
     (lambda: E.plan_mean(1, rho=1, p=np.inf), "p must be finite"),
@@ -116,6 +117,9 @@ PARAMETERS = [
     (lambda: dp.cdf([1.0, 2.0], rho=1), "the data in a second call"),
     (lambda: COSINES >> E.distribution(None, 1), "needs a basis"),
     (lambda: COSINES >> E.distribution(COSINE, 0), "deviation"),
+    (lambda: E.distribution(COSINE, 0)([1.0] * 3), "deviation"),
+    (lambda: E.distribution(COSINE, 1)([1.0, 2.0]), "3 sums"),
+    (lambda: E.basis_distribution(COSINE, epsilon=-1), "epsilon must be above 0"),
     (lambda: COSINES >> E.distribution(COSINE, 1, 0), "size"),
     *((lambda make=make: SPACE >> make(), words) for make, words in PARAMETERS_OF_PAIRS),
 ]
@@ -143,6 +147,16 @@ SPACES = [
     (
         lambda: dp.records(columns=2) >> dp.covariance([0, 0, 0], 1, rho=1),
         "covariance.*for 3 columns",
+    ),
+    (lambda: COSINES >> E.distribution(dp.bases.Cosine(3, 0, 2), 1), "put basis_features"),
+    (lambda: dp.clamp(0, 1) >> NOISY >> E.distribution(COSINE, 1), "put basis_features"),
+    *(
+        # Five times the sums were read as five times the rows.
+        (
+            lambda step=step: FEATURES >> step >> NOISY >> E.distribution(COSINE, 1),
+            "nothing between",
+        )
+        for step in (dp.scale(5), dp.select([2, 1, 0]), dp.clamp(0, 1))
     ),
     (lambda: SPACE >> E.simplex_vector_mean(4, rho=1), "private number of rows"),
     (lambda: TABLE >> E.binary_mean(rho=1, published=True), "needs a public number of rows"),

@@ -29,7 +29,7 @@ from opendp_lite.estimators.parts.noisy_totals import Floats, moderate
 from opendp_lite.measurements.noise import Interval
 from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
+from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.numbers.exact import Number, confidence_of, rational_of_float, round_up, sqrt_up
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import R
@@ -44,7 +44,6 @@ from opendp_lite.transformations.sums import count, sum
 _FINE: Final = 2**24
 _TIE: Final = 1 + 1e-6
 _EXACT: Final = 2.0**-50
-Zcdp = ZeroConcentratedDivergence
 CentredAndCount = tuple[Floats, float]
 IntervalsAndCount = tuple[Interval, Estimate]
 

@@ -394,7 +394,7 @@ def _held_before(scores: Floats, up: Floats, down: Floats) -> Floats:
 
 
 # The square of Student's 95 % point over the normal's is about 1 + 2.5 / n.
-_FEW: Final = 2.5
+FEW: Final = 2.5
 
 
 @attrs.frozen(eq=False)
@@ -432,5 +432,5 @@ class NoisyTotals:
         ratio, mean = self.ratio, float(self.mean)
         most = weight * (ratio.upper - mean) * (mean - ratio.lower)
         found = min(max(variance, 0.0), max(most, 0.0))
-        few = 1 + _FEW / max(self.people if people is None else people, 1.0)
+        few = 1 + FEW / max(self.people if people is None else people, 1.0)
         return attrs.evolve(self, spread=(found * few) ** 0.5)

@@ -229,13 +229,6 @@ class EstimatorPlan:
 
         return cls(column, released >> totals, simulate)
 
-    @property
-    def words(self) -> str:
-        """What becomes of the released sum and count, for a picture."""
-        lower, upper = (format_number(end) for end in (self.column.lower, self.column.upper))
-        middle = format_number(self.column.middle)
-        return f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
-
 
 def sum_and_rows(release: tuple[Floats, float]) -> tuple[float, float]:
     """From a noisy sum, of one column, and a noisy number of rows."""
@@ -308,7 +301,10 @@ class Request:
             mechanism = self._with_squares(space, plan.column, mechanism)
         rows = plan.column.rows(space).bind(space)
         made = self.whole.with_claimed_loss(rows >> (mechanism >> self.as_estimate))
-        trace = with_result(made.trace, plan.words)
+        ends = plan.column.middle, plan.column.lower, plan.column.upper
+        middle, lower, upper = map(format_number, ends)
+        words = f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
+        trace = with_result(made.trace, words)
         return made.with_explanation(explanation, simulate=plan.simulate, trace=trace)
 
     def _with_squares(

@@ -22,7 +22,7 @@ from opendp_lite.estimators.parts.budget import (
     budget_of,
     costs_budget,
 )
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.noisy_totals import FEW, Floats
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.estimators.parts.value_search import (
     Around,
@@ -49,8 +49,6 @@ _MEANS: Final = 9
 _HALVINGS: Final = 26
 # How often noise alone shows so many rows, where a release says nothing of the mean.
 _ROWS_DOUBTED: Final = 0.001
-# The square of Student's 95 % point over the normal's is about 1 + 2.5 / n.
-_FEW: Final = 2.5
 # How often Gaussian noise is more than one deviation above its mean.
 _ONE_DEVIATION: Final = 0.16
 # The standard deviation of the square of a noise over its mean: sqrt(2) for Gaussian noise, and
@@ -123,7 +121,7 @@ class NoisyMoments:
     def with_spread(self, squares: float) -> NoisyMoments:
         """For a sample, with the mean square of (value - mean)^2 - variance, noisily."""
         most = self._largest * self.reach**2
-        few = 1 + _FEW / self._people
+        few = 1 + FEW / self._people
         spread = min(sqrt(max(squares, 0.0) * few), most) / self.reach**2
         return attrs.evolve(self, spread=spread)
 

@@ -1,4 +1,4 @@
-"""plan_plus_mean on columns that are not normal: ties, tails, two modes, real ones."""
+"""Means of columns that are not normal, real ones among them, or lack values."""
 
 from __future__ import annotations
 
@@ -54,3 +54,37 @@ def test_real_columns_come_out_nearer_with_more_budget():
     ]
     assert errors[0] < 0.35
     assert errors[1] < 0.08
+
+
+E = dp.estimators
+LARGE = 10**6
+"""A budget whose noise is far below the differences that are looked for."""
+
+TABLE = np.array([[4.0, 6.0]] * 60 + [[np.nan, 6.0]] * 40)
+
+ESTIMATORS = {
+    "elliptical_mean": (E.elliptical_mean([0, 0], [10, 10], rho=LARGE), 5.0),
+    "gaussian_mean": (E.gaussian_mean(10, rho=LARGE), 0.0),
+    "laplace_mean": (E.laplace_mean(10, epsilon=LARGE), 0.0),
+    "l2_mechanism_mean": (E.l2_mechanism_mean(10, epsilon=LARGE), 0.0),
+    "plan_plus_mean": (E.plan_plus_mean(100, rho=LARGE), 4.0),
+    "plan_mean": (E.plan_mean(100, rho=LARGE), 4.0),
+}
+"""Each with the number that stands in for a missing value of the first column."""
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_centre_stands_in_where_their_number_is_public(name: str) -> None:
+    mean, centre = ESTIMATORS[name]
+    space = dp.records(columns=2, size=len(TABLE), metric=dp.ChangeOneDistance())
+    released = (space >> mean)(TABLE)
+    np.testing.assert_allclose(released, [0.6 * 4 + 0.4 * centre, 6.0], atol=0.05)
+
+
+def test_the_explanation_says_which_and_why():
+    for columns in (1, 3):
+        space = dp.records(columns=columns)
+        zcdp = (space >> dp.multivariate_mean(5, rho=1)).explain()
+        pure = (space >> dp.multivariate_mean(5, epsilon=1)).explain()
+        assert "because the estimator is plan_plus_mean: " in zcdp
+        assert "because the estimator is l2_mechanism_mean: " in pure

@@ -305,20 +305,19 @@ def test_the_loss_for_an_error_is_the_least_of_three_digits(make, error):
     assert dp.expected_error(make(below), 300, 40) > error
 
 
-def test_errors_that_no_loss_or_any_meets():
-    make = partial(dp.mean, 0, 100)
-    with pytest.raises(
-        dp.ParameterError, match="no budget up to 1e12 brings the error down to 1e-30"
-    ):
-        dp.budget_for(lambda rho: make(rho=rho), error=1e-30, n=100, guess=40)
-    with pytest.raises(
-        dp.ParameterError, match="the smallest budget already meets an error of 200"
-    ):
-        dp.budget_for(lambda rho: make(rho=rho), error=200, n=100, guess=40)
-    with pytest.raises(dp.ParameterError, match="error must be above 0"):
-        dp.budget_for(lambda rho: make(rho=rho), error=0, n=100, guess=40)
-    with pytest.raises(dp.ParameterError, match=r"takes a function .* Got the estimator dp.mean"):
-        dp.budget_for(dp.mean(0, 100, rho=1), error=1, n=100, guess=40)
+@pytest.mark.parametrize(
+    ("make", "allowed", "words"),
+    [
+        (partial(dp.mean, 0, 100), 1e-30, "no budget up to 1e12 brings the error down to 1e-30"),
+        (partial(dp.mean, 0, 100), 200, "the smallest budget already meets an error of 200"),
+        (partial(dp.mean, 0, 100), 0, "error must be above 0"),
+        (dp.mean(0, 100, rho=1), 1, r"takes a function .* Got the estimator dp.mean"),
+    ],
+)
+def test_errors_that_no_loss_or_any_meets(make, allowed, words):
+    estimator = (lambda rho: make(rho=rho)) if isinstance(make, partial) else make
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.budget_for(estimator, error=allowed, n=100, guess=40)
 
 
 @pytest.mark.parametrize(
