@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 _MOST_PARTS: Final = 10_000
-_ALL_SIZES: Final = 64
 
 
 AnyStage: TypeAlias = Stage[Any, Any]
@@ -285,11 +284,11 @@ def parts_of_unit(space: AnySpace) -> tuple[Fraction, ...]:
 
 
 @lru_cache(maxsize=64)
-def some_sizes(most: int) -> tuple[int, ...]:
-    """Whole numbers from 1 to the most: all up to 64, and then each a 64th above the last."""
-    found = list(range(1, min(most, _ALL_SIZES) + 1))
+def some_sizes(most: int, fine: int = 64) -> tuple[int, ...]:
+    """Whole numbers from 1 to the most: all up to ``fine``, and then each that share above."""
+    found = list(range(1, min(most, fine) + 1))
     while found and found[-1] < most:
-        found.append(min(most, found[-1] + found[-1] // _ALL_SIZES))
+        found.append(min(most, found[-1] + found[-1] // fine))
     return tuple(found)
 
 

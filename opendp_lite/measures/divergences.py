@@ -327,6 +327,27 @@ class ApproximateDivergence(Measure[Pair]):
             return epsilon, max(delta, least / share)
         return max(epsilon, loss[0] / share), max(delta, loss[1] / share)
 
+    def spread(self, one: Pair, whole: Pair, size: int) -> Pair | None:
+        # Of a group, mu and the root of rho are its size times those of one unit, and so is a pure
+        # loss. Of several groups the squares add up, to at most that of all units in one.
+        known, (epsilon, delta) = self.profile(one), whole
+        curves: list[Profile] = []
+        if known.gaussian_ratio is not None:
+            curves.append(GaussianProfile(known.gaussian_ratio * size**2))
+        elif known.rho is not None:
+            curves.append(ConcentratedProfile(known.rho * size**2))
+        if known.pure is not None:
+            curves.append(PureProfile(known.pure * size))
+        found: list[tuple[Fraction, Profile]] = []
+        for curve in curves:
+            if curve.least_delta <= delta:
+                met = curve.delta(epsilon) <= delta
+                found.append((epsilon if met else curve.epsilon(delta), curve))
+        if not found:
+            return None
+        least, curve = min(found, key=lambda each: each[0])
+        return curved_pair((least, delta), curve)
+
     def group(self, loss: Pair, size: int) -> Pair:
         count, (epsilon, delta) = group_size(size), loss
         if delta == 0 or count <= 1:

@@ -132,6 +132,19 @@ class Measure(Storable, ABC, Generic[Loss]):
         """
         return None
 
+    def spread(self, one: Loss, whole: Loss, size: int) -> Loss | None:
+        """The loss of independent releases among which ``size`` units are parted in whatever way.
+
+        It is known by the curve of one unit, where that curve grows like those of groups. None
+        where it is not, or where ``group`` says as much.
+
+        Args:
+            one: The loss of each release for one unit.
+            whole: That of one release for all units.
+            size: How many units there are.
+        """
+        return None
+
     @abstractmethod
     def group(self, loss: Loss, size: int) -> Loss:
         """The loss for ``size`` units at once."""
