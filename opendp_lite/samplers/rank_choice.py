@@ -366,11 +366,9 @@ class Columns:
     size: int
     between: Callable[[int, int], LatticeValues]
     column: Callable[[int], InCells]
-    target: Fraction = attrs.field(init=False)
-
-    @target.default
-    def _find_target(self) -> Fraction:
-        return self.laws[0].target(self.size)
+    target: Fraction = attrs.field(
+        default=attrs.Factory(lambda it: it.laws[0].target(it.size), takes_self=True), init=False
+    )
 
     def choose(self, entropy: Entropy, scratch: Scratch) -> Counts:
         """The chosen cells."""
