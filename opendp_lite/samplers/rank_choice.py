@@ -76,7 +76,8 @@ class RankLaw:
         self, counts: Counts, under: Counts, over: Counts, size: int, entropy: Entropy
     ) -> int:
         """The index of one of ``counts`` items of each kind, drawn exactly."""
-        return self.weigh(counts, under, over, size).choose(counts, entropy)
+        weights = self.weigh(counts, under, over, size)
+        return choose(counts, weights.exponents, weights.exactly, entropy)
 
     def weigh(self, counts: Counts, under: Counts, over: Counts, size: int) -> Weights:
         """The items' weights, seen from about the nearest of those that are there.
@@ -117,15 +118,7 @@ class Weights:
     def exactly(self, index: int) -> Fraction:
         """The exact exponent of an item."""
         under, over = int(self.under[index]), int(self.over[index])
-        return self.farther(self.law.distance(under, over, self.size))
-
-    def farther(self, distance: Fraction) -> Fraction:
-        """The exact exponent at a distance."""
-        return self.law.slope * (distance - self.nearest)
-
-    def choose(self, counts: Counts, entropy: Entropy) -> int:
-        """The index of an item."""
-        return choose(counts, self.exponents, self.exactly, entropy)
+        return self.law.slope * (self.law.distance(under, over, self.size) - self.nearest)
 
 
 def _excess(counts: Counts, level: Fraction) -> Floats:
@@ -268,10 +261,6 @@ class CellChoice:
 
     lattice: Lattice
     law: RankLaw
-
-    def release(self, column: LatticeValues, entropy: Entropy) -> float:
-        """A number inside the chosen cell. ``column`` is put into another order."""
-        return self.lattice.point(self.cell(column, entropy))
 
     def cell(self, column: LatticeValues, entropy: Entropy) -> int:
         """The chosen cell. ``column`` is put into another order."""

@@ -485,7 +485,8 @@ def test_the_law_of_the_release_is_the_law_of_its_objects():
     law = laws_of(bound)[0][0]
     data = np.array([0.2, 0.2, 0.9])
     entropies = [InsecureSeededEntropy(seed) for seed in range(20)]
-    expected = [CellChoice(LinearLattice(0.0, 1.0), law).release(data, e) for e in entropies]
+    lattice = LinearLattice(0.0, 1.0)
+    expected = [lattice.point(CellChoice(lattice, law).cell(data, e)) for e in entropies]
     assert [bound.insecure_release(data, seed).value for seed in range(20)] == expected
 
 
