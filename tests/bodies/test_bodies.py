@@ -190,38 +190,6 @@ def test_a_ball_around_a_point_between_grid_steps_is_not_passed(p, sign, kind):
                     assert norms_of(steps, unit).within(body.radii())
 
 
-def test_sizes_in_closed_form():
-    box = dp.bodies.Box([-1, 0], [2, 5])
-    assert (box.radius(1), box.diameter(1)) == (7, 8)
-    assert box.radii().l2_squared == 29
-    assert box.diameters().l2_squared == 34
-    ball = dp.bodies.Ball(3, columns=4)
-    assert (ball.radius(2), ball.diameter(2), ball.radius(1), ball.radius(inf)) == (3, 6, 6, 3)
-    assert dp.bodies.Ball(3, p=1, columns=4).diameter(2) == 6
-    quadrant = dp.bodies.NonNegativeBall(10, columns=2)
-    assert quadrant.radii() == dp.bodies.Ball(10, columns=2).radii()
-    assert (quadrant.diameter(1), quadrant.diameter(inf)) == (20, 10)
-    assert quadrant.diameters().l2_squared == 200
-    assert (
-        dp.bodies.NonNegativeBall(3, p=1, columns=4).diameters()
-        == dp.bodies.Simplex(3, columns=4).diameters()
-    )
-    assert dp.bodies.NonNegativeBall(3).diameter(1) == 3
-    simplex = dp.bodies.Simplex(5, columns=3)
-    assert (simplex.radius(1), simplex.diameter(1), simplex.diameter(inf)) == (5, 10, 5)
-    assert simplex.diameters().l2_squared == 50
-    assert dp.bodies.Simplex(5).diameter(1) == 5
-    assert dp.bodies.Everything(2).radius(2) == inf
-
-
-def test_sums_over_many_denominators_are_bounds_and_short():
-    sides = [Fraction(1, 10**9 + k) for k in range(500)]
-    bound = dp.bodies.Box(0, sides).radii().l1
-    assert 0 <= bound - sum(sides) < Fraction(1, 2**2000)
-    assert bound.denominator <= 2**2048
-    assert dp.bodies.Box(0, [Fraction(1, 3), Fraction(1, 7)]).radii().l1 == Fraction(10, 21)
-
-
 @pytest.mark.parametrize("body", [b for b in BODIES if b.columns <= 5], ids=repr)
 def test_bounds_hold_and_are_met(body):
     """By the rows drawn, extreme ones among them; a bound a tenth too wide would not be met."""
@@ -260,14 +228,6 @@ def test_projecting_and_filling_may_change_places(body):
     assert np.array_equal(np.isnan(again).any(axis=1), np.isnan(rows).any(axis=1))
 
 
-def test_moving_a_body():
-    assert dp.bodies.Box(0, 4).shift((Fraction(-1),)) == dp.bodies.Box(-1, 3)
-    assert dp.bodies.Box(1, 4).scale((Fraction(-2),)) == dp.bodies.Box(-8, -2)
-    assert dp.bodies.Ball(2, columns=2).scale((Fraction(3), Fraction(-1))).radius(2) == 6
-    assert dp.bodies.Simplex(2, columns=2).scale((Fraction(3),)) == dp.bodies.Simplex(6, columns=2)
-    assert dp.bodies.Simplex(2, columns=2).shift((Fraction(1),)) == dp.bodies.Box(1, 3, columns=2)
-
-
 def test_moving_a_non_negative_ball():
     body = dp.bodies.NonNegativeBall(2, columns=2)
     one, mixed = (Fraction(3),), (Fraction(3), Fraction(1))
@@ -282,24 +242,6 @@ def test_moving_a_non_negative_ball():
     assert body.total_range() is None
 
 
-def test_which_bodies_are_non_negative():
-    two = (Fraction(2),)
-    for body in (
-        dp.bodies.Box(0, 1),
-        dp.bodies.Box([0, 3], 5).scale(two),
-        dp.bodies.Simplex(1, 3),
-        dp.bodies.Box(1, 2),
-    ):
-        assert body.non_negative()
-    for body in (
-        dp.bodies.Box([0, -1], 5),
-        dp.bodies.Box(0, 1).scale((Fraction(-2),)),
-        dp.bodies.Ball(1),
-    ):
-        assert not body.non_negative()
-    assert not dp.bodies.Everything(2).non_negative()
-
-
 @pytest.mark.parametrize("p", [1, 2])
 def test_non_negative_rows_are_rounded_to_non_negative_rows(p):
     body = dp.bodies.NonNegativeBall(3, p=p, columns=5)
@@ -307,11 +249,6 @@ def test_non_negative_rows_are_rounded_to_non_negative_rows(p):
     assert snapped(body, rows).min() == 0
     with np.errstate(all="ignore"):
         assert np.nanmin(body.project(rows)) == 0
-
-
-def test_totals_beyond_int64_in_a_row_of_the_simplex():
-    steps = snapped(dp.bodies.Simplex(1, columns=4), np.full((3, 4), 1e300))
-    assert (steps.sum(axis=1) <= 2**41).all()
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ NEARLY_MET = {
     3: [
         ball,
         diamond,
-        diamond >> dp.absolute(),
+        *[each >> dp.absolute() for each in (ball, diamond)],
         positive >> ball,
         positive >> ball >> dp.select([2, 0]),
         positive >> dp.scale([1, 0.1, 3]) >> diamond,
