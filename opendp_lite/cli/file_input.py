@@ -129,27 +129,21 @@ class FileInput:
         if self._declares_types:
             found = self._declare()
             return follow_progress(found), str(found.names[0])
-        options = self.options
-        column = csv_column(
-            self._source,
-            self._ask(self.columns[0][0]),
-            header=options.header,
-            delimiter=options.delimiter,
-            na=options.na,
-            text=options.text,
-        )
+        column = csv_column(self._source, self._ask(self.columns[0][0]), **self._form)
         return follow_progress(column), column.name
 
     def table(self) -> dp.Blocks:
         """All columns."""
         if self._declares_types:
             return follow_progress(self._declare())
-        options = self.options
         asked = [(self._ask(name), kind) for name, kind in self.columns]
-        table = table_of(
-            self._source, asked, options.header, options.delimiter, options.na, options.text
-        )
-        return follow_progress(table)
+        return follow_progress(table_of(self._source, asked, **self._form))
+
+    @property
+    def _form(self) -> dict[str, Any]:
+        """How a CSV file is written."""
+        typed = vars(self.options)
+        return {name: typed[name] for name in ("header", "delimiter", "na", "text")}
 
     @property
     def _suffix(self) -> str:

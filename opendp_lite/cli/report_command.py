@@ -66,7 +66,7 @@ def report(arguments: argparse.Namespace) -> Told:
         ParameterError: If the file spells no release, or an option does not fit.
         DataError: If the data are not as declared.
     """
-    pipeline = _save(arguments.pipeline)
+    pipeline = _load(arguments.pipeline)
     writes = when_run.writers(arguments, {".json": _as_line})
     payment = when_run.Payment.of(arguments, pipeline.input_space)
     numbers, words = arguments.numbers or [], arguments.words or []
@@ -99,7 +99,7 @@ def _require_named(pipeline: AnyMeasurement, names: Sequence[str]) -> None:
         ) from None
 
 
-def _save(name: str) -> AnyMeasurement:
+def _load(name: str) -> AnyMeasurement:
     found = dp.from_json(Path(name).read_text("utf-8"))
     if not isinstance(found, dp.Mechanism | dp.Measurement):
         raise dp.ParameterError("--pipeline: what the file spells does not end in noise")
