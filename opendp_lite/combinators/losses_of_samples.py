@@ -25,6 +25,7 @@ from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import (
     Divergences,
     Profile,
+    PureProfile,
     draw_chords,
     float_up,
     normal_tails,
@@ -35,6 +36,8 @@ from opendp_lite.numbers.exact import exp_up, log_up, nearest, sqrt_up
 
 # Of a Gaussian's sample, each way to come or go is a curve of its own.
 _MOST_SHIFTS: Final = 12
+# Of any other release, as its curves are tables.
+_MOST_WAYS: Final = 6
 # With less noise, a table of its tests is too long, and no sample hides much.
 _MOST_RATIO: Final = 2**12
 # The power of a rate for more units has too many digits, and the union bound serves.
@@ -119,9 +122,10 @@ def _pure(
     whole = amplified_epsilon(Fraction(loss), hit)
     # Both bounds hold: a group's loss amplified, and the amplified loss of a group.
     by_group = measure.group(amplified_epsilon(Fraction(losses(1)), sampling.rate), units)
-    if by_group < whole:
-        return by_group
-    return curved_number(whole, _curve(measure, losses, sampling, units))
+    curve, least = _curve(measure, losses, sampling, units), min(by_group, whole)
+    # A curve that allows more than the group's loss would say more than the number does.
+    known = curve.pure is not None and curve.pure <= least
+    return curved_number(least, curve) if known else least
 
 
 @amplify.register(ZeroConcentratedDivergence)
@@ -172,7 +176,14 @@ def _curve(
             if ratio * units**2 <= _MOST_RATIO:
                 return SampledGaussianProfile(ratio, sampling.rate, units)
     mixed = units > 1 or sampling.among is not None
-    return AmplifiedProfile(known, sampling.hit(units), several=mixed)
+    whole = AmplifiedProfile(known, sampling.hit(units), several=mixed)
+    if sampling.among is not None or not 1 < units <= _MOST_WAYS:
+        return whole
+    curves = (*(measure.profile(losses(here)) for here in range(1, units)), known)
+    if any(each.parts != ((each, 1),) for each in curves):
+        # Of a composition each level takes milliseconds, and a table has hundreds.
+        return whole
+    return SampledGroupProfile(curves, sampling.rate, whole)
 
 
 def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
@@ -354,6 +365,115 @@ class SampledGaussianProfile(Profile):
         return Fraction(
             min(1.0, float(self.deltas(np.array([level]))[0]) * (1 + 2.0**-46) + 1e-290)
         )
+
+
+@attrs.frozen
+class SampledGroupProfile(Profile):
+    """The curve of any release of a secret sample, where up to several units come or go.
+
+    Proof:
+        Let i units come and n - i go, and u_j, v_k be as for ``SampledGaussianProfile``. Given that
+        j and k of them are in the sample, the laws P_j and Q_k of the releases are those of samples
+        that are at most j + k units apart. For any b_k with the sum of v_k b_k = 1 and any c_j with
+        that of u_j c_j = a, the divergence of the releases at the level a is at most the sum of
+        u_j v_k (b_k P_j - c_j Q_k)+. Each is at most b_k times the delta of j + k units at
+        c_j / b_k. Where c_j is below b_k that is 1 - c_j / b_k and c_j / b_k times the delta at
+        b_k / c_j the other way round. Tilted c and b are tried, and each gives a bound.
+
+    Args:
+        curves: Of the release of all rows, for 1, 2, ... units.
+        rate: Of the sample.
+        whole: The curve by the probability that any unit is in the sample, which holds too.
+        directed: As of ``AmplifiedProfile``.
+    """
+
+    curves: tuple[Profile, ...]
+    rate: Fraction
+    whole: AmplifiedProfile
+    directed: bool = False
+
+    @property
+    def pure(self) -> Fraction | None:
+        one, many = self.curves[0].pure, self.whole.pure
+        if one is None or many is None:
+            return many
+        return min(len(self.curves) * amplified_epsilon(one, self.rate), many)
+
+    @property
+    def rho(self) -> Fraction | None:
+        return self.whole.rho
+
+    @property
+    def least_delta(self) -> Fraction:
+        return self.whole.least_delta
+
+    def _event(self, library: ModuleType) -> object:
+        return self.whole.dp_event(library)
+
+    @property
+    def sides(self) -> tuple[Curve, ...]:
+        if not self.directed:
+            return (self.deltas,)
+        return tuple(partial(self._deltas_of, coming) for coming in range(len(self.curves) + 1))
+
+    def with_directions(self, kept: bool) -> Profile:
+        return attrs.evolve(self, directed=kept)
+
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
+        return renyi_of_curve(self, orders)
+
+    def deltas(self, levels: Floats) -> Floats:
+        ways = (self._deltas_of(coming, levels) for coming in range(len(self.curves) + 1))
+        return reduce(np.maximum, ways)
+
+    def _deltas_of(self, coming: int, levels: Floats) -> Floats:
+        return draw_chords(*_table_of_ways(self, coming), levels)
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        level = math.nextafter(nearest(epsilon), 0.0)
+        found = float(self.deltas(np.array([level]))[0]) * (1 + 2.0**-40) + 1e-290
+        known = [self.whole.delta(epsilon), Fraction(min(1.0, found))]
+        return min(*known, *(() if self.pure is None else (PureProfile(self.pure).delta(epsilon),)))
+
+
+# Levels of which the curves are known: 0, and each 1 % above the one before.
+_LEVELS: Final = np.append(0.0, np.geomspace(2.0**-24, _FAR, 2400))
+_TILTS: Final = 33
+
+
+@lru_cache(maxsize=64)
+def _table_of_ways(curve: SampledGroupProfile, coming: int) -> tuple[Floats, Floats]:
+    """Levels that rise, and deltas there."""
+    rate = min(float_up(curve.rate), 1.0)
+    high, low = (_binomial(number, rate) for number in (coming, len(curve.curves) - coming))
+    kinks = [float(each.pure) for each in (*curve.curves, curve) if each.pure is not None]
+    levels = np.unique(np.append(_LEVELS, [kink for kink in kinks if kink < _FAR]))
+    known = [each.deltas(levels) * (1 + 2.0**-46) for each in curve.curves]
+    reach = levels[min(int(np.searchsorted(-known[0], -1e-12)), len(levels) - 1)]
+    found = curve.whole.deltas(levels) * (1 + 2.0**-46)
+    if curve.pure is not None:
+        found = np.minimum(found, PureProfile(curve.pure).deltas(levels) * (1 + 2.0**-46))
+    for tilt in np.linspace(0.0, min(2 * float(reach), 40.0), _TILTS):
+        ups, downs = np.exp(tilt * np.arange(len(high))), np.exp(-tilt * np.arange(len(low)))
+        # A share that is too small on one side or too large on the other is safe.
+        ups, downs = ups / (high @ ups) * (1 - 2.0**-46), downs / (low @ downs) * (1 + 2.0**-46)
+        summed = np.zeros(len(levels))
+        for j, k in np.ndindex(len(high), len(low)):
+            shift = math.log(ups[j] / downs[k])
+            # Rounded down, as a delta falls with its level.
+            moved = levels + shift - 2.0**-45 * (levels + abs(shift) + 1)
+            deltas = known[j + k - 1] if j + k else np.zeros(len(levels))
+            summed += high[j] * low[k] * downs[k] * _both_ways(levels, deltas, moved)
+        found = np.minimum(found, summed * (1 + 2.0**-44))
+    return levels, found
+
+
+def _both_ways(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
+    """At least the deltas at levels of either sign, for a curve that holds both ways round."""
+    below = np.minimum(levels, 0.0)
+    far = draw_chords(knots, deltas, np.abs(levels))
+    found: Floats = -np.expm1(below) + np.exp(below) * far + 2.0**-50 * (levels < 0)
+    return found
 
 
 @lru_cache(maxsize=256)
