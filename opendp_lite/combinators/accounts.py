@@ -294,7 +294,8 @@ def some_sizes(most: int, fine: int = 64) -> tuple[int, ...]:
 
 def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
     """A loss in the measure of a budget, of few digits."""
-    found = measure.charge(bound.output_measure, loss)
+    profile = bound.output_measure.profile(loss)
+    found = measure.admit(profile)
     if found is None:
         stated = " and ".join(measure.parameters) or repr(measure)
         pays = measure == ApproximateDivergence()
@@ -306,7 +307,7 @@ def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
             f"Write {mend}, or take a budget that counts as the query does: dp.epsilon(1), "
             "dp.rho(1) or dp.mu(1)"
         )
-    return _shorten(without_curve(found), bound.output_measure.profile(loss).pure)
+    return _shorten(without_curve(found), profile.pure)
 
 
 def _shorten(loss: Loss, typed: Fraction | None) -> Loss:

@@ -219,7 +219,9 @@ def adaptive(
         raise ParameterError(f"adaptive takes a function of ask, got {quote(program)}")
     require_budget(budget, "adaptive")
     explanation = "the budget of the program; queries beyond it are refused"
-    return make_adaptive(space, program, budget.measure, budget.loss, explanation)
+    # As it was typed: the limits of a session's filter are no price.
+    stated = budget.stated
+    return make_adaptive(space, program, stated.measure, stated.loss, explanation)
 
 
 def make_adaptive(

@@ -261,7 +261,8 @@ class AmplifiedProfile(Profile):
     def _delta_of_less(self, levels: Floats) -> Floats:
         """Of the release with the unit against that without it."""
         rate = self._share
-        before = np.log1p(np.expm1(levels) / rate) * (1 - 2.0**-46)
+        with np.errstate(over="ignore"):
+            before = np.log1p(np.expm1(levels) / rate) * (1 - 2.0**-46)
         return rate * self.inner.deltas(np.minimum(before, _FAR))
 
     def _delta_of_more(self, levels: Floats) -> Floats:

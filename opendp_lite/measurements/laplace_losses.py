@@ -59,7 +59,7 @@ class LaplaceProfile(Profile):
 
     def renyi(self, orders: tuple[Fraction, ...]) -> Divergences:
         known = (min(order * self.rho, self._divergence(order)) for order in orders)
-        return Fraction(0), tuple(known)
+        return Fraction(0), self.loss, tuple(known)
 
     def _divergence(self, order: Fraction) -> Fraction:
         """log((a e^((a-1) E) + (a-1) e^(-a E)) / (2 a - 1)) / (a - 1).

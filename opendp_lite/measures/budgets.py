@@ -159,7 +159,8 @@ class PrivacyBudget(Storable, Generic[M_co]):
             >>> dp.epsilon(1, delta=1e-6).by_name(), dp.mu(0.5).by_name()
             ({'epsilon': 1, 'delta': 1e-06}, {'mu': 0.5})
         """
-        return {name: _type_in(part) for name, part in self.measure.by_name(self.loss).items()}
+        measure, loss = self.measure.stated(self.loss)
+        return {name: _type_in(part) for name, part in measure.by_name(loss).items()}
 
     def epsilon(self, delta: Number) -> float:
         """An epsilon that holds at this delta for all releases together, rounded up.

@@ -75,14 +75,17 @@ class ComposedProfile(Profile):
         return min(curve.least_delta for curve in _curves(self))
 
     def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
-        spill, found = Fraction(0), [Fraction(0)] * len(orders)
-        for part, count in self.releases:
-            known = part.renyi(orders)
-            if known is None:
-                return super().renyi(orders)
-            spill += count * known[0]
-            found = [one + count * more for one, more in zip(found, known[1], strict=True)]
-        return spill, tuple(found)
+        found = [(part.renyi(orders), count) for part, count in self.releases]
+        known = [(one, count) for one, count in found if one is not None]
+        if len(known) < len(found):
+            return super().renyi(orders)
+        losses = [count * one[1] for one, count in known if one[1] is not None]
+        divergences = zip(*([count * each for each in one[2]] for one, count in known), strict=True)
+        return (
+            sum((count * one[0] for one, count in known), Fraction(0)),
+            sum(losses, Fraction(0)) if len(losses) == len(known) else None,
+            tuple(sum(each, Fraction(0)) for each in divergences),
+        )
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         return min(curve.delta(epsilon) for curve in _curves(self))

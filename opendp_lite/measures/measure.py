@@ -73,10 +73,6 @@ class Measure(Storable, ABC, Generic[Loss]):
         """
         return None
 
-    def charge(self, source: AnyMeasure, loss: Any) -> Loss | None:
-        """As ``admit``, of a loss in another measure."""
-        return self.admit(source.profile(loss))
-
     def stated(self, budget: Loss) -> tuple[AnyMeasure, Any]:
         """The measure and the loss by which a person types such a budget."""
         return self, budget

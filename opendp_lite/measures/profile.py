@@ -62,8 +62,9 @@ def draw_chords(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
     return found
 
 
-Divergences = tuple[Fraction, tuple[Fraction, ...]]
-"""A probability, and a Renyi divergence for each order that holds outside of it."""
+Divergences = tuple[Fraction, Fraction | None, tuple[Fraction, ...]]
+"""The probability of one event, and what holds outside of it: a pure loss, or None, and a Renyi
+divergence of each order."""
 
 
 class Profile(ABC):
@@ -125,10 +126,7 @@ class Profile(ABC):
         return None
 
     def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
-        """A probability, and Renyi divergences of these orders, both ways, outside of it.
-
-        None where none are known.
-        """
+        """Renyi divergences of these orders, both ways; None where none are known."""
         pure, rho = self.pure, self.rho
         if pure is None and rho is None:
             return None
@@ -136,7 +134,7 @@ class Profile(ABC):
             *([] if pure is None else [[renyi_of_pure(pure, order) for order in orders]]),
             *([] if rho is None else [[order * rho for order in orders]]),
         ]
-        return Fraction(0), tuple(map(min, zip(*known, strict=True)))
+        return Fraction(0), pure, tuple(map(min, zip(*known, strict=True)))
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """About the epsilon of a delta, and about how far off it is: where a search begins."""
@@ -197,7 +195,7 @@ def renyi_of_curve(curve: Profile, orders: tuple[Fraction, ...]) -> Divergences 
     found = find_divergences(curve.with_directions(kept=True).sides, tuple(map(float, orders)))
     if found is None:
         return Profile.renyi(curve, orders)
-    return Fraction(found[0]), tuple(map(Fraction, found[1]))
+    return Fraction(found[0]), None, tuple(map(Fraction, found[1]))
 
 
 # Equal parts of a composition are worked out once.
@@ -293,7 +291,7 @@ class PointProfile(Profile):
 
     def renyi(self, orders: tuple[Fraction, ...]) -> Divergences:
         # Outside of the spill the dominating pair is that of the pure loss, with less mass.
-        return self.spill, tuple(renyi_of_pure(self.loss, order) for order in orders)
+        return self.spill, self.loss, tuple(renyi_of_pure(self.loss, order) for order in orders)
 
     def atoms(self) -> LossDistribution | None:
         if self.loss > _FARTHEST:

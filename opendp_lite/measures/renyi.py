@@ -14,7 +14,7 @@ import attrs
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.measures.curve import Pair, without_curve
+from opendp_lite.measures.curve import Pair
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.measure import AnyMeasure, Measure, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
@@ -31,10 +31,12 @@ from opendp_lite.numbers.exact import (
 )
 
 Charges = tuple[Fraction, ...]
-"""A sum of epsilons; one of deltas; what of its delta a budget keeps for composition; the sum of
-the probabilities outside of which the divergences hold; a sum of divergences for each order."""
+"""The sum of the probabilities of events; what of its delta a budget keeps for composition; and of
+what holds outside of the events the sum of the epsilons and that of the divergences of each order.
 
-_KEPT, _SPILL, _FIRST = 2, 3, 4
+In the order epsilon, events, kept, divergences."""
+
+_KEPT, _FIRST = 2, 3
 _STATED: Final = ApproximateDivergence()
 UNBOUNDED: Final = Fraction(2**64)
 """Stands for the epsilon, or the divergence, of a release that has none: no budget is as large."""
@@ -42,7 +44,7 @@ _LARGEST: Final = 2**32
 
 # Of the delta, for queries with a delta of their own: it costs less than one count of 45.
 _QUERIES: Final = Fraction(1, 8)
-# Of what is kept, for the tails that distributions cut off: enough for a million of them.
+# Of delta at least, for the tails that distributions cut off: enough for a million of them.
 _TAILS: Final = Fraction(1, 2**20)
 # Weights by the share of an order of the one at which zCDP has its largest epsilon. Pure and
 # Gaussian noise is counted best near it, and samples below; those above tell how little was spent
@@ -60,6 +62,8 @@ _TRIED: Final = tuple(
     Fraction(each, 2) for each in (*range(3, 65), *(int(64 * 1.1**step) for step in range(140)))
 )
 _LEAST: Final = Fraction(9, 8)
+# Below it nothing is divided by order - 1 in floats.
+_LOWEST: Final = Fraction(101, 100)
 # A smaller exponent adds nothing to a sum that is to reach 1.
 _NOTHING: Final = -64
 _HALVINGS: Final = 60
@@ -68,10 +72,15 @@ _DIGITS: Final = 30
 
 def _read_weights(given: Any) -> tuple[tuple[Fraction, Fraction], ...]:
     """Orders with their weights, from a mapping or pairs."""
-    pairs = dict(given).items()
+    try:
+        pairs = dict(given).items()
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"Renyi divergences take a weight for each order, as {{8: 0.5}}; got {quote(given)}"
+        ) from None
     found = tuple((exact(order, "an order"), exact(share, "a weight")) for order, share in pairs)
-    if not found or any(order <= 1 or share <= 0 for order, share in found):
-        raise ParameterError("Renyi divergences have orders above 1, with weights above 0")
+    if not found or any(order < _LOWEST or share <= 0 for order, share in found):
+        raise ParameterError("Renyi divergences have orders of 1.01 or more, with weights above 0")
     if sum(share for _, share in found) > 1:
         raise ParameterError("the weights of Renyi divergences add up to 1 at most")
     return found
@@ -81,8 +90,8 @@ def _read_weights(given: Any) -> tuple[tuple[Fraction, Fraction], ...]:
 class RenyiDivergence(Measure[Charges]):
     """What a session or a ledger counts under a budget of epsilon and delta.
 
-    A loss has the sums of the epsilons, of the deltas and of the Renyi divergences of each order. A
-    budget has the most of each.
+    A release has an event of some probability, its delta. Outside of it hold an epsilon and a Renyi
+    divergence of each order. A loss has the sums of them, and a budget the most of each.
 
     Args:
         weights: Of the orders, which are above 1. They add up to 1 and are fixed beforehand.
@@ -95,10 +104,13 @@ class RenyiDivergence(Measure[Charges]):
         B_a = E + log(w_a kept / c_a) / (a - 1). Where the sum of exp((a - 1)(B_a - R_a)) is at
         least 1, the inequalities add up to (1 - e^(E - L))+ <= kept sum w_a S_a, whose mean is at
         most ``kept``. Where the sum of the epsilons is at most E, the left side is 0. A path may
-        decide late which of the two holds: what queries spill is at most their share of delta on
-        both. "Some order is within its budget" is no filter without weights: each path would take
-        the order that suits it. E may depend on the path, so ``reach`` holds at whatever time one
-        stops.
+        decide late which of the two holds. All of this is outside of the events, whose
+        probabilities add up to at most their part of delta on every path. So a release has one
+        event for both. A pair (epsilon, delta) beside a curve without it would be two: who sees
+        the first may take the other path and spend that part of delta again.
+
+        "Some order is within its budget" is no filter without weights: each path would take the
+        order that suits it. E may depend on the path, so ``reach`` holds whenever one stops.
 
         A divergence may be that of masses that stand for a release (``LossDistribution``). Let V(x)
         be the most that the rest of a path may exceed epsilon by, once x = e^loss. Then x V(x) is
@@ -136,8 +148,7 @@ class RenyiDivergence(Measure[Charges]):
 
     def loss(self, value: object) -> Charges:
         """That of a release with this epsilon and delta."""
-        epsilon, delta = _STATED.loss(value)
-        return self._charge(epsilon, delta, PointProfile(epsilon, delta))
+        return self._charge(PointProfile(*_STATED.loss(value)))
 
     def show(self, loss: Charges) -> tuple[float, float]:
         return _STATED.show(_pair(loss))
@@ -147,21 +158,16 @@ class RenyiDivergence(Measure[Charges]):
         return _find_largest(self, loss), loss[1]
 
     def admit(self, profile: Profile) -> Charges | None:
-        pure = profile.pure
-        found = self._charge(UNBOUNDED if pure is None else pure, Fraction(0), profile)
+        found = self._charge(profile)
         return None if found[0] == found[_FIRST] == UNBOUNDED else found
 
-    def charge(self, source: AnyMeasure, loss: Any) -> Charges | None:
-        if source != _STATED:
-            return super().charge(source, loss)
-        # The epsilon and delta of a pair are those that were stated, beside its own curve.
-        epsilon, delta = without_curve(loss)
-        return self._charge(epsilon, delta, source.profile(loss))
-
-    def _charge(self, epsilon: Fraction, delta: Fraction, profile: Profile) -> Charges:
+    def _charge(self, profile: Profile) -> Charges:
         known = profile.renyi(self.orders)
-        spill, found = known or (Fraction(0), (UNBOUNDED,) * len(self.weights))
-        return epsilon, delta, Fraction(0), spill, *map(short_above, found)
+        if known is None:
+            return (UNBOUNDED, Fraction(0), Fraction(0), *(UNBOUNDED for _ in self.weights))
+        event, pure, found = known
+        epsilon = UNBOUNDED if pure is None else pure
+        return epsilon, event, Fraction(0), *map(short_above, found)
 
     def zero(self) -> Charges:
         return (Fraction(0),) * (_FIRST + len(self.weights))
@@ -185,15 +191,15 @@ class RenyiDivergence(Measure[Charges]):
         )
 
     def group(self, loss: Charges, size: int) -> Charges:
-        return self.loss(_STATED.group((loss[0], loss[1]), size))
+        return self.loss(_STATED.group(_pair(loss), size))
 
     def worst(self, losses: Sequence[Charges]) -> Charges:
         return tuple(map(max, zip(*losses, strict=True)))
 
     def within(self, loss: Charges, budget: Charges) -> bool:
-        if loss[0] <= budget[0] and loss[1] <= budget[1]:
-            return True
-        return loss[_SPILL] <= budget[_SPILL] and self._is_paid(self._rooms(loss, budget))
+        if loss[1] > budget[1]:
+            return False
+        return loss[0] <= budget[0] or self._is_paid(self._rooms(loss, budget))
 
     def _rooms(self, loss: Charges, budget: Charges) -> list[tuple[Fraction, Fraction]]:
         """a - 1 of each order that a budget counts, and what is left of it: perhaps below 0."""
@@ -225,40 +231,45 @@ class RenyiDivergence(Measure[Charges]):
             delta: Of the budget.
             queries: What queries may spend of delta.
         """
-        kept = delta - queries
-        pays = kept * (1 - _TAILS)
+        events = max(queries, delta * _TAILS)
+        kept = delta - events
         most = []
         for order, weight in self.weights:
             # Rounded so that it can only be too small: the logarithm of c_a up, the other down.
             factor = order * log_up(1 - 1 / order) + log_up(1 / (order - 1))
-            found = epsilon - (log_up(1 / (weight * pays)) + factor) / (order - 1) if pays else pays
+            found = (
+                epsilon - (log_up(1 / (weight * kept)) + factor) / (order - 1) if kept > 0 else kept
+            )
             most.append(short_below(found) if found > 0 else Fraction(0))
-        return epsilon, queries, kept, queries + kept * _TAILS, *most
+        return epsilon, events, kept, *most
 
     def enlarge(self, budget: Charges, stated: Pair) -> Charges:
+        if stated[0] > _LARGEST:
+            raise ParameterError(f"a budget has an epsilon of at most {_LARGEST}")
         return self.divide(*stated, stated[1] * budget[1] / _pair(budget)[1])
 
     def reach(self, loss: Charges, budget: Charges) -> Pair:
         """The epsilon and delta that hold of all that was released, under such a budget."""
         rooms = self._rooms(loss, budget)
-        plain = loss[0], loss[1]
         if not rooms:
-            return plain
+            return loss[0], loss[1]
         more = _find_more(rooms)
         while not self._is_paid(rooms, more):
             more += Fraction(1, 2**40)
         composed = max(budget[0] + more, Fraction(0))
-        beyond = max(loss[_SPILL] - budget[_SPILL], Fraction(0))
-        whole = short_above(composed), _pair(budget)[1] + beyond
-        return plain if plain[0] <= composed else whole
+        if loss[0] <= composed:
+            return loss[0], loss[1]
+        return short_above(composed), max(loss[1], budget[1]) + budget[_KEPT]
 
     def shortage(self, loss: Charges, budget: Charges) -> str:
-        if loss[_SPILL] <= budget[_SPILL] or loss[1] <= budget[1]:
+        if loss[1] > budget[1]:
+            return (
+                f" Queries may spend {digits_up(budget[1])} of its delta by deltas of their own; "
+                "query_delta= changes that where the budget is given"
+            )
+        if loss[0] < UNBOUNDED:
             return ""
-        return (
-            f" Queries may spend {digits_up(budget[1])} of its delta by deltas of their own; "
-            "query_delta= changes that where the budget is given"
-        )
+        return " To add up epsilons and deltas instead, give query_delta= all of delta there"
 
     def cost(self, price: Charges, spent: Charges, budget: Charges) -> Pair:
         """Of many releases each adds less than it would cost alone."""
@@ -266,8 +277,14 @@ class RenyiDivergence(Measure[Charges]):
         return max(after[0] - before[0], Fraction(0)), max(after[1] - before[1], Fraction(0))
 
     def __repr__(self) -> str:
-        shares = (f"{float(order):g}: {float(weight):g}" for order, weight in self.weights)
+        shares = (f"{_digits(order)}: {_digits(weight)}" for order, weight in self.weights)
         return f"{path_of(type(self))}({{{', '.join(shares)}}})"
+
+
+def _digits(number: Fraction) -> str:
+    """As it is typed: a decimal where that is exactly the same."""
+    text = f"{float(number):g}"
+    return text if Fraction(text) == number else repr(number)
 
 
 def _pair(loss: Charges) -> Pair:
@@ -316,6 +333,8 @@ def filter_budget(
     Raises:
         ParameterError: If ``query_delta`` is no part of the delta of the budget.
     """
+    # A budget of a receipt counts as it was typed: what it has of divergences is not believed.
+    budget = budget.stated
     if budget.measure != _STATED:
         if query_delta is not None:
             raise ParameterError(
@@ -324,12 +343,7 @@ def filter_budget(
             )
         return budget
     epsilon, delta = cast(Pair, budget.loss)
-    queries = delta * _QUERIES if query_delta is None else exact(query_delta, "query_delta")
-    if not 0 <= queries <= delta:
-        raise ParameterError(
-            f"query_delta is a part of the budget's delta, from 0 to {nearest(delta):g}; got "
-            f"{quote(query_delta)}"
-        )
+    queries = _share(delta, query_delta)
     if queries == delta or not 0 < epsilon <= _LARGEST:
         return budget
     best = max(_TRIED, key=lambda order: _most_rho(order, epsilon, delta - queries))
@@ -354,7 +368,20 @@ METERED: Final = Fraction(1024)
 """The largest epsilon that a meter counts to."""
 
 
-def count_without_end(delta: Fraction) -> PrivacyBudget[AnyMeasure]:
+def count_without_end(
+    delta: Fraction, query_delta: Number | None = None
+) -> PrivacyBudget[AnyMeasure]:
     """What a meter counts by."""
     measure = RenyiDivergence(dict.fromkeys(_OF_METERS, Fraction(1, len(_OF_METERS))))
-    return PrivacyBudget(measure, measure.divide(METERED, delta, delta * _QUERIES))
+    return PrivacyBudget(measure, measure.divide(METERED, delta, _share(delta, query_delta)))
+
+
+def _share(delta: Fraction, query_delta: Number | None) -> Fraction:
+    """What queries may spend of a delta."""
+    queries = delta * _QUERIES if query_delta is None else exact(query_delta, "query_delta")
+    if not 0 <= queries <= delta:
+        raise ParameterError(
+            f"query_delta is a part of the budget's delta, from 0 to {nearest(delta):g}; got "
+            f"{quote(query_delta)}"
+        )
+    return queries

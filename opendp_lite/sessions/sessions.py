@@ -396,14 +396,20 @@ def _no_budget() -> SpaceError:
 
 
 @explain_names
-def meter(data: object, *, delta: Number = 1e-6, space: AnySpace | None = None) -> Meter:
+def meter(
+    data: object,
+    *,
+    delta: Number = 1e-6,
+    space: AnySpace | None = None,
+    query_delta: Number | None = None,
+) -> Meter:
     """Opens releases of one dataset without a budget, and says what they have lost so far.
 
     Args:
         data: As for ``dp.session``.
-        delta: Between 0 and 1: ``spent`` states an epsilon at it. Queries may spend an eighth of it
-            by deltas of their own, and the rest adds up small losses.
+        delta: Between 0 and 1: ``spent`` states an epsilon at it.
         space: As for ``dp.session``.
+        query_delta: As for ``dp.session``.
 
     Returns:
         A meter. You call it as a session. ``meter.spent`` is (epsilon, delta): delta is 0 as long
@@ -411,7 +417,8 @@ def meter(data: object, *, delta: Number = 1e-6, space: AnySpace | None = None) 
 
     Raises:
         ParameterError: If ``delta`` is not between 0 and 1, or ``space`` no space.
-        BudgetExceeded: By a query that brings epsilon beyond 1024.
+        BudgetExceeded: By a query that brings epsilon beyond 1024, or the deltas of queries beyond
+            ``query_delta``.
 
     Privacy:
         ``spent`` holds of all releases so far, at whatever time you look at it and stop. Nothing
@@ -434,7 +441,8 @@ def meter(data: object, *, delta: Number = 1e-6, space: AnySpace | None = None) 
     """
     require_space(space, "meter")
     _require_whole_unit(space)
-    account = MemoryAccount(count_without_end(open_probability(delta, "delta")))
+    counted = count_without_end(open_probability(delta, "delta"), query_delta)
+    account = MemoryAccount(counted)
     return cast(Meter, open_session(data, space, account, Meter))
 
 
@@ -461,7 +469,7 @@ def session(
         space: Who is protected. By default it is one row that is added or removed. Others are
             ``dp.table(person="id")`` and ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
         query_delta: What queries with a delta of their own may spend of the budget's delta. By
-            default it is a quarter. The rest pays for many queries at less than their sum.
+            default it is an eighth. The rest pays for many queries at less than their sum.
 
     Returns:
         A session. You may use it in a ``with`` block, which closes it.

@@ -20,7 +20,7 @@ SUM = dp.clamp(0, 1) >> dp.sum()
 def charges(pipeline, measure=MEASURE):
     """What a query costs, part by part."""
     bound = dp.records() >> pipeline
-    return measure.charge(bound.output_measure, bound._loss(1))
+    return measure.admit(bound.output_measure.profile(bound._loss(1)))
 
 
 LAWS = {
@@ -47,8 +47,8 @@ LAWS = {
 def test_divergences_of_closed_forms(pipeline, epsilon, truth):
     mp.dps = 30
     found = charges(pipeline)
-    assert found[:4] == (epsilon, 0, 0, 0)
-    for (order, _), each in zip(MEASURE.weights, found[4:], strict=True):
+    assert found[:3] == (epsilon, 0, 0)
+    for (order, _), each in zip(MEASURE.weights, found[3:], strict=True):
         known = truth(mpf(order.numerator) / order.denominator)
         assert known * (1 - mpf(2) ** -50) <= mpf(each.numerator) / each.denominator
         assert each <= float(known) * (1 + 1e-9)
@@ -65,8 +65,8 @@ def test_divergences_of_a_sample(rate, scale, highest):
     orders = range(2, highest + 1)
     measure = RenyiDivergence(dict.fromkeys(orders, Fraction(1, highest)))
     found = charges(dp.sample(rate, SUM >> dp.gaussian(scale=scale)), measure)
-    assert 0 < found[3] < 1e-18
-    for order, each in zip(orders, found[4:], strict=True):
+    assert 0 < found[1] < 1e-18
+    for order, each in zip(orders, found[3:], strict=True):
         terms = (
             math.comb(order, k)
             * (1 - mpf(rate)) ** (order - k)
@@ -78,16 +78,26 @@ def test_divergences_of_a_sample(rate, scale, highest):
         assert truth <= float(each) <= 1.002 * truth + 2e-9
 
 
-def test_a_pair_keeps_its_delta_beside_its_curve():
-    """A threshold spills on both ways; the delta of Gaussian noise is for the plain sum alone."""
+def test_a_release_has_one_event_for_both_kinds_of_path():
+    """A threshold spills on both. A pair beside a curve is no second event: its curve alone counts.
+
+    With both, who sees that the pair fails finishes by the sum of epsilons. Else the same part of
+    delta is spent again on a threshold, and up to twice the delta is lost.
+    """
     noise = charges(dp.count() >> dp.gaussian(epsilon=0.3, delta=1e-7))
-    assert noise[:4] == (Fraction(3, 10), Fraction(1, 10**7), 0, 0)
+    assert noise[:3] == (UNBOUNDED, 0, 0)
     keys = charges(dp.histogram(epsilon=0.3, delta=1e-7))
-    assert keys[1] == keys[3] > 0
-    assert keys[4:] == charges(dp.count() >> dp.laplace(epsilon=0.3))[4:]
+    assert keys[0] == Fraction(3, 10)
+    assert 0 < keys[1] <= Fraction(1, 10**7)
+    assert keys[3:] == charges(dp.count() >> dp.laplace(epsilon=0.3))[3:]
     both = charges(dp.compose(*[dp.histogram(epsilon=0.3, delta=1e-7)] * 3))
-    for whole, part in zip(both[3:], keys[3:], strict=True):
+    assert both[0] == Fraction(9, 10)
+    for whole, part in zip(both[1:], keys[1:], strict=True):
         assert 3 * part * (1 - Fraction(1, 10**15)) <= whole <= 3 * part * (1 + Fraction(1, 10**15))
+    noisy = dp.count() >> dp.gaussian(rho=1) >> dp.to_approximate(1e-7)
+    mixed = charges(dp.compose(dp.histogram(epsilon=0.3, delta=1e-7), noisy))
+    assert mixed[0] == UNBOUNDED
+    assert mixed[1] == keys[1]
 
 
 def worst_delta(budget, queries, stretch=1):
@@ -98,7 +108,7 @@ def worst_delta(budget, queries, stretch=1):
     """
     counted = filter_budget(*budget)
     measure, loss = counted.measure, counted.loss
-    loss = (*loss[:4], *(stretch * part for part in loss[4:]))
+    loss = (*loss[:3], *(stretch * part for part in loss[3:]))
     prices = [measure.loss(query) for query in queries]
     most, odds = float(counted.loss[0]), [float(epsilon) for epsilon, _ in queries]
 
@@ -200,6 +210,7 @@ def test_what_is_left_is_paid_for(spent):
     total = tuple(spent * part for part in measure.loss((Fraction(1, 10), 0)))
     epsilon, delta = measure.typed(measure.left(counted.loss, total))
     assert delta == Fraction(1, 8 * 10**6)
+    assert 0 < delta < Fraction(1, 10**6)
     for share, fits in ((1, True), (4, False)):
         price = measure.loss((share * epsilon, 0))
         assert measure.within(measure.compose([total, price]), counted.loss) is fits
@@ -213,20 +224,45 @@ def test_parts_and_larger_budgets_are_budgets_of_their_own():
     larger = counted.measure.enlarge(counted.loss, (Fraction(4), Fraction(1, 10**5)))
     assert counted.measure.stated(larger)[1] == (4, Fraction(1, 10**5))
     assert larger[1] == Fraction(4, 10**6)
+    with pytest.raises(dp.ParameterError, match="at most 4294967296"):
+        counted.measure.enlarge(counted.loss, (Fraction(2**65), Fraction(1, 10**5)))
     assert all(a <= b for a, b in zip(counted.loss, larger, strict=True))
 
 
 def test_budgets_of_other_measures_count_as_they_are_typed():
     for budget in (dp.epsilon(1), dp.rho(1), dp.mu(1)):
-        assert filter_budget(budget) is budget
+        assert filter_budget(budget) == budget
     whole = dp.epsilon(1, delta=1e-6)
-    assert filter_budget(whole, 1e-6) is whole
+    assert filter_budget(whole, 1e-6) == whole
     for wrong, words in ((dp.rho(1), "got a budget of rho = 1 zCDP"), (whole, "from 0 to 1e-06")):
         with pytest.raises(dp.ParameterError, match=words):
             filter_budget(wrong, 1e-5)
 
 
-@pytest.mark.parametrize("weights", [{}, {1: 0.5}, {2: 0}, {2: 0.6, 3: 0.5}, {2: -1}])
+@pytest.mark.parametrize(
+    "weights", [{}, {1: 0.5}, {1 + 1e-9: 0.5}, {2: 0}, {2: 0.6, 3: 0.5}, {2: -1}, "ab", None]
+)
 def test_weights_are_those_of_a_filter(weights):
     with pytest.raises(dp.ParameterError, match="Renyi divergences"):
         RenyiDivergence(weights)
+
+
+def test_limits_that_were_made_by_hand_count_as_the_pair_that_they_show():
+    """A limit of 1000 of an order would let a session answer at an epsilon of 500."""
+    measure = RenyiDivergence({2: 1})
+    limits = (Fraction(1), Fraction(0), Fraction(1, 10**6), Fraction(1000))
+    budget = dp.measures.PrivacyBudget(measure, limits)
+    assert filter_budget(budget) == filter_budget(dp.epsilon(1, delta=1e-6))
+    assert budget.by_name() == {"epsilon": 1, "delta": 1e-6}
+    program = dp.adaptive(lambda ask: ask.left, budget)
+    assert program.map(1) == (1, 1e-6)
+    assert (dp.records() >> program).output_measure == dp.ApproximateDivergence()
+    group = measure.group(limits, 3)
+    whole = dp.ApproximateDivergence().group((Fraction(1), Fraction(1, 10**6)), 3)
+    assert (group[0], group[1] + group[2]) == whole
+
+
+def test_weights_are_written_as_they_are():
+    measure = RenyiDivergence({Fraction(7, 3): Fraction(1, 7), 2: 0.5})
+    assert eval(repr(measure), {"dp": dp, "Fraction": Fraction}) == measure
+    assert RenyiDivergence.of_detail(measure.detail) == measure
