@@ -202,11 +202,12 @@ def connect_all(parts: Sequence[Part], small: float) -> tuple[Convolution, ...]:
 
 def find_divergences(
     sides: Sequence[Curve], orders: Sequence[float]
-) -> tuple[float, list[float]] | None:
-    """A probability, and Renyi divergences outside of it, the larger of all directions.
+) -> tuple[float, float, list[float]] | None:
+    """The mass of infinity, and the largest loss and the Renyi divergences of all others.
 
-    They are those of masses that stand for the release: x^a, times a mass of the loss log x, is a
-    mixture of hockey sticks, and all of these are at least those of the release.
+    The larger of all directions. They are those of masses that stand for the release: x^a, times a
+    mass of the loss log x, is a mixture of hockey sticks, and all of these are at least those of
+    the release.
     """
     found = [whole.parts[0][0] for whole in connect_all([(tuple(sides), _MANY)], _CUT * _MANY)]
     masses = [float(one.masses.sum()) for one in found]
@@ -219,7 +220,8 @@ def find_divergences(
         for order, each in zip(orders, zip(*logs, strict=True), strict=True)
     ]
     # The masses of 2^40 releases have a product of e at most, which multiplies what lies beyond.
-    return 3 * max(one.beyond for one in found), divergences
+    beyond, largest = max(one.beyond for one in found), max(one.reach for one in found)
+    return 3 * beyond, largest, divergences
 
 
 def _connect_sides(

@@ -195,7 +195,8 @@ def renyi_of_curve(curve: Profile, orders: tuple[Fraction, ...]) -> Divergences 
     found = find_divergences(curve.with_directions(kept=True).sides, tuple(map(float, orders)))
     if found is None:
         return Profile.renyi(curve, orders)
-    return Fraction(found[0]), None, tuple(map(Fraction, found[1]))
+    beyond, largest, divergences = found
+    return Fraction(beyond), Fraction(largest), tuple(map(Fraction, divergences))
 
 
 # Equal parts of a composition are worked out once.

@@ -66,6 +66,7 @@ _LEAST: Final = Fraction(9, 8)
 _LOWEST: Final = Fraction(101, 100)
 # A smaller exponent adds nothing to a sum that is to reach 1.
 _NOTHING: Final = -64
+_TINIEST: Final = Fraction(1, 2**100)
 _HALVINGS: Final = 60
 _DIGITS: Final = 30
 
@@ -167,6 +168,8 @@ class RenyiDivergence(Measure[Charges]):
             return (UNBOUNDED, Fraction(0), Fraction(0), *(UNBOUNDED for _ in self.weights))
         event, pure, found = known
         epsilon = UNBOUNDED if pure is None else pure
+        # What underflow may have lost has hundreds of digits.
+        event = max(event, _TINIEST) if event else event
         return epsilon, event, Fraction(0), *map(short_above, found)
 
     def zero(self) -> Charges:
