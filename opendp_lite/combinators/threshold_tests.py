@@ -355,17 +355,17 @@ def above_threshold(
     measure: AnyMeasure
     if exactly_one("above_threshold", epsilon=epsilon, rho=rho) == "epsilon":
         measure, spent = MaxDivergence(), positive(epsilon, "epsilon")
-        noise = ThresholdNoise.of(spent, answers, monotone)
+        pure, noise = spent, ThresholdNoise.of(spent, answers, monotone)
     else:
         measure, spent = ZeroConcentratedDivergence(), positive(rho, "rho")
-        of_one = pure_for_zcdp(spent / answers)
-        noise = ThresholdNoise.of(of_one, 1, monotone)
+        pure = pure_for_zcdp(spent / answers)
+        noise = ThresholdNoise.of(pure, 1, monotone)
 
     def lose(share: Fraction) -> Fraction:
         """A part of a unit moves each query by its share, so that the pure loss is a share too."""
         if measure == MaxDivergence():
             return share * spent
-        return spent if share == 1 else answers * zcdp_of_pure(share * of_one)
+        return spent if share == 1 else answers * zcdp_of_pure(share * pure)
 
     def start(rows: object, entropy: Entropy) -> tuple[_NoisyThreshold, ThresholdTest]:
         account = _NoisyThreshold(rows, space, noise, answers, entropy, monotone=monotone)

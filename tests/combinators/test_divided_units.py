@@ -306,8 +306,8 @@ def test_thresholds_in_groups_cost_what_was_typed():
     def program(test: Any) -> object:
         return test(dp.count())
 
-    for given, cost in (({"epsilon": 1}, 1.0), ({"rho": 0.5}, 0.5)):
-        asked = dp.above_threshold(program, threshold=3, **given)
+    for budget, cost in ((dp.epsilon(1), 1.0), (dp.rho(0.5), 0.5)):
+        asked = dp.above_threshold(program, 3, budget)
         assert (REPLACED >> asked).map(1) == cost
         grouped = REPLACED >> dp.by("key", [0, 1], asked)
         assert grouped.map(1) == cost

@@ -242,7 +242,7 @@ def test_noise_has_its_mean_and_its_grid(mean):
 @pytest.fixture
 def noiseless(monkeypatch):
     """Programs of which no comparison has noise."""
-    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: Fraction(0))
+    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy, parts: Fraction(0))
 
 
 THREE = [dp.select(column) >> dp.clamp(0, 2) >> dp.sum() for column in range(3)]
@@ -346,7 +346,7 @@ def test_with_rho_each_answer_above_has_new_noise(monkeypatch):
     """As many techniques as answers above, each for its part of rho."""
     means = []
 
-    def take(mean, entropy):
+    def take(mean, entropy, parts):
         means.append(mean)
         return Fraction(0)
 
@@ -484,7 +484,7 @@ def test_columns_of_tables_are_tested(space, monotone, noiseless):
 
 def test_tables_of_people_are_tested(monkeypatch):
     """Noise is in proportion to the rows that are kept of a person."""
-    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: mean)
+    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy, parts: mean)
 
     def program(test):
         with pytest.raises(dp.SpaceError, match="bound_contributions"):
