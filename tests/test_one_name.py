@@ -62,11 +62,12 @@ def test_each_name_is_for_one_thing() -> None:
 
 def test_planted_twins_are_caught() -> None:
     twins = {
-        "planted": "class Ball: pass\nclass Ball: pass\nFEW = 7\nFEW: int\n_FEW = 1\n",
-        "cli.another": "FEW = 9\n",
+        "planted": "class Ball: pass\nclass Ball: pass\n"
+        "FEW_VALUES = 7\nFEW_VALUES: int\n_FEW_VALUES = 1\n",
+        "cli.another": "FEW_VALUES = 9\n",
     }
     found = set(shared({**sources(), **twins})) - set(shared(sources()))
     assert found == {
         "Ball is the name of 3 classes: bodies.ball, planted, planted",
-        "FEW has 2 values: planted, samplers.law",
+        "FEW_VALUES has 2 values: planted, samplers.law",
     }

@@ -133,7 +133,7 @@ def _noise(facts: statement_parts.StatedNoise, recipes: int) -> Iterator[str]:
         )
 
 
-def _confidences(parts: Sequence[Part], *, followed: bool) -> Iterator[str]:
+def _confidences(parts: Sequence[RecipePart], *, followed: bool) -> Iterator[str]:
     """The confidences of the steps whose noise a function follows, or of the others."""
     for steps, is_followed in parts:
         for link in steps if is_followed is followed else ():
@@ -171,7 +171,7 @@ class Defined(Spelled, Protocol):
     def definition(self) -> Callable[..., object]: ...
 
 
-Part = tuple[Sequence[Defined], bool]
+RecipePart = tuple[Sequence[Defined], bool]
 """The steps of a pipeline before and with the noise; whether a function follows their noise."""
 
 
@@ -209,7 +209,7 @@ def _is_part_of_package(definition: object) -> bool:
     return str(definition.__module__).startswith(_PACKAGE)
 
 
-def _parts_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[Part]:
+def _parts_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[RecipePart]:
     """A recipe and those in it, each without the steps of pipelines within it.
 
     Args:

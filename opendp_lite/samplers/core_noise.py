@@ -14,7 +14,7 @@ from opendp_lite.numbers.grid import Grid
 from opendp_lite.samplers.choice import below
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exact_reals import (
-    Bounds,
+    Bracket,
     Chi,
     Combined,
     Gamma,
@@ -179,7 +179,7 @@ class CoreNoise:
 def _entry(level: Lazy, size: Lazy, length: Lazy) -> Lazy:
     """c |g| / L, for a g that L is made of: the length draws for it, and knows it first."""
 
-    def divide(level: Bounds, length: Bounds) -> Bounds | None:
+    def divide(level: Bracket, length: Bracket) -> Bracket | None:
         own = size.bracket()
         if own is None or length[0] == 0:
             return None

@@ -28,7 +28,7 @@ from opendp_lite.samplers.quantile_table import BITS, ERROR, MASK, normal_table
 
 STEP: Final = 64
 """Bits by which a uniform is extended."""
-Bounds = tuple[Fraction, Fraction]
+Bracket = tuple[Fraction, Fraction]
 
 
 class Lazy(ABC):
@@ -39,7 +39,7 @@ class Lazy(ABC):
         """Draws 64 more bits of every uniform that it is made of."""
 
     @abstractmethod
-    def bracket(self) -> Bounds | None:
+    def bracket(self) -> Bracket | None:
         """Rational bounds on it whatever the unread bits are; None while there is no upper one."""
 
 
@@ -48,13 +48,13 @@ class Combined(Lazy):
     """What follows from some variates: ``combine`` makes bounds on it of theirs, or None."""
 
     parts: tuple[Lazy, ...]
-    combine: Callable[..., Bounds | None]
+    combine: Callable[..., Bracket | None]
 
     def extend(self, entropy: Entropy) -> None:
         for part in self.parts:
             part.extend(entropy)
 
-    def bracket(self) -> Bounds | None:
+    def bracket(self) -> Bracket | None:
         bounds = [part.bracket() for part in self.parts]
         return None if None in bounds else self.combine(*bounds)
 
@@ -70,14 +70,14 @@ class LazyUniform(Lazy):
         self.known = (self.known << STEP) | entropy.word()
         self.bits += STEP
 
-    def bracket(self) -> Bounds | None:
+    def bracket(self) -> Bracket | None:
         return Fraction(self.known, 1 << self.bits), Fraction(self.known + 1, 1 << self.bits)
 
 
 class LazyQuantile(LazyUniform):
     """Q(U) for a falling quantile function Q, from the first 63 bits of a uniform U on."""
 
-    def bracket(self) -> Bounds | None:
+    def bracket(self) -> Bracket | None:
         if self.known == 0:
             return None
         return self._least(self.known + 1, self.bits), self._most(self.known, self.bits)
@@ -111,7 +111,7 @@ def digits_for(bits: int) -> int:
     return 20 + math.ceil(bits * 0.3011)
 
 
-def minus_log(numerator: int, bits: int, digits: int) -> Bounds:
+def minus_log(numerator: int, bits: int, digits: int) -> Bracket:
     """Bounds on -ln(numerator / 2^bits), about 10^-digits apart.
 
     ``Context.ln`` is correctly rounded, the argument's rounding moves the logarithm by at most
@@ -155,7 +155,7 @@ class Gamma(Lazy):
         self._words = entropy.words(shape)
         self._known: list[int] = []
         self.bits = BITS
-        self._bounds: Bounds | None = None
+        self._bounds: Bracket | None = None
         self.value, self.error = self._floats()
 
     def _floats(self) -> tuple[float, float]:
@@ -200,12 +200,12 @@ class Gamma(Lazy):
             self._known = [word >> 1 for word in self._words.tolist()]
         return self._known
 
-    def bracket(self) -> Bounds | None:
+    def bracket(self) -> Bracket | None:
         if self._bounds is None:
             self._bounds = self._bracket()
         return self._bounds
 
-    def _bracket(self) -> Bounds | None:
+    def _bracket(self) -> Bracket | None:
         """The product of the uniforms from below and above, cut to enough bits."""
         known, enough = self._read(), self.bits + STEP
         low, high, bits = 1, 1, self.bits * len(known)
@@ -222,7 +222,7 @@ class Gamma(Lazy):
         return max(_wide_log(high, bits, digits)[0], Fraction(0)), _wide_log(low, bits, digits)[1]
 
 
-def _wide_log(numerator: int, bits: int, digits: int) -> Bounds:
+def _wide_log(numerator: int, bits: int, digits: int) -> Bracket:
     """As ``minus_log``, for so many bits that 2^bits is better left unwritten."""
     own = min(numerator.bit_length(), bits)
     first, halving = minus_log(numerator, own, digits), minus_log(1, 1, digits)
@@ -265,7 +265,7 @@ class LazyNormal(LazyQuantile):
         return middle + apart
 
 
-def _near(share: Fraction, bits: int) -> Bounds:
+def _near(share: Fraction, bits: int) -> Bracket:
     """A number very probably near to Q(share), and how near."""
     start = max(-NormalDist().inv_cdf(float(share) / 2), 0.0)
     slope = Fraction(2 * exp(-start * start / 2) / sqrt(2 * pi))
@@ -299,7 +299,7 @@ def one_normal(entropy: Entropy) -> Normal:
     return Normal(size, word <= MASK, exactly)
 
 
-def _float_of(bounds: Bounds | None) -> float | None:
+def _float_of(bounds: Bracket | None) -> float | None:
     """A float within half of ``ERROR`` of all between the bounds; None where there is none."""
     if bounds is None or 2 * (bounds[1] - bounds[0]) > ERROR:
         return None
@@ -320,7 +320,7 @@ class Chi(Lazy):
     def __init__(self, pairs: Gamma, known: Sequence[Normal]) -> None:
         self._pairs = pairs
         self._normals = known
-        self._bounds: Bounds | None = None
+        self._bounds: Bracket | None = None
         self.value, self.error = self._floats()
 
     @classmethod
@@ -345,12 +345,12 @@ class Chi(Lazy):
             normal.exactly.extend(entropy)
         self._bounds = None
 
-    def bracket(self) -> Bounds | None:
+    def bracket(self) -> Bracket | None:
         if self._bounds is None:
             self._bounds = self._bracket()
         return self._bounds
 
-    def _bracket(self) -> Bounds | None:
+    def _bracket(self) -> Bracket | None:
         square = self._pairs.bracket()
         if square is None:
             return None

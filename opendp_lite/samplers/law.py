@@ -186,7 +186,7 @@ def with_signs(words: Words, sizes: Floats, work: Floats) -> None:
 
 SCALE_BITS: Final = 16
 """Continuous noise is rounded to a grid of which its scale is 2^16 to 2^17 units."""
-FEW: Final = 8
+FEW_VALUES: Final = 8
 """Up to so many draws are made one by one: faster than setting up arrays."""
 SCALE_SLACK: Final = 1 + Fraction(1, 2**50)
 """Samplers use a scale so much larger than asked for: the true loss is then below the claimed
@@ -308,7 +308,7 @@ class Law(Noise, ErrorLaw):
 
     def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
         shift = self.exponent - exponent
-        if len(values) > FEW:
+        if len(values) > FEW_VALUES:
             if values.dtype != np.int64 or not _stays_narrow(values, shift):
                 return super().release(values, exponent, entropy)
             return self._release_runs(values, exponent, entropy)
@@ -340,7 +340,7 @@ class Law(Noise, ErrorLaw):
         rounded. Few values are added to the noise as whole numbers.
         """
         unit = 2.0**self.exponent
-        if len(values) <= FEW:
+        if len(values) <= FEW_VALUES:
             return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
         if self.scale > _SCALE_OF_FLOATS:
             return super().release_floats(values, entropy)

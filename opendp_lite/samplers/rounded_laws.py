@@ -18,7 +18,7 @@ from opendp_lite.samplers.choice import exponential_bounds
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exact_reals import (
     STEP,
-    Bounds,
+    Bracket,
     Combined,
     Lazy,
     LazyExponential,
@@ -29,7 +29,7 @@ from opendp_lite.samplers.exact_reals import (
     minus_log,
 )
 from opendp_lite.samplers.lattice import Floats, LatticeValues
-from opendp_lite.samplers.law import FEW, Law, Offsets, fill, usable_scale, with_signs
+from opendp_lite.samplers.law import FEW_VALUES, Law, Offsets, fill, usable_scale, with_signs
 from opendp_lite.samplers.quantile_table import (
     BITS,
     MARGIN,
@@ -59,7 +59,7 @@ class QuantileLaw(Law):
         return 0.5 - self.margin * (self._factor + 1)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
-        if count <= FEW:
+        if count <= FEW_VALUES:
             return self.few(count, offsets, entropy)
         found = np.empty(count, dtype=np.int64)
         self.fill(found, offsets, entropy)
@@ -297,7 +297,7 @@ class DiscreteLaplace(QuantileLaw):
 def _later(exponential: LazyExponential, scale: Fraction) -> Lazy:
     """E + c for an exponential E."""
 
-    def add(bounds: Bounds) -> Bounds:
+    def add(bounds: Bracket) -> Bracket:
         low, high = _start(scale, exponential.bits + STEP)
         return bounds[0] + low, bounds[1] + high
 

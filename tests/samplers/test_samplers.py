@@ -31,7 +31,14 @@ from opendp_lite.samplers import law as lanes
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exact_reals import LazyExponential, exact_floor
 from opendp_lite.samplers.l2_gamma import L2Gamma
-from opendp_lite.samplers.law import FEW, LANES, Offsets, _floats_in_cells, grid_for, in_cells
+from opendp_lite.samplers.law import (
+    FEW_VALUES,
+    LANES,
+    Offsets,
+    _floats_in_cells,
+    grid_for,
+    in_cells,
+)
 from opendp_lite.samplers.quantile_table import LEAST, MASK
 from opendp_lite.samplers.rounded_laws import (
     DiscreteLaplace,
@@ -414,7 +421,7 @@ def test_no_draw_reads_more_words_for_another_value(kind, count):
     assert first == second
 
 
-VALUES = 5 * FEW
+VALUES = 5 * FEW_VALUES
 MOST = 2**63 - 1
 
 
@@ -430,8 +437,8 @@ def test_few_values_get_the_noise_of_many(kind, scale, finer):
     for margin in (law.margin, 1.0):
         entropy, doubtful = InsecureSeededEntropy(3), attrs.evolve(law, margin=margin)
         found = [
-            doubtful.release(values[start : start + FEW], -finer, entropy)
-            for start in range(0, VALUES, FEW)
+            doubtful.release(values[start : start + FEW_VALUES], -finer, entropy)
+            for start in range(0, VALUES, FEW_VALUES)
         ]
         assert np.concatenate(found).tolist() == expected
 
@@ -445,13 +452,13 @@ def test_few_floats_get_the_noise_of_many(kind):
     for margin in (law.margin, 1.0):
         entropy, doubtful = InsecureSeededEntropy(3), attrs.evolve(law, margin=margin)
         found = [
-            doubtful.release_floats(values[start : start + FEW], entropy)
-            for start in range(0, VALUES, FEW)
+            doubtful.release_floats(values[start : start + FEW_VALUES], entropy)
+            for start in range(0, VALUES, FEW_VALUES)
         ]
         assert np.concatenate(found).tolist() == expected
 
 
-@pytest.mark.parametrize("count", [1, FEW, FEW + 1, VALUES])
+@pytest.mark.parametrize("count", [1, FEW_VALUES, FEW_VALUES + 1, VALUES])
 @pytest.mark.parametrize("value", [2**62, MOST - 1, MOST, -(2**62), 1 - MOST, -MOST - 1])
 @pytest.mark.parametrize("kind", ROUNDED)
 def test_noise_does_not_go_around_the_end_of_int64(kind, value, count):

@@ -170,6 +170,7 @@ assert_type(dp.multivariate_mean(5, epsilon=1), Unsaid)
 assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), Pure)
 assert_type(dp.estimators.gaussian_mean(5, rho=1), Concentrated)
 assert_type(dp.mean(0, 1, dp.rho(1), confidence=0.95), ConcentratedReleases[dp.Estimate])
+assert_type(dp.meter([0.5], delta=1e-6)(dp.mean(0, 1, dp.rho(0.1))).value, float)
 with dp.session([0.5], budget=dp.rho(1)) as ask:
     assert_type(ask, dp.releases.Session[Zcdp])
     assert_type(ask(dp.mean(0, 1, dp.rho(0.1))), dp.releases.Release[float])
@@ -312,6 +313,7 @@ measures: list[dp.measures.Measure[Fraction]] = [
     dp.ZeroConcentratedDivergence(),
 ]
 pairs: dp.measures.Measure[tuple[Fraction, Fraction]] = dp.ApproximateDivergence()
+sums: dp.measures.Measure[tuple[Fraction, ...]] = dp.measures.RenyiDivergence({8: 1})
 assert_type(dp.MaxDivergence().loss(0.5), Fraction)
 
 # Domains and spaces.

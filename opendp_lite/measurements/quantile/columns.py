@@ -108,7 +108,7 @@ def _placed_here(cells: Counts, count: int, entropy: Entropy) -> PlacedHere:
     return PlacedHere(rows, Stretch(0, count << bits), bits)
 
 
-class Column(ABC):
+class QuantileColumn(ABC):
     """The numbers of one column."""
 
     @abstractmethod
@@ -120,11 +120,11 @@ class Column(ABC):
         """They at places of their own."""
 
 
-class Columns(ABC):
+class QuantileColumns(ABC):
     """The numbers of all columns."""
 
     @abstractmethod
-    def __getitem__(self, place: int) -> Column:
+    def __getitem__(self, place: int) -> QuantileColumn:
         """Those of one."""
 
     def choose_cells(
@@ -148,7 +148,7 @@ def _nth(each: tuple[Each, ...], place: int) -> Each:
 
 
 @attrs.frozen(eq=False)
-class ColumnHere(Column):
+class ColumnHere(QuantileColumn):
     """A column in memory.
 
     Attributes:
@@ -165,7 +165,7 @@ class ColumnHere(Column):
 
 
 @attrs.frozen(eq=False)
-class ColumnsHere(Columns):
+class ColumnsHere(QuantileColumns):
     """All columns of rows in memory, in pieces that are put together for a few columns at a time.
 
     Attributes:
@@ -174,7 +174,7 @@ class ColumnsHere(Columns):
 
     pieces: Pieces
 
-    def __getitem__(self, place: int) -> Column:
+    def __getitem__(self, place: int) -> QuantileColumn:
         return ColumnHere(self.part(place, place + 1)[0])
 
     def choose_cells(
@@ -422,7 +422,7 @@ class _PlacedElsewhere(PlacedRows):
 
 
 @attrs.frozen(eq=False)
-class ColumnElsewhere(Column):
+class ColumnElsewhere(QuantileColumn):
     """One column of rows on other machines.
 
     Attributes:
@@ -447,13 +447,13 @@ class ColumnElsewhere(Column):
 
 
 @attrs.frozen(eq=False)
-class ColumnsElsewhere(Columns, Elsewhere):
+class ColumnsElsewhere(QuantileColumns, Elsewhere):
     """All columns of rows on other machines."""
 
     rows: LazyRows
     step: str
 
-    def __getitem__(self, place: int) -> Column:
+    def __getitem__(self, place: int) -> QuantileColumn:
         return ColumnElsewhere(self.rows, place, self.step)
 
 
@@ -545,10 +545,10 @@ class LatticeLine(SortedLine):
         found: list[int] = data.choose_cells(lattices, laws, columns, entropy)
         return found
 
-    def place_rows(self, data: Column, entropy: Entropy) -> PlacedRows:
+    def place_rows(self, data: QuantileColumn, entropy: Entropy) -> PlacedRows:
         return data.place_rows(self.lattice, entropy)
 
-    def outside(self, data: Column, first: Counts, last: Counts) -> Outside:
+    def outside(self, data: QuantileColumn, first: Counts, last: Counts) -> Outside:
         numbers = data.in_cells(self.lattice)
         below, up_to = np.split(numbers.before(np.concatenate([first, last + 1])), 2)
         return Outside(below, numbers.size - up_to, numbers.size)

@@ -22,7 +22,7 @@ from opendp_lite.measurements.quantile.release import (
     Chooser,
     IntervalLaw,
     QuantileRelease,
-    Sampling,
+    SamplingMargin,
     sampling_of,
 )
 from opendp_lite.measurements.quantile.tree import Prices, PricesOfPure, plan_choices
@@ -326,7 +326,7 @@ def _interval_law(
     sampling: bool,
 ) -> IntervalLaw:
     """How the intervals of the quantiles are chosen."""
-    margin: Sampling | None = None
+    margin: SamplingMargin | None = None
     more = Fraction(0)
     if sampling:
         margin, moved = sampling_of(

@@ -115,7 +115,7 @@ def _farther(places: Floats, levels: Floats, end: float, shares: Floats) -> Floa
 
 
 @attrs.frozen
-class Sampling:
+class SamplingMargin:
     """By how many ranks quantiles of a random sample may miss those of its population.
 
     Args:
@@ -146,7 +146,7 @@ class IntervalLaw:
     quantiles: tuple[Fraction, ...]
     slope: Fraction
     confidence: float
-    sampling: Sampling | None
+    sampling: SamplingMargin | None
 
     def intervals(
         self, line: SortedLine, data: Data, middles: Sequence[int], entropy: Entropy
@@ -213,13 +213,15 @@ class IntervalLaw:
 
 def sampling_of(
     confidence: float, *, size_is_public: bool, count: int = 1
-) -> tuple[Sampling, Fraction]:
+) -> tuple[SamplingMargin, Fraction]:
     """The margin for sampling of so many quantiles, and how far a row moves it."""
     failures = (1 - confidence) * (1 - _FOR_NOISE) / count
     deviations = NormalDist().inv_cdf(1 - failures / 2)
     if size_is_public:
-        return Sampling(deviations, 0), Fraction(0)
-    return Sampling(deviations, ceil((deviations / float(_LIPSCHITZ) / 4) ** 2) + 1), _LIPSCHITZ
+        return SamplingMargin(deviations, 0), Fraction(0)
+    return SamplingMargin(
+        deviations, ceil((deviations / float(_LIPSCHITZ) / 4) ** 2) + 1
+    ), _LIPSCHITZ
 
 
 class Chooser(ABC):
