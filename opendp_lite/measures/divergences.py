@@ -11,9 +11,9 @@ from typing import Final
 import attrs
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.measures.composed import composed_profile
 from opendp_lite.measures.curve import (
     Pair,
+    composed_profile,
     curve_of,
     curved_number,
     curved_pair,

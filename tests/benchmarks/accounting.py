@@ -17,7 +17,8 @@ import numpy as np
 from compare import Row
 
 import opendp_lite as dp
-from opendp_lite.measures import composed, loss_distribution
+from opendp_lite.measures import curve as composed
+from opendp_lite.measures import loss_distribution
 from opendp_lite.measures.profile import _find_epsilon
 from opendp_lite.measures.renyi import filter_budget
 

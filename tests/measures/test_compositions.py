@@ -29,9 +29,8 @@ from scipy.special import ndtr
 
 import opendp_lite as dp
 from opendp_lite.measurements.laplace_losses import LaplaceProfile
-from opendp_lite.measures import composed
-from opendp_lite.measures.composed import ComposedProfile, composed_profile
-from opendp_lite.measures.curve import odds_factor
+from opendp_lite.measures import curve as composed
+from opendp_lite.measures.curve import ComposedProfile, composed_profile, odds_factor
 from opendp_lite.measures.divergences import AdditiveMeasure, PureConcentratedProfile
 from opendp_lite.measures.profile import (
     ConcentratedProfile,

@@ -9,7 +9,7 @@ import pytest
 from mpmath import erfc, exp, log, mp, mpf, quad, sqrt
 
 import opendp_lite as dp
-from opendp_lite.measures.composed import composed_profile
+from opendp_lite.measures.curve import composed_profile
 from opendp_lite.measures.divergences import squared_mu_of_pure
 from opendp_lite.measures.profile import (
     BoundedRangeProfile,
