@@ -160,7 +160,8 @@ def choose_each(
         counts: A row for each lane: how many items stand at each place, at least 0 and not all 0.
         exponents: The least exponent of each place as floats of at least 0: a row for each lane, or
             one for all. Each is within 2^-32 of the exact one, or is ``FAR_EXPONENT`` and not above
-            it by more.
+            it by more. An item that is there lies within ``FAR_EXPONENT``: else all would be
+            refused for ever.
         exactly: The exact exponent of an item of a lane.
         entropy: Where the random words come from.
         draw: ``draw(lanes, places, entropy)`` draws an item at a place of each of some lanes, each

@@ -555,3 +555,59 @@ def test_frequencies_of_coins(probability):
     found = coins(probability, count, lambda places: words(len(places))).sum()
     spread = float(probability * (1 - probability) * count) ** 0.5
     assert abs(found - float(probability) * count) < 6 * spread
+
+
+def test_each_of_many_lanes_is_decided_by_its_own_numbers():
+    """Floats and exact arithmetic read the same words, also in lanes that are drawn again."""
+    generator = np.random.default_rng(5)
+    again = 0
+    for seed in range(150):
+        lanes, places = int(generator.integers(2, 12)), int(generator.integers(1, 7))
+        exact = [
+            [Fraction(int(n), 7) for n in generator.integers(0, 90, places)] for _ in range(lanes)
+        ]
+        for row in exact:
+            row[int(generator.integers(places))] = Fraction(0)
+        counts = generator.integers(1, 2 ** generator.integers(1, 60, (lanes, 1)), (lanes, places))
+        floats = np.array([[float(each) for each in row] for row in exact])
+        # Words near the top refuse what was drawn, and near the bottom they keep it.
+        words = generator.integers(0, 2**64, 60, dtype=np.uint64) >> generator.integers(
+            0, 64, 60
+        ).astype(np.uint64)
+        words = np.where(generator.random(60) < 0.5, ~words, words).tolist()
+        found, left = [], []
+        for margin in (COIN_MARGIN, EVERY_LANE):
+            entropy = Words(words, seed)
+            chosen_items = choose_each(
+                counts, floats, lambda lane, item, e=exact: e[lane][item], entropy, margin=margin
+            )
+            found.append(chosen_items.tolist())
+            left.append(entropy.word())
+        assert found[0] == found[1]
+        assert left[0] == left[1]
+        again += len(words) - len(entropy._given) > 2 * lanes + 1
+    assert again > 50
+
+
+def test_a_word_of_zeros_is_not_below_what_is_less_than_its_last_bit(monkeypatch):
+    """Of a probability of 2^-70, 64 zeros say nothing yet: the next words decide."""
+    heights = iter([-1, 0])
+    monkeypatch.setattr(choice, "below", lambda total, entropy: next(heights) % total)
+    entropy = Words([0, 2**64 - 1, 0, 0], 1)
+    counts, exponents = np.array([[1, 1]]), np.array([[0.0, 90.0]])
+    found = choose_each(counts, exponents, lambda _, item: Fraction([0, 90][item]), entropy)
+    assert found.tolist() == [0]
+
+
+def test_a_coin_that_wrong_floats_would_turn_is_decided_exactly():
+    """The float of an exponent may be off by 2^-32: the word lies between both probabilities."""
+    mp.prec = 200
+    right, wrong = (exp_of(mpf(1) / 2 + each) for each in (0, mpf(2) ** -32))
+    word = int((right + wrong) / 2 * mpf(2) ** 64)
+    floats = np.array([0.0, 0.5 + 2.0**-32])
+    entropy = Words([0, word, 1], 1)
+    assert permute_and_flip(floats, lambda place: Fraction(place, 2), entropy) == 1
+
+
+def exp_of(exponent: mpf) -> mpf:
+    return mp.exp(-exponent)
