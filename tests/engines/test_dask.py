@@ -20,10 +20,10 @@ from opendp_lite.engines.containers.elsewhere import find_versions as installed
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.measurements.quantile.columns import (
-    Columns,
     ColumnsElsewhere,
     ColumnsHere,
     PlacedHere,
+    QuantileColumns,
 )
 from opendp_lite.measurements.quantile.tree import Prices, cells_by_parts
 from opendp_lite.measurements.quantile.tree import plan_choices as planned
@@ -148,7 +148,7 @@ def test_categories_that_dask_does_not_know_are_those_of_each_partition(partitio
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns in memory are drawn one by one, as those of a cluster are: from the same words."""
-    monkeypatch.setattr(ColumnsHere, "choose_cells", Columns.choose_cells)
+    monkeypatch.setattr(ColumnsHere, "choose_cells", QuantileColumns.choose_cells)
 
 
 @pytest.mark.usefixtures("one_by_one")
