@@ -129,7 +129,8 @@ def spell_flags(problem: OpenDPLiteError) -> str:
 
 
 def _flag(argument: Argument) -> str:
-    flag, value = _FLAGS.get(argument.name, argument.name), argument.value
+    flag = _FLAGS.get(argument.name, argument.name.replace("_", "-"))
+    value = argument.value
     match value:
         case True | None:
             return f"--{flag}"

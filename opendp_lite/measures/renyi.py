@@ -11,7 +11,7 @@ from typing import Any, Final, Self, cast
 
 import attrs
 
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import Pair
@@ -341,8 +341,9 @@ def filter_budget(
     if budget.measure != _STATED:
         if query_delta is not None:
             raise ParameterError(
-                "query_delta is a part of the delta of a budget such as dp.epsilon(1, delta=1e-6); "
-                f"got a budget of {budget.words()}. Leave it out"
+                Argument("query_delta"),
+                " is a part of the delta of a budget of epsilon and delta; got a budget of "
+                f"{budget.words()}. Leave it out",
             )
         return budget
     epsilon, delta = cast(Pair, budget.loss)
@@ -384,7 +385,8 @@ def _share(delta: Fraction, query_delta: Number | None) -> Fraction:
     queries = delta * _QUERIES if query_delta is None else exact(query_delta, "query_delta")
     if not 0 <= queries <= delta:
         raise ParameterError(
-            f"query_delta is a part of the budget's delta, from 0 to {nearest(delta):g}; got "
-            f"{quote(query_delta)}"
+            Argument("query_delta"),
+            f" is a part of the budget's delta, from 0 to {nearest(delta):g}; got "
+            f"{quote(query_delta)}",
         )
     return queries

@@ -75,6 +75,14 @@ def test_show(made, ledger):
     assert "trouble" not in told
 
 
+def test_what_queries_spend_of_delta_is_a_flag(made, refused, tmp_path):
+    pair = ["--epsilon", "1", "--delta", "1e-6", "--unit", "row"]
+    made("ledger", "create", tmp_path / "a", *pair, "--query-delta", "2e-7")
+    assert LedgerFile.open(tmp_path / "a").left[1] == Fraction(2, 10**7)
+    words = "--query-delta is a part of the budget's delta, from 0 to 1e-06; got 2e-06"
+    assert words in refused("ledger", "create", tmp_path / "b", *pair, "--query-delta", "2e-6")
+
+
 def test_numbers_of_other_measures(made, tmp_path):
     for name, budget, price, told in (
         ("mu", dp.mu(2), 1, "1.73205"),
