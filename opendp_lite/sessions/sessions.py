@@ -266,8 +266,7 @@ class Session(Spender[M]):
             raise
         self._open.require()
         done = self._account.finish(receipt)
-        payer = self._payer
-        return Release(value, order, done, payer)
+        return Release(value, order, done, self._payer)
 
     @property
     def _payer(self) -> Payer:
