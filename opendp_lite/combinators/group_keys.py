@@ -1,8 +1,8 @@
-"""The keys of groups that a person declares, for each column or for each group."""
+"""The keys of groups that a person declares or a release found, by column or by group."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import product
 from math import prod
 from typing import Final, cast
@@ -14,7 +14,8 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import is_row
 from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories, plain_value
-from opendp_lite.engines.data.table import Column
+from opendp_lite.engines.data.table import Column, ColumnReading
+from opendp_lite.engines.distinct import KeysFound
 from opendp_lite.engines.grouped import Groups
 from opendp_lite.numbers.exact import list_values, quote
 from opendp_lite.releases.by_name import ByGroup
@@ -32,18 +33,22 @@ _FORMS: Final = (
 
 @attrs.frozen
 class Keys:
-    """The declared keys of groups.
+    """The keys of groups.
 
     Attributes:
         columns: Those that hold the keys.
         values: The keys, in order. Of several columns they are tuples: those listed, or each
             combination, the last column changing fastest.
         groups: The groups as the engine finds them.
+        most: How many groups there may be: more than these, where a release found the keys.
     """
 
     columns: tuple[str, ...]
     values: tuple[Hashable, ...]
     groups: Groups
+    most: int = attrs.field(
+        default=attrs.Factory(lambda keys: keys.groups.count, takes_self=True), kw_only=True
+    )
 
     @classmethod
     def of(
@@ -55,13 +60,8 @@ class Keys:
         step: str,
     ) -> Keys:
         """The keys that a person typed, refused where they do not fit the columns."""
-        several = not isinstance(column, str)
-        if several and (not isinstance(column, Sequence) or not column):
-            raise ParameterError(
-                f"{step} takes the name of a column, or a list of names; got {quote(column)}"
-            )
-        columns = space.domain.find_names(list(column) if several else [column], step)
-        if not several:
+        columns = read_columns(space, column, step)
+        if isinstance(column, str):
             found = cls._of_all(columns, [keys], other, step)
             return attrs.evolve(
                 found, values=tuple(key for (key,) in cast(Sequence[tuple[Hashable]], found.values))
@@ -106,7 +106,7 @@ class Keys:
         count = prod(each.places for each in every)
         if count > _MOST:
             raise ParameterError(f"{step}: {count} groups are more than 2^24")
-        return cls(columns, tuple(product(*named)), _groups(columns, every, step))
+        return cls(columns, tuple(product(*named)), _groups(columns, every, step, Codes))
 
     @classmethod
     def _of_rows(
@@ -119,6 +119,29 @@ class Keys:
                     f"{step}: a tuple has a key for each of {len(columns)} columns; number {place} "
                     f"of the list has {len(row)}. {_FORMS}"
                 )
+        return cls._of_tuples(columns, rows, step, Codes)
+
+    @classmethod
+    def of_found(
+        cls, columns: tuple[str, ...], found: Sequence[Hashable], most: int, step: str
+    ) -> Keys:
+        """The keys that ``thresholded_counts`` released: the rows that it counted for each.
+
+        No column is refused for its type, as none is there.
+        """
+        one = len(columns) == 1
+        rows = [(key,) if one else cast(Sequence[object], key) for key in found]
+        keys = cls._of_tuples(columns, rows, step, KeysFound)
+        return attrs.evolve(keys, values=tuple(found), most=max(most, len(found)))
+
+    @classmethod
+    def _of_tuples(
+        cls,
+        columns: tuple[str, ...],
+        rows: Sequence[Sequence[object]],
+        step: str,
+        reading: Callable[[Categories], ColumnReading],
+    ) -> Keys:
         typed = [tuple(map(plain_value, each)) for each in zip(*rows, strict=True)]
         every = [Categories.of(each, step, noun="keys", repeated=True) for each in typed]
         if prod(each.places for each in every) > _MOST_CODES:
@@ -130,7 +153,7 @@ class Keys:
             each.codes(np.fromiter(column, object, len(rows)))
             for each, column in zip(every, typed, strict=True)
         ]
-        groups = _groups(columns, every, step)
+        groups = _groups(columns, every, step, reading)
         codes = groups.of(np.column_stack(places)).astype(np.int64).tolist()
         chosen = Categories.of(codes, step, noun="groups")
         return cls(columns, tuple(zip(*typed, strict=True)), attrs.evolve(groups, chosen=chosen))
@@ -140,7 +163,22 @@ class Keys:
         return ByGroup(", ".join(self.columns), dict(zip(self.values, found, strict=True)))
 
 
-def _groups(columns: Sequence[str], every: Sequence[Categories], step: str) -> Groups:
+def read_columns(space: Space[Tables], column: str | Sequence[str], step: str) -> tuple[str, ...]:
+    """The columns that hold the keys, refused where the table has no such ones."""
+    several = not isinstance(column, str)
+    if several and (not isinstance(column, Sequence) or not column):
+        raise ParameterError(
+            f"{step} takes the name of a column, or a list of names; got {quote(column)}"
+        )
+    return space.domain.find_names(list(column) if several else [column], step)
+
+
+def _groups(
+    columns: Sequence[str],
+    every: Sequence[Categories],
+    step: str,
+    reading: Callable[[Categories], ColumnReading],
+) -> Groups:
     """A group for each combination of the categories of some columns."""
-    read = (Column(name, Codes(each)) for name, each in zip(columns, every, strict=True))
+    read = (Column(name, reading(each)) for name, each in zip(columns, every, strict=True))
     return Groups(tuple(read), tuple(each.places for each in every), step)

@@ -6,22 +6,31 @@ from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast, overload
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.combinators.accounts import AnySpace, AnyStage, require_mechanism
+from opendp_lite.combinators.accounts import AnySpace, AnyStage, find_price, require_mechanism
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import SideBySide
-from opendp_lite.combinators.group_keys import Keys
+from opendp_lite.combinators.group_keys import Keys, read_columns
 from opendp_lite.combinators.losses_of_groups import LossOfGroups
-from opendp_lite.engines.plan import Group, Map, Own, Release
+from opendp_lite.engines.columns import Dataset
+from opendp_lite.engines.data.table import NamedColumns
+from opendp_lite.engines.grouped import LazyTable
+from opendp_lite.engines.plan import Group, Map, Own, Plan, Release, evaluate
+from opendp_lite.engines.rows import OfWhole
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
+from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
+from opendp_lite.measures import budgets
 from opendp_lite.measures.conversion import Conversion
+from opendp_lite.measures.curve import Pair
+from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
-from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import (
@@ -34,7 +43,7 @@ from opendp_lite.pipeline.core import (
     follow,
 )
 from opendp_lite.pipeline.step_call import Call
-from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
+from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stage
 from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimates import Estimate
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
@@ -139,7 +148,7 @@ def group_rows(
             f"group_by: {aggregate!r} gives {domain.words()}; end it in sum() or count()"
         )
     count = keys.groups.count
-    one = _move(space, inner, aggregate, count)
+    one = _move(space, inner, aggregate, keys.most)
     vectors = Vectors(domain.dimension * count, domain.exponent)
     each = Map(Own(partial(_side_by_side, domain)), before=Group(keys.groups, inner.function))
     return attrs.evolve(fold_to_vector(space, vectors, one, each), trace=inner.trace)
@@ -192,12 +201,35 @@ AnyTransformation: TypeAlias = Transformation[Any, Any]
 _SMALL: Final = private_quantile(0.5, bounds=(0, 9), epsilon=1)
 
 
+@overload
+def by(
+    column: str | Sequence[str],
+    keys: Sequence[Any],
+    pipeline: Mechanism[Any, M, R],
+    *,
+    other: Hashable = None,
+) -> Mechanism[Space[Tables], M, ByGroup[R]]: ...
+@overload
+def by(
+    column: str | Sequence[str],
+    pipeline: Mechanism[Any, Any, R],
+    /,
+    *,
+    budget: budgets.PrivacyBudget[ApproximateDivergence] | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> Mechanism[Space[Tables], ApproximateDivergence, ByGroup[R]]: ...
 @mechanism(
     does="Releases a pipeline for each group of the rows.",
-    changes="A row whose key is not declared is in no group.",
+    changes=(
+        "A row whose key is not declared is in no group. Without declared keys, those with few "
+        "rows have none."
+    ),
     proof=Proof(
         "Parallel composition: a row is in one group, and the releases are independent. "
-        "Of more than 16 rows the group that changes n-th most changes by at most 1/n of them.",
+        "Of more than 16 rows the group that changes n-th most changes by at most 1/n of them. "
+        "Keys that are not declared: `thresholded_counts`, and then all groups, in an adaptive "
+        "program.",
         adding="the loss of one group for one row; the worst way to part k rows, or a bound on it",
         replacing="that of k rows removed and k added, or of the vector of `group_by`",
         sources=["McSherry 2009, theorem 4"],
@@ -216,50 +248,182 @@ _SMALL: Final = private_quantile(0.5, bounds=(0, 9), epsilon=1)
             [[0], [1, 2]],
             count() >> laplace(epsilon=1),
         ),
+        example(
+            records(columns=["sex", "age"]),
+            "sex",
+            select("age") >> _SMALL,
+            epsilon=2,
+            delta=1e-6,
+        ),
     ],
 )
 def by(
     space: Space[Tables],
     column: str | Sequence[str],
-    keys: Sequence[Any],
-    pipeline: Mechanism[Any, M, R],
+    keys: Any = None,
+    pipeline: Mechanism[Any, Any, Any] | None = None,
     *,
     other: Hashable = None,
-) -> Measurement[Space[Tables], M, ByGroup[R]]:
+    budget: budgets.PrivacyBudget[Any] | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> Measurement[Space[Tables], Any, ByGroup[Any]]:
     """Releases a pipeline for each group of the rows.
 
     Under add/remove it costs the loss of one group. If a unit moves several rows, or where rows are
     replaced, it may cost more than you typed: read ``map(1)``.
+
+    Without keys, ``epsilon`` and ``delta`` are for all. What the pipeline does not cost finds the
+    keys that the data hold, if they are not too rare: see ``thresholded_counts``.
 
     Args:
         column: The column that holds the keys, or a list of several.
         keys: The keys to report, chosen without looking at the data; None stands for missing cells.
             For several columns a list for each: there is then one group for each combination. Or a
             tuple for each group, such as ``[("f", "Rome"), ("m", "Oslo")]``: there are no others.
+            Leave it out if you do not know them.
         pipeline: A pipeline that ends in noise, such as ``dp.select("income") >>
             dp.mean(0, 150_000, epsilon=1)``. It is bound to no space of its own.
         other: A name for a further group, of all rows whose key is not declared. For lists of keys.
+        budget: ``dp.epsilon(1, delta=1e-6)``: the same as ``epsilon=1, delta=1e-6``.
+        epsilon: Without keys: the loss of all, more than that of the pipeline.
+        delta: With ``epsilon``.
 
     Returns:
         A ``ByGroup``: the releases by key. Each declared key has one, also where no row has it. A
         row whose key is not declared is in no group.
 
     Raises:
-        ParameterError: If a key is declared twice, or the pipeline does not end in noise.
+        ParameterError: If a key is declared twice, the pipeline does not end in noise, or it leaves
+            nothing of the budget to find keys.
         SpaceError: If the table has no such column.
 
     Example:
         >>> import opendp_lite as dp
-        >>> means = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, epsilon=1))
-        >>> means.map(1)
-        1.0
-        >>> found = means({"sex": ["f", "m"] * 2000, "age": [41, 38] * 2000})
+        >>> ages = dp.select("age") >> dp.mean(0, 100, epsilon=1)
+        >>> survey = {"sex": ["f", "m"] * 2000, "age": [41, 38] * 2000}
+        >>> found = dp.by("sex", ["f", "m"], ages)(survey)
         >>> round(found["f"]), round(found["m"])
         (41, 38)
+        >>> unknown = dp.by("sex", ages, epsilon=1.5, delta=1e-6)
+        >>> unknown.map(1)
+        (1.5, 1e-06)
+        >>> list(unknown(survey))
+        ['f', 'm']
     """
+    if pipeline is None and isinstance(keys, Recipe):
+        keys, pipeline = None, cast(Mechanism[Any, Any, Any], keys)
     require_mechanism(pipeline, "by", "the rows of each group")
-    found = Keys.of(space, column, keys, other, "by")
-    return _of_vector(space, found, pipeline) or _one_by_one(space, found, pipeline)
+    inner = cast(Mechanism[Any, Any, Any], pipeline)
+    if keys is None:
+        if other is not None:
+            raise ParameterError("by: other= goes with keys; without keys rare ones have no group")
+        return _by_unknown(space, column, inner, epsilon, delta)
+    if epsilon is not None or delta is not None:
+        raise ParameterError(
+            "by: with keys the pipeline says what all costs; leave out epsilon= and delta=, or "
+            "leave out the keys to find them"
+        )
+    return _by_keys(space, Keys.of(space, column, keys, other, "by"), inner)
+
+
+def _by_keys(
+    space: Space[Tables], keys: Keys, pipeline: Mechanism[Any, M, R]
+) -> Measurement[Space[Tables], M, ByGroup[R]]:
+    """A release for each group, once the keys are known."""
+    return _of_vector(space, keys, pipeline) or _one_by_one(space, keys, pipeline)
+
+
+@mechanism
+def by_found(
+    space: Space[Tables],
+    columns: Sequence[str],
+    found: Sequence[Hashable],
+    most: int,
+    pipeline: Mechanism[Any, M, R],
+) -> Measurement[Space[Tables], M, ByGroup[R]]:
+    """As ``by``, for keys of ``thresholded_counts``. Its loss is that of so many groups at most.
+
+    So it does not depend on how many keys were found.
+    """
+    return _by_keys(space, Keys.of_found(tuple(columns), found, most, "by"), pipeline)
+
+
+def _by_unknown(
+    space: Space[Tables],
+    column: str | Sequence[str],
+    pipeline: Mechanism[Any, Any, R],
+    epsilon: Number | None,
+    delta: Number | None,
+) -> Measurement[Space[Tables], ApproximateDivergence, ByGroup[R]]:
+    """A program that finds the keys and then releases the pipeline for each."""
+    if epsilon is None or delta is None:
+        raise ParameterError(
+            "by: without keys give epsilon= and delta= for all, such as epsilon=1, delta=1e-6; or "
+            "declare the keys, as in dp.by('sex', ['f', 'm'], ...)"
+        )
+    columns = read_columns(space, column, "by")
+    whole = budgets.epsilon(epsilon, delta)
+    measure, budget = whole.measure, cast(Pair, whole.loss)
+    # A unit moves rows of at most so many groups; of fewer it loses no more.
+    most = ceil(cast(Fraction, space.unit) * _changes(space))
+    # Two at least: in one number all norms are one, so that noise on it may cost less.
+    some = [(key, *[0] * (len(columns) - 1)) for key in range(max(2, most))]
+    nobody = [key if len(columns) > 1 else key[0] for key in some]
+    inner = pipeline.bind(space_of_group(space))
+    try:
+        find_price(inner, measure)
+    except SpaceError:
+        loss = inner.output_measure.words(inner.privacy_map(inner.input_space.unit))
+        raise ParameterError(
+            f"by: epsilon= and delta= are for all, and the pipeline loses {loss}. Write epsilon= "
+            "in it, or >> dp.to_approximate(1e-7) after it"
+        ) from None
+    trial = by_found(columns, nobody, most, pipeline).bind(space)
+    price = cast(Pair, find_price(trial, measure))
+    left = measure.left(budget, price)
+    if not all(left):
+        raise ParameterError(
+            f"by: {measure.words(budget)} is for all, and the pipeline costs "
+            f"{measure.words(price)}, so that nothing is left to find the keys. Ask for less in "
+            "the pipeline, or give more"
+        )
+    searched = select(*columns) >> thresholded_counts(epsilon=left[0], delta=left[1])
+    cost = cast(Pair, find_price(searched.bind(space), measure))
+    if not measure.within(measure.compose([price, cost]), budget):
+        raise SpaceError("by: keys that are not declared cannot be found here; declare them")
+    least = threshold_of(select(*columns).bind(space).output_space, "by", *left).least
+
+    def program(ask: Ask[ApproximateDivergence]) -> ByGroup[R]:
+        keys = list(ask(searched))
+        # Where none was found, a group of nobody: what a pipeline refuses does not depend on it.
+        made = ask(cast(Any, by_found(columns, keys or nobody[:1], most, pipeline)))
+        return ByGroup(made.column, made.releases if keys else {}, least)
+
+    says = (
+        f"{measure.words(left)} finds the keys, those with a noisy count of {least} or more; the "
+        f"pipeline for all of them loses {measure.words(price)}"
+    )
+    made = make_adaptive(space, program, measure, budget, says)
+    check = Map(_TriedOnNames(columns, inner.function.of), "by")
+    return attrs.evolve(made, function=attrs.evolve(made.function, of=check), trace=inner.trace)
+
+
+@attrs.frozen
+class _TriedOnNames(OfWhole):
+    """The table, once a plan was tried on its names alone: nothing is paid for a misspelt one."""
+
+    columns: tuple[str, ...]
+    plan: Plan
+
+    def __call__(self, table: LazyTable, /) -> LazyTable:
+        table.dataset.require(self.columns, "by")
+        whole = table.dataset.whole
+        if isinstance(whole, NamedColumns):
+            empty = NamedColumns(whole.names, lambda _: [], 0)
+            dataset = Dataset(empty, table.dataset.declared, None)
+            evaluate(self.plan, attrs.evolve(table, dataset=dataset))
+        return table
 
 
 def _of_vector(
@@ -312,7 +476,7 @@ def _one_by_one(
     inner = pipeline.bind(space_of_group(space))
     measure = inner.output_measure
     releases = (inner.function,) * keys.groups.count
-    loss = LossOfGroups(measure, inner.privacy_map, keys.groups.count)
+    loss = LossOfGroups(measure, inner.privacy_map, keys.most)
     changes = _changes(space)
 
     def privacy_map(distance: Fraction) -> object:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import ReadColumns
 from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.categories import is_missing
+from opendp_lite.engines.data.categories import Categories, is_missing
 from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Scratch
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column, ColumnReading
@@ -161,6 +161,27 @@ class Numbered(ColumnReading):
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self.distinct.places(numbers)
+
+
+@attrs.frozen
+class KeysFound(ColumnReading):
+    """The place of each value among keys that were met before; NaN for all others.
+
+    The rows of a key are those that were counted for it, whatever the type of the column is.
+    """
+
+    keys: Categories
+
+    def __call__(self, column: object) -> Source:
+        return categories_in(column).as_numbers(self.of_numbers)
+
+    def of_numbers(self, numbers: Numeric) -> Floats:
+        met = Distinct()
+        which = met.places(numbers)
+        # Behind them the place of a value that has no key.
+        places = self.keys.codes(np.fromiter([*met.keys, None], object, len(met.keys) + 1))
+        found: Floats = places[np.where(np.isnan(which), len(met.keys), which).astype(np.intp)]
+        return found
 
 
 @attrs.frozen(eq=False, repr=False)

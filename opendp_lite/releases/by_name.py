@@ -18,11 +18,12 @@ _SHOWN = 20
 
 @attrs.frozen(repr=False)
 class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
-    """The releases of a pipeline for each declared group, by the group's key.
+    """The releases of a pipeline for each group, by the group's key.
 
     Args:
         column: What the groups are told apart by.
         releases: A release for each key, in the order that was declared.
+        threshold: The least noisy count of a group that is shown, where no keys were declared.
 
     Example:
         >>> found = ByGroup("sex", {"f": 41.2, "m": 38.5})
@@ -36,11 +37,13 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
 
     column: str
     releases: Mapping[Hashable, R]
+    threshold: int | None = None
 
     def __getitem__(self, key: Hashable) -> R:
         if key not in self:
             listed = ", ".join(map(repr, list(self.releases)[:_SHOWN]))
-            raise ParameterError(f"there is no group {key!r}; the keys are {listed}")
+            few = "" if self.threshold is None else "; groups with few rows are not released"
+            raise ParameterError(f"there is no group {key!r}; the keys are {listed}{few}")
         return self.releases[key]
 
     def get(self, key: Hashable, default: object = None) -> Any:
@@ -71,12 +74,19 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
             for key, release in zip(keys[:_SHOWN], self.values(), strict=False)
         ]
         more = len(keys) - _SHOWN
-        return "\n".join([self.column, *lines, *([f"... and {more} more"] if more > 0 else [])])
+        last = [f"... and {more} more"] if more > 0 else []
+        return "\n".join([self.column, *lines, *last, *self._note()])
+
+    def _note(self) -> list[str]:
+        if self.threshold is None:
+            return []
+        return [f"Groups with a noisy count below {self.threshold} are not shown."]
 
     def _repr_html_(self) -> str:
         shown = [(_show(key), self[key]) for key in list(self)[:_SHOWN]]
         more = len(self) - len(shown)
-        rest = f"<div>... and {more} more</div>" if more else ""
+        last = [f"... and {more} more"] if more else []
+        rest = "".join(f"<div>{line}</div>" for line in [*last, *self._note()])
         return f"<div>{self._table(shown)}{rest}</div>"
 
     def _table(self, shown: Sequence[tuple[str, object]]) -> str:

@@ -284,6 +284,8 @@ counted_rows = (
     dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
 )
 by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, dp.epsilon(1)))
+by_unknown = dp.by("sex", dp.count() >> dp.laplace(epsilon=1), epsilon=2, delta=1e-6)
+unknown_loss: dp.Mechanism[Any, dp.ApproximateDivergence, Any] = by_unknown
 assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])
 assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
 a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, dp.epsilon(1)))
