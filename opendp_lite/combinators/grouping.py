@@ -42,7 +42,7 @@ from opendp_lite.pipeline.core import (
     Transformation,
     follow,
 )
-from opendp_lite.pipeline.step_call import Call
+from opendp_lite.pipeline.step_call import Call, type_step
 from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stage
 from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimates import Estimate
@@ -334,18 +334,26 @@ def _by_keys(
     return _of_vector(space, keys, pipeline) or _one_by_one(space, keys, pipeline)
 
 
-@mechanism
 def by_found(
+    columns: Sequence[str], found: Sequence[Hashable], most: int, pipeline: Mechanism[Any, M, R]
+) -> Mechanism[Any, M, ByGroup[R]]:
+    """As ``by``, for keys of ``thresholded_counts``. Its loss is that of so many groups at most.
+
+    So it does not depend on how many keys were found.
+    """
+    return cast(
+        Mechanism[Any, M, ByGroup[R]],
+        type_step(Mechanism, _by_found, (columns, found, most, pipeline), {}),
+    )
+
+
+def _by_found(
     space: Space[Tables],
     columns: Sequence[str],
     found: Sequence[Hashable],
     most: int,
     pipeline: Mechanism[Any, M, R],
 ) -> Measurement[Space[Tables], M, ByGroup[R]]:
-    """As ``by``, for keys of ``thresholded_counts``. Its loss is that of so many groups at most.
-
-    So it does not depend on how many keys were found.
-    """
     return _by_keys(space, Keys.of_found(tuple(columns), found, most, "by"), pipeline)
 
 
@@ -397,7 +405,7 @@ def _by_unknown(
     def program(ask: Ask[ApproximateDivergence]) -> ByGroup[R]:
         keys = list(ask(searched))
         # Where none was found, a group of nobody: what a pipeline refuses does not depend on it.
-        made = ask(cast(Any, by_found(columns, keys or nobody[:1], most, pipeline)))
+        made = ask(by_found(columns, keys or nobody[:1], most, pipeline))
         return ByGroup(made.column, made.releases if keys else {}, least)
 
     says = (
