@@ -16,10 +16,15 @@ are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.
 ``dp.measures``, ``dp.metrics``, ``dp.releases`` and ``dp.transformations``. ``dp.plotting`` draws.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
 
 from opendp_lite.base.public_names import lazy_names
+
+TYPE_CHECKING = False  # That of typing, whose import takes longer than all else here.
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def _refusal(name: str) -> AttributeError:

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final
+
+TYPE_CHECKING = False  # That of typing: until the shell is imported, an interruption is not quiet.
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 FRONT: Final = "opendp_lite"
 """The module of the names that most people need."""

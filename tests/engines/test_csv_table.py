@@ -11,7 +11,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.engines.data.values import Values
 from opendp_lite.engines.files import csv_rows
-from opendp_lite.engines.files.csv_rows import MISSING, category_in
+from opendp_lite.engines.files.cells import MISSING, category_in
 from tests.engines import refusals
 
 SECRET = "hunter2"

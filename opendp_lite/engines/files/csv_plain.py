@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.files.csv_rows import mark_number
+from opendp_lite.engines.files.cells import mark_number
 from opendp_lite.engines.files.source_files import Unpacked
 
 OfTexts = Callable[[Sequence[str]], Floats]
