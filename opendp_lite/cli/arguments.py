@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, NoReturn
 
+from opendp_lite.base.errors import OpenDPLiteError
 from opendp_lite.cli import commands as released
 from opendp_lite.cli import when_run
-from opendp_lite.cli.flags import shield
+from opendp_lite.cli.columns_command import add_columns
+from opendp_lite.cli.flags import is_number, shield
 from opendp_lite.cli.histogram_command import HISTOGRAM
 from opendp_lite.cli.ledger_command import add_ledger
+from opendp_lite.cli.printing import describe_file_trouble, refuse, show, spell_flags
 from opendp_lite.cli.report_command import add_report
 
 COMMANDS: Final = (*released.COMMANDS, HISTOGRAM)
 """The commands that make a release."""
 
 _PROGRAM: Final = "opendp-lite"
+# The flags that take a certain number of numbers.
+_PAIRS: Final = ("--bounds", "--bins")
 
 _NEXT: Final = """\
 Start with:
@@ -42,13 +48,35 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def run(argv: Sequence[str] | None) -> int:
+    """Runs a command; see ``main`` for the exit status."""
+    arguments = parse(sys.argv[1:] if argv is None else argv)
+    try:
+        return show(arguments.run(arguments))
+    except OSError as problem:
+        return refuse(describe_file_trouble(problem))
+    except OpenDPLiteError as problem:
+        return refuse(". ".join([spell_flags(problem), *getattr(problem, "__notes__", ())]))
+    except Exception as problem:
+        # The text of an unforeseen exception may quote the data: only its type is shown.
+        return refuse(
+            f"opendp-lite failed ({type(problem).__name__}) and shows no result; please report "
+            "the command that you typed, without the data"
+        )
+
+
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments of a command, with its function under ``run``.
 
     Raises:
         SystemExit: With status 2 for an unknown option, with 0 after ``--help``.
     """
-    arguments, unknown = _parser().parse_known_args(shield(argv))
+    parser = _parser()
+    for flag, word, after in zip(argv, argv[1:], [*argv[2:], "--"], strict=False):
+        parts = word.split(",")
+        if flag in _PAIRS and len(parts) > 1 and after[:1] == "-" and all(map(is_number, parts)):
+            parser.error(f"{flag} takes its numbers with spaces between: {flag} {' '.join(parts)}")
+    arguments, unknown = parser.parse_known_args(shield(argv))
     if unknown:
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return arguments
@@ -75,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in COMMANDS:
         command.put(commands)
+    add_columns(commands)
     add_report(commands)
     add_ledger(commands)
     return parser

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -67,8 +66,8 @@ def _of_values(
     typed = arguments.bounds
     bounds = None if typed is None else flags.rising_ends(typed, "--bounds")
     ends = map(as_typed, bounds or ())
-    mechanism = estimator(*ends, **budget, confidence=flags.level_of(arguments))
-    impute = flags.impute_value(arguments)
+    impute, level = flags.impute_value(arguments), flags.level_of(arguments)
+    mechanism = estimator(*ends, **budget, confidence=level)
     # The number of rows of a group is private: there, rows without a value are left out.
     by_middle = arguments.size is not None and arguments.by is None
     treated = _treat(bounds, impute, by_middle=by_middle)
@@ -101,20 +100,20 @@ def _treat(bounds: Bounds | None, impute: Fraction | None, *, by_middle: bool) -
 
 
 def _count(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    level, column = flags.level_of(arguments), arguments.column
     counted: Any = dp.count(missing=True) if arguments.all else dp.count()
-    if arguments.column is not None:
-        counted = dp.select(arguments.column.strip()) >> counted
-    picks = arguments.all or arguments.column is not None
-    kept = "all rows" if arguments.all else "rows without a value are left out"
+    if column is not None:
+        counted = dp.select(column.strip()) >> counted
+    every = arguments.all or column is None
     return Statistic(
         name="count",
         target="count",
-        columns=(arguments.column,),
-        kind=str if picks else float,
-        mechanism=counted >> _noise(budget)(**budget, confidence=flags.level_of(arguments)),
+        columns=() if column is None else (column,),
+        kind=str,
+        mechanism=counted >> _noise(budget)(**budget, confidence=level),
         lines=one_line if "rho" in budget else _whole_line,
-        note=("counted", kept),
-        picks=picks,
+        note=("counted", "all rows" if every else "rows without a value are left out"),
+        picks=True,
     )
 
 
@@ -134,12 +133,16 @@ def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
 
 def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     _check_method(arguments, budget)
+
+    def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
+        return METHODS[arguments.method]()(*bounds, **asked, sampling=arguments.sampling)
+
     return _of_values(
         arguments,
         budget,
         "mean",
         "population mean" if arguments.sampling else "mean of the clipped values",
-        partial(METHODS[arguments.method](), sampling=arguments.sampling),
+        estimator,
         reach=lambda width: width,
         sampling=arguments.sampling,
         advice=_WITHOUT_BOUNDS if arguments.bounds is None else MORE,
@@ -224,7 +227,12 @@ def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command
 
     def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         target = f"{words} of the clipped values"
-        return _of_values(arguments, budget, name, target, getattr(dp, name), reach)
+
+        def estimator(*bounds: float, **asked: float) -> AnyMechanism:
+            released: Estimator = getattr(dp, name)
+            return released(*bounds, **asked)
+
+        return _of_values(arguments, budget, name, target, estimator, reach)
 
     return Command(
         name=word,
@@ -299,16 +307,16 @@ with several rows is protected less.""",
     Command(
         name="count",
         brief="the private number of rows",
-        needs="--column NAME",
+        needs="[--column NAME]",
         description="""\
 Counts the rows of a CSV file with differential privacy. For example:
 
-  opendp-lite count survey.csv --column age --epsilon 1
+  opendp-lite count survey.csv --epsilon 1
 
-A row counts if it has a value in the column, text or a number. If you name no column, a file of one
-column of numbers is counted.""",
+With --column NAME a row counts if it has a value there, text or a number.""",
         examples="""\
 more examples:
+  opendp-lite count survey.csv --where "age >= 18" --where "sex = f" --epsilon 1
   opendp-lite count survey.csv --column age --all --rho 0.03
   opendp-lite count survey.csv --column age --epsilon 1 --by sex --keys f m
   opendp-lite count log.csv --column minutes --epsilon 1 --person id --most 1

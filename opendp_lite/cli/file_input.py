@@ -1,82 +1,17 @@
-"""The line that tells, on a terminal, how fast a long pass goes through the rows."""
+"""A file as the options describe it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TextIO
+from typing import Any, BinaryIO, Final
 
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.engines.data.blocks import FileError
-from opendp_lite.engines.data.open_data import with_pyarrow
-from opendp_lite.engines.data.source import RowBlocks
-from opendp_lite.engines.data.table import Column
-from opendp_lite.engines.files.csv import csv_column, table_of
-from opendp_lite.engines.files.source_files import files_named
-
-_FIRST: Final = 2.0
-_EVERY: Final = 0.5
-_WIDTH: Final = 60
-
-
-@attrs.frozen(eq=False, repr=False)
-class Followed(dp.Blocks):
-    """Blocks of which each pass is told about. How many rows there are is never told."""
-
-    given: dp.Blocks = attrs.field(kw_only=True)
-    terminal: TextIO = attrs.field(kw_only=True)
-
-    @property
-    def files(self) -> Any:
-        return self.given.files
-
-    def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
-        self.given.require(columns, names)
-
-    def only(self, columns: Sequence[Column] | None) -> dp.Blocks:
-        return follow_progress(self.given.only(columns), self.terminal)
-
-    def rows_by(self, work: Callable[[object], RowBlocks]) -> RowBlocks:
-        start = time.perf_counter()
-        rows, told = 0, start + _FIRST - _EVERY
-        try:
-            for block in self.given.rows_by(work):
-                rows += len(block)
-                now = time.perf_counter()
-                if now - told >= _EVERY:
-                    told = now
-                    self._tell(
-                        f"reading for {now - start:.0f} s, {rows / (now - start):.1e} rows/s"
-                    )
-                yield block
-        finally:
-            if told >= start + _FIRST:
-                self._tell("")
-
-    def _tell(self, words: str) -> None:
-        self.terminal.write(f"\r{words:{_WIDTH}}\r{words}")
-        self.terminal.flush()
-
-
-def follow_progress(blocks: dp.Blocks, terminal: TextIO | None = None) -> dp.Blocks:
-    """The same blocks, with a line on standard error for long passes if that is a terminal."""
-    terminal = terminal or sys.stderr
-    if terminal is None or not terminal.isatty():
-        return blocks
-    return Followed(
-        blocks.open,
-        blocks.columns,
-        blocks.size,
-        blocks.names,
-        given=blocks,
-        terminal=terminal,
-    )
-
+from opendp_lite.cli import when_run
 
 _ENGINE: Final = "opendp_lite.engines.files.arrow"
 # The formats that declare their columns, by the ends of names.
@@ -128,16 +63,29 @@ class FileInput:
         """The one column, of numbers, and its public name."""
         if self._declares_types:
             found = self._declare()
-            return follow_progress(found), str(found.names[0])
-        column = csv_column(self._source, self._ask(self.columns[0][0]), **self._form)
-        return follow_progress(column), column.name
+            return when_run.follow_progress(found), str(found.names[0])
+        column = when_run.csv_column(self._source, self._ask(self.columns[0][0]), **self._form)
+        return when_run.follow_progress(column), column.name
+
+    def names(self) -> list[str]:
+        """The names of all columns in the file: of a CSV file, if you say that it has a header."""
+        if self._declares_types:
+            return list(self._declare().names)
+        if not self.options.header:
+            raise dp.ParameterError(
+                "the first line of a CSV file may be a person's row, so it is not shown. If it "
+                "holds names, which are public, add --header. If it is data, columns have numbers "
+                "that count from 1: --no-header --column 3"
+            )
+        names = when_run.header_of(self._source, self.options.delimiter)
+        return [name if name.isprintable() else ascii(name) for name in names]
 
     def table(self) -> dp.Blocks:
         """All columns."""
         if self._declares_types:
-            return follow_progress(self._declare())
+            return when_run.follow_progress(self._declare())
         asked = [(self._ask(name), kind) for name, kind in self.columns]
-        return follow_progress(table_of(self._source, asked, **self._form))
+        return when_run.follow_progress(when_run.table_of(self._source, asked, **self._form))
 
     @property
     def _form(self) -> dict[str, Any]:
@@ -148,7 +96,7 @@ class FileInput:
     @property
     def _suffix(self) -> str:
         """The end of the name of the file, or of the first one."""
-        files = files_named(self.options.file)
+        files = when_run.files_named(self.options.file)
         return Path(files[0] if files else self.options.file).suffix.lower()
 
     @property
@@ -174,12 +122,12 @@ class FileInput:
                 "--header, --no-header, --delimiter, --na and --text are for CSV files; leave them "
                 f"out, as a {self._suffix} file declares its columns and their types"
             )
-        engine = with_pyarrow(_ENGINE, f"reading a {self._suffix} file")
+        engine = when_run.with_pyarrow(_ENGINE, f"reading a {self._suffix} file")
         return engine.declared_columns(options.file, self.columns, _FORMATS[self._suffix])
 
 
 def _standard_input() -> BinaryIO:
     stream: BinaryIO | None = getattr(sys.stdin, "buffer", None)
     if stream is None:
-        raise FileError("there is no standard input to read; give the name of a file")
+        raise when_run.FileError("there is no standard input to read; give the name of a file")
     return stream

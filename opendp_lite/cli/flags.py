@@ -16,8 +16,12 @@ from opendp_lite.numbers.exact import confidence_of, exact, open_probability, po
 
 
 def shield(argv: Sequence[str]) -> list[str]:
-    """Negative numbers behind a space, so that argparse takes none for an option."""
-    return [f" {word}" if word.startswith("-") and is_number(word) else word for word in argv]
+    """The words as argparse reads them: ``--bounds=-10`` is two of them, and ``-10`` no option."""
+    words: list[str] = []
+    for word in argv:
+        flag, equals, value = word.partition("=")
+        words += [flag, value] if equals and flag[:2] == "--" and is_number(value) else [word]
+    return [f" {word}" if word.startswith("-") and is_number(word) else word for word in words]
 
 
 def is_number(word: str) -> bool:
@@ -205,6 +209,16 @@ PEOPLE: Final[Mapping[str, Option]] = {
     "--most": number_option("K", "at most so many rows of each person count, chosen at random"),
 }
 """Who is protected, where a person may have several rows."""
+WHERE: Final[Mapping[str, Option]] = {
+    "--where": text_option(
+        "CONDITION",
+        "only rows for which it holds: 'age >= 18', 'sex = f' or 'region = north|south'; several "
+        "hold together. Choose it without looking at the data",
+        action="append",
+        default=[],
+    )
+}
+"""Which rows count."""
 GROUPS: Final[Mapping[str, Option]] = {
     "--by": text_option(
         "NAME",
@@ -257,6 +271,8 @@ OUTPUT: Final[Mapping[str, Option]] = {
         "spends the one budget",
     ),
     "--explain": switch("each step, and how the privacy loss follows from it"),
+    "--price": switch("what the release would cost; nothing is read, paid or released"),
+    "--force": switch("write over files that are there"),
 }
 """The form of the result."""
 
@@ -274,6 +290,24 @@ def confidence(what: str) -> Mapping[str, Option]:
     """The share of intervals that hold what is estimated."""
     words = f"the share of releases whose interval holds {what} (default: 0.95)"
     return {"--confidence": number_option("C", words, default=0.95)}
+
+
+class Once(argparse.Action):
+    """Stores what a flag takes, and refuses the flag a second time: the last would win unseen."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string is not None and getattr(namespace, self.dest) is not self.default:
+            several = f"; several words go behind one: {option_string} A B"
+            raise argparse.ArgumentError(
+                self, f"it is given twice{several if self.nargs == '+' else ''}"
+            )
+        setattr(namespace, self.dest, values)
 
 
 def add_command(
@@ -294,6 +328,7 @@ def add_command(
         name, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **texts
     )
     parser.set_defaults(parser=parser)
+    parser.register("action", None, Once)
     for title, options in groups.items():
         group = parser.add_argument_group(title)
         for flag, option in options.items():
@@ -378,12 +413,13 @@ def lists_for(
             f"{of_lists}: {of_columns} names {len(columns)} columns and {of_lists} is given "
             f"{given}; give it once for each column"
         )
-    return [_categories(each, na, of_lists) for each in lists]
+    return [categories(each, na, of_lists) for each in lists]
 
 
-def _categories(words: Sequence[str], na: Collection[str], flag: str) -> Keys:
+def categories(words: Sequence[str], na: Collection[str], flag: str) -> Keys:
+    """The categories that were typed; None stands for missing cells."""
     marks = when_run.MISSING | {mark.strip() for mark in na}
-    found = [when_run.category_in(word, marks) for word in words]
+    found = [when_run.category_in(_whole_category(word, flag), marks) for word in words]
     if len(set(found)) < len(found):
         twice = next(word for word, each in zip(words, found, strict=True) if found.count(each) > 1)
         raise dp.ParameterError(
@@ -391,6 +427,20 @@ def _categories(words: Sequence[str], na: Collection[str], flag: str) -> Keys:
             "marks of missing values"
         )
     return found
+
+
+def _whole_category(word: str, flag: str) -> str:
+    """A word that is one category: a comma in it is quoted, as a CSV file quotes it."""
+    text = word.strip()
+    if "," not in text:
+        return word
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1]
+    apart = " ".join(part.strip() for part in text.split(","))
+    raise dp.ParameterError(
+        f"{flag}: {text!r} has a comma. For several words put spaces between them: {flag} {apart}. "
+        f"For one word that holds the comma quote it as a CSV file does: {flag} '\"{text}\"'"
+    )
 
 
 _PRIVACY: Final = "the privacy: one setting (a smaller number protects more)"
@@ -440,7 +490,7 @@ class Command:
             epsilon["help"] += "; with --delta: approximate"
             delta["--delta"] = number_option("D", self.delta)
         groups = {
-            "the data": {**FILE, "--column": self.column},
+            "the data": {**FILE, "--column": self.column, **WHERE},
             _PRIVACY: {"--epsilon": epsilon, **delta, "--rho": RHO},
             "several rows a person": PEOPLE,
             self.title: self.options,

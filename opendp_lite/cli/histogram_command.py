@@ -27,9 +27,10 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     columns: tuple[str | None, ...] = (None,) if typed is None else tuple(names)
     several = len(columns) > 1
     declared, left_out = _declare(arguments, columns, budget)
+    level = flags.level_of(arguments)
     given: dict[str, Any] = {**declared, **budget, **({"other": True} if arguments.other else {})}
     mechanism: AnyMechanism = dp.histogram(
-        names if several else next(iter(columns)), **given, confidence=flags.level_of(arguments)
+        names if several else next(iter(columns)), **given, confidence=level
     )
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(

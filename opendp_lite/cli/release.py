@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli import flags
+from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import AnyMechanism, Asked, Keys, ReportLine, Statistic
-from opendp_lite.cli.printing import Told, rounded_down, short
-from opendp_lite.cli.report import NUMBERS, OUTPUT, PrivacyClaim, Report, writers
-from opendp_lite.combinators.accounts import AnySpace
-from opendp_lite.engines.data.blocks import FileError
-from opendp_lite.explain.statement import Statement
+from opendp_lite.cli.printing import Told, align_lines, rounded_down, short
+from opendp_lite.cli.where import Condition, conditions_of
+from opendp_lite.cli.written import OUTPUT, writers
 from opendp_lite.numbers.exact import exact, round_up, whole
-from opendp_lite.pipeline.core import AnyMeasurement
+
+if TYPE_CHECKING:
+    from opendp_lite.cli.report import PrivacyClaim
+    from opendp_lite.combinators.accounts import AnySpace
+    from opendp_lite.explain.statement import Statement
+    from opendp_lite.pipeline.core import AnyMeasurement
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
@@ -39,6 +43,7 @@ class Setting:
     data: FileInput
     groups: tuple[str, ...]
     people: tuple[str, int] | None
+    where: Sequence[Condition]
 
     @property
     def pipeline(self) -> AnyMeasurement:
@@ -70,7 +75,7 @@ class Setting:
         if "rho" in self.budget:
             at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": round_up(DELTA)}
         by_default = self.size is None and self.people is None
-        return PrivacyClaim(
+        return when_run.PrivacyClaim(
             *self.unit,
             measure=type(pipeline.output_measure).__name__,
             loss=self.loss(pipeline),
@@ -97,13 +102,16 @@ class Setting:
     def titles(self) -> tuple[str, ...]:
         """Of the labels of lines, none of which is that of a number."""
         given = (*map(self.data.title_of, self.groups), *self.statistic.titles)
-        taken = {self.statistic.name, *NUMBERS}
+        taken = {self.statistic.name, *when_run.NUMBERS}
         return tuple(f"column {title}" if title in taken else title for title in given)
 
     def notes(self) -> dict[str, str]:
         """What happens to the values, by the word for it."""
         word, words = self.statistic.note
         parts = [words]
+        if self.where:
+            told = " and ".join(each.words for each in self.where)
+            parts.append(f"only rows count where {told}")
         if self.groups:
             parts.append("rows of other groups are left out")
         if self.people is not None:
@@ -117,6 +125,8 @@ class Setting:
 
 def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
     """The release that the arguments ask for, at a loss of no more than the budget.
+
+    What is typed wrong is refused before the first estimator is imported, and numpy with it.
 
     The rows that a person has, or a row that is replaced, may be in several groups. The loss of
     some mechanisms is then above the one that they were given, so they are given less.
@@ -149,11 +159,21 @@ def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, floa
     """The release with a budget for its mechanism."""
     size = None if arguments.size is None else whole(arguments.size, "--size", least=1)
     people = _people(arguments)
-    statistic = asked(arguments, budget)
     groups, keys = _groups(arguments)
-    columns = [(name, statistic.kind) for name in statistic.columns]
+    where = conditions_of(arguments)
+    if size is not None and where:
+        raise dp.ParameterError(
+            "--size N says how many rows there are, and how many --where keeps is private; leave "
+            "one of them out"
+        )
+    statistic = asked(arguments, budget)
     others = [*groups, *([] if people is None else [people[0]])]
-    data = FileInput.of(arguments, [*columns, *((name, str) for name in others)])
+    columns = [*((name, statistic.kind) for name in statistic.columns), *((e, str) for e in others)]
+    kinds = dict(columns)
+    found = [(each.column, kinds.setdefault(each.column, each.kind)) for each in where]
+    columns += [each for each in dict.fromkeys(found) if each not in columns]
+    others += [name for name, _ in found]
+    data = FileInput.of(arguments, columns)
     metric = None if size is None else dp.ChangeOneDistance()
     mechanism, space = statistic.mechanism, dp.records(size=size, metric=metric)
     if statistic.picks or others:
@@ -165,7 +185,9 @@ def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, floa
         mechanism = dp.by(groups if several else groups[0], keys if several else keys[0], mechanism)
     if people is not None:
         mechanism = dp.bound_contributions(people[1]) >> mechanism
-    return Setting(statistic, mechanism, space, budget, data, tuple(groups), people)
+    for each in reversed(where):
+        mechanism = each.keep(kinds[each.column]) >> mechanism
+    return Setting(statistic, mechanism, space, budget, data, tuple(groups), people, where)
 
 
 @attrs.frozen
@@ -173,38 +195,46 @@ class Payment:
     """What pays for a release, and what is written beside it there.
 
     Attributes:
-        ledger: Opened and checked; None where nothing pays.
         arguments: All that was typed.
+        ledger: Opened and checked; None where nothing pays.
     """
 
-    ledger: dp.Ledger | None
     arguments: argparse.Namespace
+    ledger: dp.Ledger | None = None
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace, space: AnySpace) -> Payment:
-        """The ledger that ``--ledger`` names.
-
-        Args:
-            arguments: All that was typed.
-            space: Of the release.
+    def of(cls, arguments: argparse.Namespace) -> Payment:
+        """What was typed of a ledger, which is not opened yet.
 
         Raises:
-            ParameterError: If ``--note`` or ``--data-name`` is given without it, the data comes
-                from a stream, the release counts rows and the ledger protects a person (or the
-                other way round), or a file to write is the witness of the ledger.
-            LedgerError: If the ledger cannot be used.
+            ParameterError: If ``--note`` or ``--data-name`` is given without it, or the data comes
+                from a stream.
         """
         if arguments.ledger is None:
             alone = {"--note": arguments.note, "--data-name": arguments.data_name}
             for name, words in alone.items():
                 if words is not None:
                     raise dp.ParameterError(f"{name} is written into a ledger; add --ledger FILE")
-            return cls(None, arguments)
-        if arguments.file == "-":
+        elif arguments.file == "-":
             raise dp.ParameterError(
                 "--ledger tells the data from other data by its file; give a file in place of -"
             )
-        ledger = dp.Ledger.open(arguments.ledger)
+        return cls(arguments)
+
+    def open(self, space: AnySpace) -> Payment:
+        """The ledger that is named.
+
+        Args:
+            space: Of the release.
+
+        Raises:
+            ParameterError: If the release counts rows and the ledger protects a person (or the
+                other way round), or a file to write is the witness of the ledger.
+            LedgerError: If the ledger cannot be used.
+        """
+        if self.arguments.ledger is None:
+            return self
+        ledger = dp.Ledger.open(self.arguments.ledger)
         terms, witness = ledger.file.terms, ledger.file.witness
         if not terms.hold_for(space):
             mend = (
@@ -220,13 +250,25 @@ class Payment:
                 f"{space.metric.protected(space.unit)}. Nothing was read or spent. {mend}, with "
                 "its budget"
             )
-        written = {"--output": arguments.output, "--statement": arguments.statement}
+        written = {"--output": self.arguments.output, "--statement": self.arguments.statement}
         for flag, name in written.items():
             if witness is not None and name is not None and Path(name).resolve() == witness.path:
                 raise dp.ParameterError(
                     f"{flag}: {name!r} is the witness of the ledger; name another file"
                 )
-        return cls(ledger, arguments)
+        return attrs.evolve(self, ledger=ledger)
+
+    def price(self, pipeline: AnyMeasurement) -> dict[str, str]:
+        """What the release would cost, and what is left now, in words; nothing is paid."""
+        if self.ledger is None:
+            return {}
+        budget, spent = self.ledger.file.budget, self.ledger.file.spent
+        measure = budget.measure
+        price = budget.cost(when_run.find_price(pipeline, measure), spent)
+        return {
+            "price": f"{measure.words(price)} of the ledger",
+            "left now": measure.words(self.ledger.file.left),
+        }
 
     def release(
         self, pipeline: AnyMeasurement, data: object
@@ -261,16 +303,18 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         ParameterError: If an argument is out of range or contradicts another.
         DataError: If the file is not as declared.
     """
+    writes, payment = writers(arguments, OUTPUT), Payment.of(arguments)
     setting = setting_of(arguments, asked)
     measurement = setting.pipeline
     claim = setting.claim(measurement, explain=arguments.explain)
-    writes = writers(arguments, OUTPUT)
-    payment = Payment.of(arguments, setting.space)
+    payment = payment.open(setting.space)
+    if arguments.price:
+        return _tell_price(claim, payment.price(measurement), as_json=arguments.json)
     data, column = _open_it(setting)
     try:
         found, stated, ledger = payment.release(measurement, data)
     except dp.DataError as problem:
-        if arguments.size is None or isinstance(problem, FileError):
+        if arguments.size is None or isinstance(problem, when_run.FileError):
             raise
         refusal = dp.DataError(
             f"--size {short(arguments.size)}: the file has another number of rows. Give the "
@@ -281,7 +325,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         raise refusal from None
     # The releases of all groups say the same of themselves.
     one = next(iter(found.values())) if setting.groups else found
-    report = Report(
+    report = when_run.Report(
         statistic=setting.statistic,
         column=column,
         titles=setting.titles,
@@ -295,11 +339,26 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     return Told(text, writes(report, stated))
 
 
+def _tell_price(claim: PrivacyClaim, price: dict[str, str], *, as_json: bool) -> Told:
+    """What a release would cost."""
+    if as_json:
+        return Told(json.dumps({**attrs.asdict(claim), **price}, indent=2, allow_nan=False))
+    told = {
+        "protected": claim.words(),
+        **price,
+        "pipeline": claim.pipeline,
+        "next": "nothing was read, paid or released; leave out --price to release it",
+    }
+    explained = [] if claim.explanation is None else ["", *claim.explanation]
+    return Told("\n".join([*align_lines(told), *explained]))
+
+
 def _open_it(setting: Setting) -> tuple[dp.Blocks, str]:
     """The data, and its columns in words that are public."""
     data, names = setting.data, setting.statistic.columns
-    if setting.statistic.picks or setting.groups or setting.people is not None:
-        return data.table(), ", ".join(map(data.title_of, names))
+    others = setting.groups or setting.where or setting.people is not None
+    if setting.statistic.picks or others:
+        return data.table(), ", ".join(map(data.title_of, names)) or "rows"
     column, name = data.column()
     return column, data.title_of(name or None)
 

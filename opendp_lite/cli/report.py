@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
-import csv
-import importlib
-import io
 import json
-import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
-from itertools import chain
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Final
 
 import attrs
 
-import opendp_lite as dp
 from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.printing import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, significant
-from opendp_lite.engines.files.source_files import files_named
 from opendp_lite.estimators.distributions.histograms import label
-from opendp_lite.explain.statement import Statement
 
 # The other intervals that a number may have, by name, and what they hold.
 _FURTHER: Final = {
@@ -253,117 +242,3 @@ def _cell(key: Hashable) -> object:
 
 def _printable(name: str) -> str:
     return name if name.isprintable() else ascii(name)
-
-
-Content = TypeVar("Content")
-Write = Callable[[], object]
-
-# The arguments that name files that a command reads.
-_READ: Final = ("file", "pipeline", "ledger")
-_PAGE: Final = (
-    "<!doctype html><html lang='en'><meta charset='utf-8'><title>Statement of privacy</title>"
-    "<body style='font-family:sans-serif;margin:2em'>{}</body></html>"
-)
-
-
-def _csv(report: Report) -> bytes:
-    columns = report.columns()
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
-
-
-def _parquet(report: Report) -> bytes:
-    """The table, with the statement of the loss under "opendp_lite" in the file's metadata."""
-    arrow, parquet = _arrow()
-    table = arrow.table(report.columns())
-    statement = json.dumps({"column": report.column, **report.statement})
-    found = io.BytesIO()
-    parquet.write_table(table.replace_schema_metadata({"opendp_lite": statement}), found)
-    return found.getvalue()
-
-
-def _arrow() -> tuple[Any, Any]:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise dp.ParameterError(
-            'writing a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"'
-        ) from None
-
-
-def _as_line(text: object) -> bytes:
-    return f"{text}\n".encode()
-
-
-OUTPUT: Final[Mapping[str, Callable[[Report], bytes]]] = {
-    ".json": lambda report: _as_line(report.as_json()),
-    ".csv": _csv,
-    ".parquet": _parquet,
-}
-"""What makes the bytes of a release, by the end of the name."""
-_STATEMENT: Final[Mapping[str, Callable[[Statement], bytes]]] = {
-    ".json": lambda stated: _as_line(json.dumps(stated.as_dict(), indent=2, allow_nan=False)),
-    ".html": lambda stated: _as_line(_PAGE.format(stated.as_html())),
-    ".txt": _as_line,
-}
-
-
-def writers(
-    arguments: argparse.Namespace, output: Mapping[str, Callable[[Content], bytes]]
-) -> Callable[[Content, Statement], dict[str, Write]]:
-    """What writes the files that ``--output`` and ``--statement`` name, by their flags.
-
-    Args:
-        arguments: All that was typed.
-        output: What makes the bytes of a release, by the end of the name.
-
-    Raises:
-        ParameterError: If one cannot be written, as far as is known before the release, or if the
-            command reads it.
-    """
-    release = _file(arguments, "--output", output)
-    statement = _file(arguments, "--statement", _STATEMENT)
-    if release and statement and release[0].resolve() == statement[0].resolve():
-        raise dp.ParameterError("--statement: --output names the same file; name another one")
-
-    def prepare(content: Content, stated: Statement) -> dict[str, Write]:
-        found: dict[str, Write] = {}
-        if release is not None:
-            found["--output"] = partial(release[0].write_bytes, release[1](content))
-        if statement is not None:
-            found["--statement"] = partial(statement[0].write_bytes, statement[1](stated))
-        return found
-
-    return prepare
-
-
-def _file(
-    arguments: argparse.Namespace, flag: str, forms: Mapping[str, Callable[[Content], bytes]]
-) -> tuple[Path, Callable[[Content], bytes]] | None:
-    """The file that an option names and what makes its bytes; None without the option."""
-    typed = vars(arguments)
-    name = typed[flag.removeprefix("--")]
-    if name is None:
-        return None
-    path = Path(name)
-    form = forms.get(path.suffix.lower())
-    if form is None:
-        raise dp.ParameterError(f"{flag}: the name must end in {' or '.join(forms)}, got {name!r}")
-    folder = path.parent
-    if not folder.is_dir():
-        raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
-    read = (files_named(each) or [Path(each)] for each in map(typed.get, _READ) if each)
-    for other in chain.from_iterable(read):
-        if path.exists() and other.exists() and path.samefile(other):
-            raise dp.ParameterError(
-                f"{flag}: {str(path)!r} is a file that is read, such as the data or the "
-                "ledger; name another"
-            )
-    if path.suffix.lower() == ".parquet":
-        _arrow()
-    return path, form

@@ -12,7 +12,10 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
+from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.printing import Told
+from opendp_lite.cli.release import Payment
+from opendp_lite.cli.written import writers
 
 if TYPE_CHECKING:
     from opendp_lite.pipeline.core import AnyMeasurement
@@ -67,15 +70,15 @@ def report(arguments: argparse.Namespace) -> Told:
         DataError: If the data are not as declared.
     """
     pipeline = _load(arguments.pipeline)
-    writes = when_run.writers(arguments, {".json": _as_line})
-    payment = when_run.Payment.of(arguments, pipeline.input_space)
+    writes = writers(arguments, {".json": _as_line})
+    payment = Payment.of(arguments).open(pipeline.input_space)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(
             "name the columns that the pipeline reads: --numbers NAME ... and --words NAME ..."
         )
     kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
-    data = when_run.FileInput.of(arguments, kinds).table()
+    data = FileInput.of(arguments, kinds).table()
     _require_named(pipeline, [*numbers, *words])
     found, stated, ledger = payment.release(pipeline, data)
     told = _Releases(pipeline, found, arguments.explain, ledger)

@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.cli import file_input as progress
-from opendp_lite.cli.file_input import follow_progress as followed
+from opendp_lite.cli import progress
+from opendp_lite.cli.progress import follow_progress as followed
 
 SECRET = "patient 42"
 SUM = ["--column", "age", "--bounds", 0, 100, "--epsilon", 1e6]
@@ -64,7 +64,7 @@ def test_a_file_that_cannot_be_read_is_named(refused: Any, tmp_path: Path, kind:
 
 def test_output_does_not_take_the_place_of_data(refused: Any, tmp_path: Path) -> None:
     write(tmp_path, "csv")
-    error = refused("sum", f"{tmp_path}/*.csv", *SUM, "--output", tmp_path / "2.csv")
+    error = refused("sum", f"{tmp_path}/*.csv", *SUM, "--output", tmp_path / "2.csv", "--force")
     assert "is a file that is read" in error
 
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.cli import file_input
+from opendp_lite.cli import when_run
 from opendp_lite.cli.arguments import COMMANDS
 from opendp_lite.cli.arguments import parse as parsed
 from opendp_lite.cli.printing import rounded_up
@@ -386,7 +386,7 @@ def test_what_is_unforeseen_shows_no_value(refused, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError(SECRET)
 
-    monkeypatch.setattr(file_input, "csv_column", broken)
+    monkeypatch.setattr(when_run, "csv_column", broken)
     error = refused("mean", "x.csv", "--bounds", 0, 1, "--rho", 1)
     assert "opendp-lite failed (ZeroDivisionError) and shows no result" in error
     assert SECRET not in error

@@ -69,7 +69,7 @@ def test_what_is_wrong_is_refused_before_the_data_are_read(refused, survey, save
     assert "the name must end in .json, got" in told(
         "--pipeline", pipeline, *READ, "--output", "release.csv"
     )
-    same = ["--pipeline", pipeline, *READ, "--output", pipeline]
+    same = ["--pipeline", pipeline, *READ, "--output", pipeline, "--force"]
     assert "is a file that is read" in told(*same)
     assert "there is no file" in told("--pipeline", tmp_path / "none.json", *READ)
     assert "'age' is asked for twice" in told(

@@ -109,7 +109,9 @@ def short(table):
 
 
 @pytest.mark.parametrize("budget", [PURE, ZCDP])
-@pytest.mark.parametrize(("words", "rows"), [([], 2001), (["--all"], 2002)])
+@pytest.mark.parametrize(
+    ("words", "rows"), [([], 2002), (["--column", "x"], 2001), (["--column", "x", "--all"], 2002)]
+)
 def test_counts(told, short, budget, words, rows):
     found = told("count", short, *words, *budget)
     assert found["count"] == pytest.approx(rows, abs=0.01)

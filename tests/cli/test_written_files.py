@@ -78,6 +78,36 @@ def test_a_refusal_leaves_the_file_alone(refused, table, tmp_path):
     assert path.read_text() == "before"
 
 
+@pytest.mark.parametrize("flag", ["--output", "--statement"])
+def test_a_release_is_written_over_only_by_force(made, refused, survey, tmp_path, flag):
+    ledger, path = tmp_path / "l", tmp_path / "r.json"
+    made("ledger", "create", ledger, "--epsilon", 2, "--unit", "row")
+    words = ["histogram", survey, *COUNTS, "--ledger", ledger, flag, path]
+    made(*words)
+    before = path.read_bytes()
+    error = refused(*words)
+    assert f"{flag}: {str(path)!r} is there already" in error
+    assert path.read_bytes() == before
+    assert dp.Ledger.open(ledger).left == 1
+    made(*words, "--force")
+    assert path.read_bytes() != before
+
+
+def test_a_file_that_comes_during_the_release_is_kept(run, survey, tmp_path, monkeypatch):
+    path, release = tmp_path / "r.json", dp.Measurement._release
+
+    def late(self, *data):
+        path.write_text("of another process")
+        return release(self, *data)
+
+    monkeypatch.setattr(dp.Measurement, "_release", late)
+    status, out, err = run("mean", survey, *AGES, "--output", path)
+    assert status == 2
+    assert out.startswith("mean of age")
+    assert "but writing --output failed: File exists" in err
+    assert path.read_text() == "of another process"
+
+
 def test_missing_pyarrow_is_said(refused, survey, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     error = refused("histogram", survey, *COUNTS, "--output", tmp_path / "r.parquet")
@@ -146,7 +176,7 @@ def test_refusals_come_before_the_release(refused, survey, tmp_path):
     ):
         there = path.exists()
         other = ["--output", same] if flag == "--statement" else []
-        error = refused("mean", survey, *AGES, flag, path, *other)
+        error = refused("mean", survey, *AGES, flag, path, *other, "--force")
         assert f"{flag}: " in error
         assert message in error
         assert error.count("\n") == 1
@@ -164,7 +194,9 @@ def test_a_ledger_and_its_witness_are_not_written_over(
     ledger, witness = tmp_path / "a.json", tmp_path / "b.json"
     made("ledger", "create", ledger, "--rho", 1, "--unit", "row", "--witness", witness)
     before = (tmp_path / name).read_bytes()
-    error = refused("histogram", survey, *COUNTS, "--ledger", ledger, flag, tmp_path / name)
+    error = refused(
+        "histogram", survey, *COUNTS, "--ledger", ledger, flag, tmp_path / name, "--force"
+    )
     assert f"{flag}: " in error
     assert words in error
     assert (tmp_path / name).read_bytes() == before
@@ -176,14 +208,14 @@ def test_a_release_is_printed_where_a_file_cannot_be_written(
 ):
     files = {"--output": tmp_path / "r.json", "--statement": tmp_path / "s.txt"}
     lost, (kept,) = files.pop(flag), files.values()
-    write = Path.write_bytes
+    opened = Path.open
 
-    def full(path, contents):
-        if path == lost:
+    def full(path, mode="r", *more):
+        if path == lost and mode == "xb":
             raise OSError(28, "No space left on device")
-        return write(path, contents)
+        return opened(path, mode, *more)
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "open", full)
     words = ["--output", tmp_path / "r.json", "--statement", tmp_path / "s.txt"]
     status, out, err = run("mean", survey, *AGES, *words)
     assert status == 2

@@ -22,7 +22,8 @@ from opendp_lite.engines.containers.of_pyarrow import (
 from opendp_lite.engines.containers.of_pyarrow_dataset import ArrowPart, parts_of
 from opendp_lite.engines.data.blocks import Blocks, FileError, NoFileError, pick_column
 from opendp_lite.engines.data.values import Values
-from opendp_lite.engines.files.csv_rows import MISSING, category_in, text_cells
+from opendp_lite.engines.files.cells import MISSING, category_in
+from opendp_lite.engines.files.csv_rows import text_cells
 from opendp_lite.engines.files.source_files import files_named, require_no_address
 
 Paths = str | Path | Sequence[str | Path]
@@ -97,7 +98,8 @@ def declared_columns(
     Args:
         source: As for ``parquet``.
         columns: The name of each column and what it is read as, ``str`` or ``float``. The name None
-            is for the only one. A column of numbers, truths or dates may be read as text.
+            is for the only one. A column of numbers, truths or dates may be read as text. Without
+            any, all columns are there as they are.
         kind: "parquet" or "feather".
 
     Returns:
@@ -108,6 +110,8 @@ def declared_columns(
         OSError: If there is no such file.
     """
     files = parts_of(_dataset(source, kind, "hive", None))
+    if not columns:
+        return ColumnBlocks.of(files, files[0].names)
     names = tuple(pick_column(files[0].names, column) for column, _ in columns)
     kinds = (wanted for _, wanted in columns)
     shown = partial(_as_asked, dict(zip(names, kinds, strict=True)))

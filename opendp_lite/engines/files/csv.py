@@ -17,7 +17,7 @@ from functools import cache, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.engines.data.blocks import (
@@ -45,6 +45,8 @@ from opendp_lite.spelling.suggestions import explain_names
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _Open = Callable[[], Iterable[object]]
+# What stands for the rows where no column is asked for.
+_ROWS: Final = ((None, str),)
 
 
 @explain_names
@@ -163,9 +165,28 @@ def table_of(
     na: Collection[str],
     text: Text,
 ) -> Blocks:
-    """As ``csv_table``; a column of the name None is the only one, and its blocks have no name."""
+    """As ``csv_table``; a column of the name None is the only one, and its blocks have no name.
+
+    Without columns the blocks have the rows of the table, in a column that nothing reads.
+    """
+    if not columns:
+        return _read(source, Wish(_ROWS, header, delimiter, na, text, alone=False, rows=True))
     alone = None in [column for column, _ in columns]
     return _read(source, Wish(tuple(columns), header, delimiter, na, text, alone))
+
+
+def header_of(source: str | BinaryIO, delimiter: str) -> list[str]:
+    """The names in the first line, which you say are public: no other line is shown."""
+    wish = Wish(_ROWS, True, delimiter, (), "refuse", alone=False, rows=True)
+    with ExitStack() as held:
+        stream = source
+        if isinstance(stream, str):
+            path = (files_named(stream) or [Path(stream)])[0]
+            stream = held.enter_context(path.open("rb"))
+        rows = CsvRows.of(stream, wish.delimiter)
+        first = next((row for row in rows if row), [])
+        rows.refuse_faults("")
+        return [cell.strip() for cell in first]
 
 
 def _read(source: str | Path | BinaryIO, wish: Wish) -> FileColumn:
@@ -319,7 +340,7 @@ def _places_by_number(wish: Wish, first: Sequence[str] | None) -> tuple[int, ...
     places = [1 if column is None else int(column) for column, _ in wish.columns]
     if first is not None and max(places) > len(first):
         raise FileError(f"there is no column {max(places)}: the first line has fewer cells")
-    if wish.only and first is not None and len(first) > 1:
+    if wish.only and not wish.rows and first is not None and len(first) > 1:
         raise FileError(
             "choose a column by its number, which counts from 1 (", Argument("column", 3), ")"
         )
@@ -328,6 +349,8 @@ def _places_by_number(wish: Wish, first: Sequence[str] | None) -> tuple[int, ...
 
 def _places_by_name(wish: Wish, names: tuple[str, ...]) -> tuple[int, ...]:
     """The places of columns among names that are declared to be such, and so public."""
+    if wish.rows:
+        return (0,)
     if len(names) == 1 and any(name != names[0] for name in wish.names):
         other = next((mark for mark in _OTHER_DELIMITERS if mark in names[0]), None)
         if other is not None:
@@ -342,7 +365,8 @@ def _places_by_name(wish: Wish, names: tuple[str, ...]) -> tuple[int, ...]:
 
 def _places_by_guess(wish: Wish, names: tuple[str, ...]) -> tuple[int, ...]:
     """The places of columns in a first line that is a header if it looks like one."""
-    fits = len(names) == 1 if wish.only else set(wish.names) <= set(names)
+    only = wish.rows or len(names) == 1
+    fits = only if wish.only else set(wish.names) <= set(names)
     if not fits or not all(_is_name(wish, name) for name in names):
         raise _no_header(wish)
     if wish.only:
@@ -356,6 +380,14 @@ def _places_by_guess(wish: Wish, names: tuple[str, ...]) -> tuple[int, ...]:
 def _no_header(wish: Wish) -> FileError:
     """One text for all first lines: it tells only that this one is not as declared."""
     typed = ", ".join(map(repr, wish.names))
+    if wish.rows:
+        return FileError(
+            "the first line is no list of names. It is not shown, as it may be a person's row. "
+            "Say that it holds names, ",
+            Argument("header", True),
+            ", or data, ",
+            Argument("header", False),
+        )
     if wish.only:
         found: tuple[object, ...] = (
             "choose a column (",

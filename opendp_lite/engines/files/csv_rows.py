@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import zlib
 from _csv import Reader
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,6 +26,7 @@ from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import take
 from opendp_lite.engines.data.values import Values
+from opendp_lite.engines.files.cells import MISSING, category_in, mark_number
 from opendp_lite.engines.files.source_files import unpack
 from opendp_lite.numbers.exact import quote
 
@@ -132,31 +132,10 @@ def _own_cutter() -> ModuleType:
 
 _CUTTER: Final = _own_cutter()
 
-MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."})
-"""Cells that always mean a missing value."""
-
-_WHOLE: Final = re.compile(r"([+-]?[0-9]+)\.0*")
-
 
 def text_cells(cells: Iterable[str | None], count: int) -> Values:
     """So many cells as text, None for a missing one; their type says that they are text."""
     return Values(np.fromiter(cells, object, count), identity, is_text=True)
-
-
-def category_in(cell: str, missing: Collection[str]) -> str | None:
-    """The category that a cell holds: its text without space around it; None if it is missing.
-
-    A whole number is one category however many zeros follow its point.
-
-    Example:
-        >>> category_in(" f ", {"NA"}), category_in("NA", {"NA"}), category_in("3.0", {"NA"})
-        ('f', None, '3')
-    """
-    text = cell.strip()
-    if text in missing:
-        return None
-    whole = _WHOLE.fullmatch(text) if "." in text else None
-    return text if whole is None else whole[1]
 
 
 @open_rows.register
@@ -174,14 +153,6 @@ Name = str | int | None
 """A column by its name or its number; None is the only one."""
 
 BY_NUMBER: Final = (Argument("header", False), ", ", Argument("column", 3))
-
-
-def mark_number(mark: str) -> float:
-    """The number that a mark of a missing value is; NaN where it is none."""
-    try:
-        return float(mark)
-    except ValueError:
-        return nan
 
 
 def as_typed(column: Name) -> str:
@@ -241,6 +212,7 @@ class Wish:
         header: As for ``csv_column``, and so the others.
         missing: All marks of a missing cell.
         alone: Whether the cells of the one column are a block, without its name.
+        rows: Whether the rows alone are asked for: the first column stands for them.
     """
 
     columns: tuple[tuple[Name, type], ...] = attrs.field(validator=_require_columns)
@@ -249,6 +221,7 @@ class Wish:
     missing: frozenset[str] = attrs.field(converter=_missing)
     text: Text = attrs.field(validator=_require_text)
     alone: bool
+    rows: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
