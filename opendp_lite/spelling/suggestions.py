@@ -5,65 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter
-from re import sub
 from typing import Final, TypeVar, cast
 
 from opendp_lite.base.errors import name_like
 from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
+from opendp_lite.spelling.other_names import OTHER_NAMES
 from opendp_lite.spelling.signatures import holds_data, signature_of
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# What to type, and the names in its place of people who know pandas, numpy, OpenDP or others.
-_MEANT: Final = {
-    "dp.gaussian(rho=0.03), or epsilon= with delta=": "Gaussian",
-    "dp.laplace(epsilon=1)": "Laplace",
-    "dp.session(data, budget=dp.rho(1)): one budget over several releases": (
-        "Session accountant context budget_accountant"
-    ),
-    "dp.keep('age', between=(18, 65)), or among=[...]": "filter where",
-    "dp.by('sex', ['f', 'm'], pipeline): a release for each group": "group_by groupby",
-    "dp.histogram(['sex', 'city'], categories=[[...], [...]], epsilon=1)": (
-        "crosstab contingency_table"
-    ),
-    "dp.private_quantile([0.1, 0.2, ...], bounds=(lower, upper), epsilon=1)": "deciles",
-    "dp.impute(value), a value that you choose without looking at the data": "fillna",
-    "dp.compose(rows=pipeline, age=pipeline): several releases by name": "report",
-    "dp.histogram('age', edges=range(0, 101, 10), epsilon=1)": "hist",
-    "dp.histogram('city', categories=[...], epsilon=1), or delta= in their place": "value_counts",
-    "dp.private_quantile(0.5, bounds=(lower, upper), epsilon=1)": "median quantile percentile",
-    "dp.private_quantile([0.25, 0.5, 0.75], bounds=(lower, upper), epsilon=1)": "quantiles",
-    "dp.standard_deviation(lower, upper, epsilon=1)": "std stdev",
-    "dp.covariance(lower, upper, rho=0.03)": "cov",
-    "dp.covariance(lower, upper, rho=0.03, confidence=0.95), and its .correlation()": (
-        "corr corrcoef correlation"
-    ),
-    "dp.variance(lower, upper, epsilon=1); for normal columns and PLAN "
-    "dp.estimators.normal_variance(bound, rho=0.03)": "private_variance",
-    "dp.variance(lower, upper, epsilon=1)": "var pvariance",
-    "dp.private_bounds(0.99, epsilon=1)": "approx_bounds bounds",
-    "dp.mean(lower, upper, epsilon=1)": "bounded_mean average tools",
-    "dp.clamp(lower, upper) >> dp.sum() >> dp.laplace(epsilon=1)": "bounded_sum",
-    "pipeline.accuracy(0.95), or dp.expected_error(mean, n=1000, guess=40)": "accuracy error",
-    "dp.mean(0, 1, epsilon=1) on a column of zeros and ones": "proportion",
-    "dp.private_quantile(0.99, bounds=(lower, upper), epsilon=1)": "max",
-    "dp.private_quantile(0.01, bounds=(lower, upper), epsilon=1)": "min",
-    "dp.csv_column(path, column), or dp.csv_table(path, {column: str})": "read_csv csv load_csv",
-    "dp.parquet('data/*.parquet', columns=['age'])": "read_parquet scan_parquet",
-    "dp.laplace(epsilon=1), or dp.gaussian(rho=0.03)": "noise",
-    "(dp.clamp(lower, upper) >> dp.sum()).map(1)": "sensitivity",
-    "dp.measurements.sum_and_count(epsilon=1)": "core",
-    "dp.clamp(lower, upper), or dp.clip_to_norm(radius)": "clip",
-    "dp.count()": "size",
-    "dp.noisy_max(epsilon=1), or dp.measurements.exponential_mechanism(rho=0.03)": "exponential",
-    "dp.noisy_max(epsilon=1), or rho= for the exponential mechanism": "exponential_mechanism",
-    "dp.noisy_max(epsilon=1)": "permute_and_flip report_noisy_max",
-    "dp.above_threshold(program, threshold, epsilon=1)": "sparse_vector svt",
-    "dp.bound_contributions(3), after dp.table(person='id')": "max_rows_per_id truncate",
-    "dp.plotting.privacy_curves({'count': pipeline})": "plot",
-    "dp.count() >> dp.laplace(epsilon=1): whole numbers stay whole": "geometric",
-}
-_INSTEAD: Final = {name: told for told, names in _MEANT.items() for name in names.split()}
 _BUDGET: Final = ("epsilon", "rho", "delta", "scale")
 # Arguments that people type, and those that are meant.
 _ARGUMENTS: Final = {
@@ -192,16 +142,26 @@ def explain_names(public: F) -> F:
 def not_there(name: str) -> str:
     """What to say of a name that the front does not have."""
     said = f"module 'opendp_lite' has no attribute {name!r}"
-    plain = sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    for each in (name, plain):
-        if each in _INSTEAD:
-            return f"{said}; use {_INSTEAD[each]}"
+    front, told = read_stub(FRONT), OTHER_NAMES.get(_plain(name))
+    if told is not None:
+        return f"{said}; {told}"
     for room in ROOMS:
         if name in read_stub(f"{FRONT}.{room}"):
             return f"{said}; it is dp.{room}.{name}"
     bare = next((name.removeprefix(each) for each in _PREFIXES if name.startswith(each)), name)
-    if bare in _INSTEAD:
-        return f"{said}; use {_INSTEAD[bare]}"
-    front = read_stub(FRONT)
-    near = [bare] if bare in front else name_like(name, front, cutoff=_CLOSE)
+    if bare in front:
+        return f"{said}; did you mean {bare!r}?"
+    told = OTHER_NAMES.get(_plain(bare))
+    if told is not None:
+        return f"{said}; {told}"
+    near = [each for each in name_like(bare, front, cutoff=_CLOSE) if _differs_little(bare, each)]
     return f"{said}; did you mean {near[0]!r}?" if near else said
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _differs_little(name: str, other: str) -> bool:
+    # GaussianNB is no misspelt gaussian: what is typed wrong is about as long as what is meant.
+    return abs(len(_plain(name)) - len(_plain(other))) <= 1

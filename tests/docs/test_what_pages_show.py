@@ -80,6 +80,33 @@ def test_what_the_page_on_other_libraries_types_works(typed: str) -> None:
     eval(typed, GIVEN)
 
 
+OF_THEIRS = sorted(
+    {
+        (name, ours)
+        for theirs, ours in re.findall(
+            r"^\| ([^|]+) \| (.+) \|$", read("docs/coming-from.md"), re.MULTILINE
+        )
+        for code in re.findall(r"`([^`]+)`", theirs)
+        for name in re.findall(r"[A-Za-z]\w*(?=\()|(?<![\w(])[A-Za-z]\w*$", code)
+    }
+)
+PATH = re.compile(r"\bdp(?:\.\w+)+")
+
+
+@pytest.mark.parametrize(("name", "ours"), OF_THEIRS)
+def test_a_name_of_another_library_is_answered_as_the_page_does(name: str, ours: str) -> None:
+    """Each name of the first cells is there, or what is said of it is what the row says."""
+    if hasattr(dp, name):
+        return
+    with pytest.raises(AttributeError) as refused:
+        getattr(dp, name)
+    said = str(refused.value).partition("; ")[2]
+    assert said.startswith(("use ", "did you mean ", "that is not here"))
+    paths = set(PATH.findall(said)) | {f"dp.{word}" for word in re.findall(r"'(\w+)'\?", said)}
+    assert all(eval(path, {"dp": dp}) for path in paths)
+    assert paths & set(PATH.findall(ours)) or not paths or "dp." not in ours
+
+
 ROWS = [
     [float(cell) for cell in re.findall(r"[\d.]+", line.replace(" %", ""))]
     for line in read("docs/choosing-epsilon.md").splitlines()
