@@ -27,7 +27,7 @@ _USE: Final = {
     "dp.variance(lower, upper, epsilon=1); for normal columns and PLAN "
     "dp.estimators.normal_variance(bound, rho=0.03)": "privatevariance",
     "dp.standard_deviation(lower, upper, epsilon=1)": "std stdev sd nanstd stdevmechanism",
-    "dp.covariance(lower, upper, rho=0.03)": "cov sscp npsscp npcov",
+    "dp.covariance(lower, upper, rho=0.03)": "cov covar sscp covmatrix",
     "dp.covariance(lower, upper, rho=0.03, confidence=0.95), and its .correlation()": (
         "corr corrcoef correlation pearsonr pearson correlationmatrix"
     ),
@@ -35,9 +35,11 @@ _USE: Final = {
         "median quantile percentile nanmedian nanquantile quantilescorecandidates"
     ),
     "dp.private_quantile([0.25, 0.5, 0.75], bounds=(lower, upper), epsilon=1)": (
-        "quantiles quartiles iqr describe summary boxplot quantilesfromcounts"
+        "quantiles quartiles iqr describe summary boxplot quantilesfromcounts table1"
     ),
-    "dp.private_quantile([0.1, 0.2, ...], bounds=(lower, upper), epsilon=1)": "deciles qcut ntile",
+    "dp.private_quantile([0.1, 0.2, ...], bounds=(lower, upper), epsilon=1)": (
+        "decile deciles tertiles qcut ntile"
+    ),
     "dp.private_quantile(0.99, bounds=(lower, upper), epsilon=1)": "max maximum nanmax amax",
     "dp.private_quantile(0.01, bounds=(lower, upper), epsilon=1)": "min minimum nanmin amin",
     "dp.private_bounds(0.99, epsilon=1)": "approxbounds bounds getbounds findbounds minmax",
@@ -49,10 +51,11 @@ _USE: Final = {
     ),
     # Tables
     "dp.histogram('age', edges=range(0, 101, 10), epsilon=1)": (
-        "hist cut histogram1d binning binningspec bincolumn findbin distplot"
+        "hist cut histogram1d histplot binning binningspec bincolumn findbin distplot"
     ),
     "dp.histogram('city', categories=[...], epsilon=1), or delta= in their place": (
-        "valuecounts countby countbycategories tabulate tab freq frequencies bincount barplot mode"
+        "valuecounts countby countbycategories tabulate tab freq frequencies bincount barplot "
+        "bar mode"
     ),
     "dp.histogram(['sex', 'city'], categories=[[...], [...]], epsilon=1)": (
         "crosstab contingencytable pivottable pivot histogram2d histogramdd twoway"
@@ -78,15 +81,17 @@ _USE: Final = {
     ),
     "dp.drop_nan()": "dropna dropnull dropnullandnan isnull isna isnan isnotnull",
     "dp.clamp(lower, upper), or dp.clip_to_norm(radius)": (
-        "clip npclamp winsorize trim replaceinfinity minvalue maxvalue"
+        "clip winsorize trim replaceinfinity dropinfinity minvalue maxvalue"
     ),
-    "dp.scale(factor)": "multiply lipschitzfloatmul",
+    "dp.center(offset) >> dp.scale(factor)": (
+        "multiply lipschitzfloatmul standardize zscore normalize"
+    ),
     "a step of your own: dp.stage and dp.row_map": (
-        "map rowbyrow flatmap vectorize usertransformation"
+        "map rowbyrow flatmap vectorize usertransformation transform assign"
     ),
     # Data
     "dp.csv_column(path, column), or dp.csv_table(path, {column: str})": (
-        "readcsv csv loadcsv splitdataframe createdataframe splitlines splitrecords"
+        "load read readcsv csv loadcsv splitdataframe createdataframe splitlines splitrecords"
     ),
     "dp.parquet('data/*.parquet', columns=['age'])": "readparquet scanparquet",
     "dp.table()": "dataframe lazyframe stablelazyframe privatelazyframe frame dataframedomain "
@@ -96,15 +101,16 @@ _USE: Final = {
     ),
     "dp.bound_contributions(3), after dp.table(person='id')": (
         "maxrowsperid truncate maxgroupsperid maxrowspergroupperid enforce truncationstrategy "
-        "maxpartitionscontributed maxcontributionsperpartition privatecontributionbounds"
+        "maxpartitionscontributed maxcontributionsperpartition contributionbounds addmaxrows "
+        "addmaxrowsinmaxgroups calculateprivatecontributionbounds preaggregateextractors "
+        "privacyidcountparams"
     ),
     "dp.records()": "vectordomain atomdomain optiondomain spaceof domain arraydomain mapdomain "
     "categoricaldomain userdomain input",
-    "dp.SymmetricDistance()": "symmetricdistance insertdeletedistance addonerow addremove",
-    "dp.ChangeOneDistance()": "changeonedistance hammingdistance replaceone substitution bounded",
-    "dp.metrics.SymmetricIdDistance('id')": "symmetriciddistance",
-    "dp.metrics.L1Distance()": "l1",
-    "dp.metrics.L2Distance()": "l2 euclidean",
+    "dp.SymmetricDistance()": "insertdeletedistance addonerow addremove",
+    "dp.ChangeOneDistance()": "hammingdistance replaceone substitution bounded",
+    "dp.metrics": "partitiondistance discretedistance framedistance userdistance",
+    "dp.measures": "userdivergence divergences",
     # Noise, losses and budgets
     "dp.laplace(epsilon=1)": (
         "laplace laplacemechanism baselaplace laplacenoise addlaplace vectorlaplace"
@@ -120,7 +126,7 @@ _USE: Final = {
         "geometric discretelaplace basediscretelaplace"
     ),
     "dp.noisy_max(epsilon=1), or dp.measurements.exponential_mechanism(rho=0.03)": (
-        "exponential exponentialcategorical argmax idxmax"
+        "exponential exponentialcategorical exponentialhierarchical argmax idxmax"
     ),
     "dp.noisy_max(epsilon=1), or rho= for the exponential mechanism": "exponentialmechanism",
     "dp.noisy_max(epsilon=1)": (
@@ -138,17 +144,22 @@ _USE: Final = {
     "dp.session(data, budget=dp.rho(1)): one budget over several releases": (
         "session accountant context budgetaccountant naivebudgetaccountant fromdataframe odometer "
         "adaptivecomposition privacyfilter sessionbuilder compositor budget makeprivate "
-        "privatecollection privacyaccountant createview"
+        "privatecollection privacyaccountant createview "
+        "deleteview"
     ),
     "dp.Ledger.create(path, budget=dp.rho(1), unit='row'): one budget in a file": (
         "ledger save open"
     ),
-    "dp.adaptive(program, dp.rho(1))": "fullyadaptivecomposition queryable newqueryable program",
+    "dp.adaptive(program, dp.rho(1))": (
+        "fullyadaptivecomposition alpqueryable queryable newqueryable program"
+    ),
     "dp.compose(...), then .epsilon(delta=1e-6)": (
         "pldbudgetaccountant pld privacylossdistribution rdpaccountant prvaccountant"
     ),
-    "pipeline >> dp.to_approximate(1e-6)": "zcdptoapproxdp fixdelta approximate toapproxdp",
-    "pipeline >> dp.to_zcdp()": "puredptozcdp tozcdpfrompure",
+    "pipeline >> dp.to_approximate(1e-6)": (
+        "zcdptoapproxdp fixdelta approximate toapproxdp puredptofixedapproxdp"
+    ),
+    "pipeline >> dp.to_zcdp()": "puredptozcdp",
     "dp.MaxDivergence()": "maxdivergence",
     "dp.ApproximateDivergence()": (
         "smoothedmaxdivergence fixedsmoothedmaxdivergence hockeystickdivergence"
@@ -168,7 +179,7 @@ _USE: Final = {
     "release.as_dict(), and json.dumps": "tojson tocsv toframe todict write export",
     "print(pipeline.explain()), and pipeline.statement()": "explain info document audittrail",
     "dp.plotting, as in dp.plotting.privacy_curves({'count': pipeline})": (
-        "plot show draw figure chart graph plt"
+        "plot show draw figure chart graph plt heatmap scatter"
     ),
     "(dp.clamp(lower, upper) >> dp.sum()).map(1)": "sensitivity globalsensitivity",
     "dp.measurements.sum_and_count(epsilon=1)": "core",
@@ -187,6 +198,11 @@ _USE: Final = {
     "nothing in its place, since each public step has its proof": (
         "enablefeatures contrib honestbutcurious disablefeatures"
     ),
+    "nothing in its place: numbers are read as they are, and domains are derived": (
+        "cast castdefault castinherent dfcastdefault identity index find isequal dfisequal "
+        "unordered orderedrandom metricbounded metricunbounded columntype columndescriptor rename "
+        "enumdomain bitvectordomain wildexprdomain datetimedomain margin withmargin float int"
+    ),
     "dp.postprocessor": "newfunction postprocess postprocessing",
     "dp.mechanism": "usermeasurement",
 }
@@ -194,8 +210,9 @@ _USE: Final = {
 _NOT_HERE: Final = {
     "dp.covariance(lower, upper, rho=0.03), which releases what a linear model needs": (
         "gaussiannb logisticregression linearregression pca kmeans standardscaler models fit "
-        "randomforestclassifier decisiontreeclassifier nppca predict glm sgd classifier cluster "
-        "logit svm naivebayes regression ols lm leastsquares linearmodel lstsq logistic"
+        "randomforestclassifier decisiontreeclassifier predict standardscaler scatterplot glm "
+        "sgd classifier cluster logit svm naivebayes regression ols lm leastsquares linearmodel "
+        "lstsq logistic"
     ),
     "dp.laplace(epsilon=1), whose release you may clip afterwards": (
         "snapping staircase bingham uniform binary laplacetruncated laplacefolded tulap vector "
@@ -208,9 +225,12 @@ _NOT_HERE: Final = {
         "join joinprivate joinpublic merge concat union"
     ),
     "dp.cdf(lower, upper, epsilon=1), from which you compute it": (
-        "skew skewness kurtosis moment moments entropy gini geometricmean harmonicmean mad"
+        "sumofsquareddeviations skew skewness kurtosis moment moments entropy gini "
+        "geometricmean harmonicmean mad"
     ),
-    "dp.covariance(lower, upper, rho=0.03) of ranks that you made before": "spearmanr kendalltau",
+    "dp.covariance(lower, upper, rho=0.03) of ranks that you made before": (
+        "spearman spearmanr kendalltau rank wilcoxon"
+    ),
     "dp.histogram('week', categories=[...], epsilon=1), to whose counts you apply it": (
         "rolling resample movingaverage timeseries lag diff shift"
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter
+from re import compile as compile_pattern
 from typing import Final, TypeVar, cast
 
 from opendp_lite.base.errors import name_like
@@ -54,7 +55,9 @@ _GAUSSIAN: Final = {
 _ENDS: Final = 2
 # Below it, names that have little in common would be offered.
 _CLOSE: Final = 0.75
-_PREFIXES: Final = ("make_", "then_", "private_", "dp_", "m_", "t_")
+_PREFIXES: Final = compile_pattern(
+    "^(make_|then_|private_|dp_|np_|m_|t_|sized_|bounded_(float|int)_(checked|ordered)_)+"
+)
 
 
 def argument_hint(
@@ -142,26 +145,25 @@ def explain_names(public: F) -> F:
 def not_there(name: str) -> str:
     """What to say of a name that the front does not have."""
     said = f"module 'opendp_lite' has no attribute {name!r}"
-    front, told = read_stub(FRONT), OTHER_NAMES.get(_plain(name))
-    if told is not None:
-        return f"{said}; {told}"
-    for room in ROOMS:
-        if name in read_stub(f"{FRONT}.{room}"):
-            return f"{said}; it is dp.{room}.{name}"
-    bare = next((name.removeprefix(each) for each in _PREFIXES if name.startswith(each)), name)
-    if bare in front:
-        return f"{said}; did you mean {bare!r}?"
-    told = OTHER_NAMES.get(_plain(bare))
-    if told is not None:
-        return f"{said}; {told}"
-    near = [each for each in name_like(bare, front, cutoff=_CLOSE) if _differs_little(bare, each)]
-    return f"{said}; did you mean {near[0]!r}?" if near else said
+    bare = _PREFIXES.sub("", name)
+    for each in map(_plain, (name, bare)):
+        if each in OTHER_NAMES:
+            return f"{said}; {OTHER_NAMES[each]}"
+        if each in _paths():
+            return f"{said}; it is {_paths()[each]}"
+    near = name_like(bare, read_stub(FRONT), cutoff=_CLOSE)
+    # GaussianNB is no misspelt gaussian: what is typed wrong is about as long as what is meant.
+    close = near and abs(len(_plain(bare)) - len(_plain(near[0]))) <= 1
+    return f"{said}; did you mean {near[0]!r}?" if close else said
 
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-def _differs_little(name: str, other: str) -> bool:
-    # GaussianNB is no misspelt gaussian: what is typed wrong is about as long as what is meant.
-    return abs(len(_plain(name)) - len(_plain(other))) <= 1
+def _paths() -> dict[str, str]:
+    """Where each public name is, the front first, by the name in small letters."""
+    places = {f"{FRONT}.{room}": f"dp.{room}." for room in reversed(ROOMS)} | {FRONT: "dp."}
+    return {
+        _plain(name): path + name for place, path in places.items() for name in read_stub(place)
+    }
