@@ -189,7 +189,7 @@ _USE: Final = {
     "ask.left, of dp.session(...)": "remainingprivacybudget remainingbudget left remaining",
     "dp.assert_lawful, dp.assert_stable and dp.audit": "test fuzz",
     ">> between steps, as in dp.select('age') >> dp.mean(lower, upper, epsilon=1)": (
-        "querybuilder query"
+        "querybuilder"
     ),
     ">> between steps": "chaintt chainmt chainpm pipe then",
     "a dask collection or a Spark frame as the data": (
@@ -210,7 +210,7 @@ _USE: Final = {
 _NOT_HERE: Final = {
     "dp.covariance(lower, upper, rho=0.03), which releases what a linear model needs": (
         "gaussiannb logisticregression linearregression pca kmeans standardscaler models fit "
-        "randomforestclassifier decisiontreeclassifier predict standardscaler scatterplot glm "
+        "randomforestclassifier decisiontreeclassifier predict scatterplot glm "
         "sgd classifier cluster logit svm naivebayes regression ols lm leastsquares linearmodel "
         "lstsq logistic"
     ),

@@ -19,8 +19,8 @@ from opendp_lite.engines.data.blocks import FileColumn
 from opendp_lite.engines.data.source import BLOCK_ENTRIES
 from opendp_lite.engines.files import csv as csv_file
 from opendp_lite.engines.files import csv_arrow, csv_plain, csv_rows
-from opendp_lite.engines.files.csv import csv_column
 from opendp_lite.engines.files.cells import MISSING
+from opendp_lite.engines.files.csv import csv_column
 from opendp_lite.engines.files.csv_rows import LONGEST_CELL
 from tests.engines import refusals
 
