@@ -24,6 +24,7 @@ import fresh
 import growth
 import ledger
 import plan
+import second_day
 import speed
 import spread
 import unbounded
@@ -63,6 +64,7 @@ SLOW: dict[str, Group] = {
     "accounting": accounting.rows,
     "unbounded": unbounded.rows,
     "plan": plan.rows,
+    "quantile_ends": second_day.quantile_ends,
 }
 """Groups that take long, and run where they are asked for."""
 GROUPS = QUICK | SLOW
@@ -76,7 +78,11 @@ def main() -> None:
     add("names", nargs="*", metavar="name", help="groups of rows; else all but the slow ones")
     add("--opendp-entries", type=int, default=5000, help="of OpenDP's vectors; 5000 by default")
     add("--processor-time", action="store_true", help="for a machine that is not idle")
-    add("--runs", type=int, help=f"of plan ({plan.RUNS} by default) and of {OF_LONG_TABLES}")
+    add(
+        "--runs",
+        type=int,
+        help=f"of plan ({plan.RUNS} by default), quantile_ends and {OF_LONG_TABLES}",
+    )
     add("--only", default="", help=f"{OF_LONG_TABLES} whose name has this text")
     add("--seconds", type=float, default=inf, help=f"begin none of {OF_LONG_TABLES} later; {limit}")
     add("--experiments", nargs="+", default=[], choices=plan.CELLS, help="of plan; else all")

@@ -30,7 +30,7 @@ SAMPLING = [False, True]
 
 def built(relation: str, q=0.5, *, sampling: bool = False, confidence: float = 0.9, **loss):
     return space_of(relation) >> dp.private_quantile(
-        q, bounds=(0, CELLS), bits=BITS, confidence=confidence, sampling=sampling, **loss
+        q, bounds=(0, CELLS), bits=BITS, confidence=confidence, sampling=sampling, sure=True, **loss
     )
 
 
@@ -249,7 +249,9 @@ RUNS = 100
 @pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
 def test_intervals_hold_the_quantile_of_the_rows(kind, quantile, loss):
     """At 95 %, fewer than 80 of 100 have a probability of 1e-7."""
-    pipeline = dp.private_quantile(quantile, bounds=(0, 100), confidence=0.95, **loss)
+    pipeline = dp.private_quantile(
+        quantile, bounds=(0, 100), confidence=0.95, sampling=False, sure=True, **loss
+    )
     share, width = covered(pipeline, DRAWS[kind], lambda data: np.quantile(data, quantile), RUNS)
     assert share >= 80 / RUNS
     assert width < 100
@@ -257,7 +259,9 @@ def test_intervals_hold_the_quantile_of_the_rows(kind, quantile, loss):
 
 def test_intervals_are_narrow():
     """About 25 of 1000 rows lie in the interval of a median for epsilon = 1."""
-    pipeline = dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.95)
+    pipeline = dp.private_quantile(
+        0.5, bounds=(0, 1), epsilon=1, confidence=0.95, sampling=False, sure=True
+    )
     _, width = covered(pipeline, lambda generator: generator.random(1000), np.median, RUNS)
     assert 0.01 < width < 0.04
 
@@ -268,7 +272,9 @@ def test_several_intervals_are_narrow_and_hold_together():
     At 95 %, fewer than 28 of 40 have a probability below 1e-7.
     """
     levels, generator, held, widths = np.arange(1, 10) / 10, np.random.default_rng(4), 0, []
-    pipeline = dp.private_quantile(levels, bounds=(0, 1000), epsilon=1, confidence=0.95)
+    pipeline = dp.private_quantile(
+        levels, bounds=(0, 1000), epsilon=1, confidence=0.95, sampling=False
+    )
     for seed in range(40):
         rows = generator.normal(500, 100, 1000)
         ends = pipeline.insecure_release(rows, seed).value.intervals
@@ -284,7 +290,9 @@ def test_sampling_covers_the_population(relation):
     """The median of a normal law, 1.96 sqrt(n) / 2 ranks and more: 1e-7 as above."""
     wide, narrow = (
         space_of(relation, 1000)
-        >> dp.private_quantile(0.5, bounds=(0, 100), epsilon=4, confidence=0.95, sampling=sampling)
+        >> dp.private_quantile(
+            0.5, bounds=(0, 100), epsilon=4, confidence=0.95, sampling=sampling, sure=True
+        )
         for sampling in (True, False)
     )
     share, width = covered(wide, DRAWS["normal"], lambda data: 50.0, RUNS)
@@ -350,7 +358,9 @@ def test_shapes():
 
 def test_half_of_the_loss_is_for_the_intervals():
     for loss in ({"epsilon": 1}, {"rho": 0.2}):
-        bound = dp.private_quantile(0.5, bounds=(0, 1), confidence=0.95, **loss).bind(dp.records())
+        bound = dp.private_quantile(0.5, bounds=(0, 1), confidence=0.95, sure=True, **loss).bind(
+            dp.records()
+        )
         release = bound.function.law
         value = release.choosers[0].laws[0].slope
         assert value == release.laws[0].slope

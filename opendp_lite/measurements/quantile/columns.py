@@ -42,6 +42,8 @@ Data: TypeAlias = Any
 _PLACE_BITS: Final = 61
 _MOST_BITS: Final = 32
 _WORD_BITS: Final = 64
+# Floats hold these powers, so that a quotient is the float of a decimal.
+_POWERS: Final = 10.0 ** np.arange(18)
 # Into which a stretch of cells is cut in one pass: a summary takes at most 130 kB.
 _PARTS: Final = 2**13
 
@@ -506,6 +508,14 @@ class SortedLine(ABC):
         """
 
     @abstractmethod
+    def choose(self, data: Data, law: RankLaw, entropy: Entropy) -> int:
+        """A cell of this column alone, likewise."""
+
+    @abstractmethod
+    def size(self, data: Data) -> int:
+        """How many rows have a value."""
+
+    @abstractmethod
     def place_rows(self, data: Data, entropy: Entropy) -> PlacedRows:
         """The rows at places of their own, each drawn for itself."""
 
@@ -545,6 +555,13 @@ class LatticeLine(SortedLine):
         found: list[int] = data.choose_cells(lattices, laws, columns, entropy)
         return found
 
+    def choose(self, data: QuantileColumn, law: RankLaw, entropy: Entropy) -> int:
+        choice = CellChoice(self.lattice, law)
+        return choice.cell_among(data.in_cells(self.lattice), entropy)
+
+    def size(self, data: QuantileColumn) -> int:
+        return data.in_cells(self.lattice).size
+
     def place_rows(self, data: QuantileColumn, entropy: Entropy) -> PlacedRows:
         return data.place_rows(self.lattice, entropy)
 
@@ -554,7 +571,15 @@ class LatticeLine(SortedLine):
         return Outside(below, numbers.size - up_to, numbers.size)
 
     def values(self, cells: Counts) -> Floats:
-        return self.lattice.points(cells)
+        """The shortest decimal in each cell, so that whole numbers stay whole. A cell tells it."""
+        middles = self.lattice.points(cells)[:, None]
+        # Adding 0 makes 0 of -0. The middle itself comes last, and will do.
+        decimals = np.rint(middles * _POWERS) / _POWERS + 0.0
+        tried = np.concatenate([decimals, middles], axis=1)
+        inside = self.lattice.cell(tried) == cells[:, None]
+        inside[:, -1] = True
+        found: Floats = tried[np.arange(len(cells)), inside.argmax(axis=1)]
+        return found
 
     def ends(self, first: int, last: int) -> tuple[float, float]:
         low = self.lattice.lower if first <= 0 else self.lattice.point(first - 1)
@@ -581,11 +606,14 @@ class CandidateLine(SortedLine):
         cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         pairs = ((_nth(lines, place), _nth(laws, place)) for place in range(columns))
-        return [line._choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]
+        return [line.choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]
 
-    def _choose(self, data: Counts, law: RankLaw, entropy: Entropy) -> int:
+    def choose(self, data: Counts, law: RankLaw, entropy: Entropy) -> int:
         under, over, size = self._beside(data)
         return law.choose(np.ones(self.cells, dtype=np.int64), under, over, size, entropy)
+
+    def size(self, data: Counts) -> int:
+        return int(data[0, -1])
 
     def place_rows(self, data: Counts, entropy: Entropy) -> PlacedRows:
         """A row between two candidates has places on both sides of the middle between them.

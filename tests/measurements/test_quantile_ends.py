@@ -1,0 +1,223 @@
+"""Intervals from two ends: the loss of every plan, the law of the ends, coverage, what is shown."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import sqrt
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.measurements.quantile.columns import CandidateLine
+from opendp_lite.measurements.quantile.ends import EndsRelease, TwoEnds
+from opendp_lite.samplers.rank_choice import RankLaw
+from tests.own_steps import RELATIONS, space_of
+
+POINTS = np.arange(5.0)
+VALUES = (0.5, 1.5, 2.0, 3.5)
+COUNTED = (-3.0, 1.0, 5.0, 12.0, 30.0, 900.0)
+LOSSES = [{"epsilon": 1}, {"rho": 0.5}]
+
+
+def built(relation: str = "add or remove", q=0.5, size: int = 900, **given):
+    asked = {"confidence": 0.9, "sampling": False, **given}
+    return space_of(relation, size) >> dp.private_quantile(q, candidates=POINTS, **asked)
+
+
+def release_of(bound) -> EndsRelease:
+    return bound.function.law
+
+
+def exponents(law: RankLaw, rows: tuple[float, ...]) -> list[Fraction]:
+    """Of the candidates, without what all have in common."""
+    tally = np.array(
+        [
+            [*np.searchsorted(sorted(rows), POINTS, side=side), len(rows)]
+            for side in ("left", "right")
+        ]
+    )
+    under, over, size = CandidateLine(POINTS)._beside(tally)
+    pairs = zip(under.tolist(), over.tolist(), strict=True)
+    return [law.slope * law.distance(below, above, size) for below, above in pairs]
+
+
+def neighbours(relation: str):
+    """Of a few rows, and of so many that no target lies beyond them."""
+    few = [rows for size in range(3) for rows in combinations_with_replacement(VALUES, size)]
+    many = [
+        (0.5,) * (400 + more) + (1.5,) * 30 + (2.5,) * 30 + (3.5,) * (above - more)
+        for more, above in product((-60, -30, 0, 30), (0, 400))
+    ]
+    for rows in few + many:
+        for value in VALUES:
+            if relation == "add or remove":
+                yield rows, (*rows, value)
+            else:
+                yield from ((((*rows, other), (*rows, value))) for other in VALUES)
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_all_plans_keep_the_claim(relation, quantile, loss, sampling):
+    """The ranges of all choices, with every count of rows that noise may say, and the count's."""
+    bound = built(relation, quantile, sampling=sampling, **loss)
+    release, ((kind, claim),) = release_of(bound), loss.items()
+    power, dearest = (1 if kind == "epsilon" else 2), Fraction(0)
+    public = relation != "add or remove"
+    assert (release.counting is None) == public
+    for rows in [900.0] if public else COUNTED:
+        cost = Fraction(0)
+        for law in filter(None, release.laws[0][0].choices(rows)):
+            reach = Fraction(0)
+            for one, other in neighbours(relation):
+                pairs = zip(exponents(law, one), exponents(law, other), strict=True)
+                moved = [a - b for a, b in pairs]
+                reach = max(reach, max(moved) - min(moved))
+            cost += reach if power == 1 else reach * reach / 8
+        dearest = max(dearest, cost)
+    for_choices = Fraction(claim) * (1 if public else Fraction(19, 20))
+    assert for_choices * Fraction(3, 4) ** power < dearest <= for_choices
+    assert bound.map(1) == claim
+    if release.counting is not None:
+        counted = release.counting.map(dp.Norms(l1=1, linf=1))
+        assert counted == pytest.approx(claim / 20)
+
+
+@pytest.mark.parametrize("miss", [0.25, 0.025, 1e-6])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 40.0])
+@pytest.mark.parametrize("rows", [0, 30, 1e6])
+def test_an_end_misses_as_often_as_it_may(miss, scale, rows):
+    """A Laplace and a normal number together, integrated in another way."""
+    law = TwoEnds(Fraction(1, 5), (Fraction(1) / Fraction(scale),) * 2, miss, sampling=True)
+    reach, spread = float(law.reach(law.slopes[0], rows)), 0.4 * sqrt(rows)
+    assert 0 <= reach - float(law.reach(law.slopes[1], rows)) < 1e-9
+    grid = np.linspace(-12, 12, 400_001)
+    weights = np.exp(-grid * grid / 2)
+    level = (reach - spread * grid) / scale
+    tails = np.where(level > 0, np.exp(-np.abs(level)) / 2, 1 - np.exp(-np.abs(level)) / 2)
+    missed = float((tails * weights).sum() / weights.sum())
+    slack = np.exp(1 / 64 / max(scale, spread / 6)) if scale > 0.1 or spread else np.inf
+    assert miss / slack <= missed * (1 + 1e-4)
+    assert missed <= miss * (1 + 1e-4)
+
+
+def test_how_many_are_chosen():
+    """Two where rows are many, three near the end of few, and none for an end that is a bound."""
+    law = release_of(built(q=0.9, epsilon=1)).laws[0][0]
+    shapes = {rows: [each is not None for each in law.choices(rows)] for rows in (20, 200, 2000)}
+    assert shapes == {20: [True, True, False], 200: [True] * 3, 2000: [True, False, True]}
+    assert [each is not None for each in law.choices(-5)] == [False, True, False]
+    low, _, high = law.choices(2000)
+    assert low is not None
+    assert high is not None
+    assert low.offset == -high.offset < 0
+
+
+DRAWS = {
+    "normal": (lambda generator, n: generator.normal(50, 10, n), {"bounds": (0, 100)}),
+    "skewed": (lambda generator, n: generator.exponential(10, n), {"bounds": (0, 100)}),
+    "whole": (
+        lambda generator, n: np.rint(generator.normal(50, 10, n)),
+        {"candidates": range(101)},
+    ),
+}
+RUNS = 300
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("sampling", [False, True])
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.03}], ids=str)
+def test_intervals_hold_and_are_not_too_wide(kind, sampling, loss):
+    """At 95 %, fewer than 260 of 300 have a probability of 1e-8; half as wide, 235 are held."""
+    draw, where = DRAWS[kind]
+    pipeline = dp.private_quantile(0.5, **where, confidence=0.95, sampling=sampling, **loss)
+    truth = float(np.median(draw(np.random.default_rng(0), 400_001)))
+    held, ranks, generator = 0, [], np.random.default_rng(1)
+    for seed in range(RUNS):
+        rows = np.sort(draw(generator, 500))
+        low, high = pipeline.insecure_release(rows, seed).value.interval
+        true = [truth] * 2 if sampling else [rows[249], rows[250]]
+        held += low <= true[1] and true[0] <= high
+        ranks.append(np.searchsorted(rows, high, "right") - np.searchsorted(rows, low))
+    assert held >= 260
+    reach = float(release_of(pipeline.bind(dp.records())).laws[0][0].choices(500)[2].offset)
+    if kind != "whole":
+        assert np.mean(ranks) == pytest.approx(2 * reach, rel=0.15)
+
+
+def test_a_gap_may_be_missed_and_the_sure_way_holds_it():
+    """Half of the rows are equal: both ends may lie on one side of them."""
+    rows = np.r_[np.full(330, 50.0), np.linspace(0, 49, 340), np.linspace(51, 100, 330)]
+    asked = {"bounds": (0, 100), "epsilon": 1, "confidence": 0.95, "sampling": False}
+    held = [
+        sum(
+            low <= 50 <= high
+            for low, high in (
+                dp.private_quantile(0.35, sure=sure, **asked)
+                .insecure_release(rows, seed)
+                .value.interval
+                for seed in range(100)
+            )
+        )
+        for sure in (False, True)
+    ]
+    assert held[1] >= 95
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("rows", [0, 1, 4000])
+def test_what_is_shown(loss, rows):
+    data = np.tile(np.random.default_rng(3).integers(0, 100, rows).astype(float)[:, None], 2)
+    where = {"candidates": range(101), "confidence": 0.9, "sampling": True, **loss}
+    both = dp.records(columns=2) >> dp.private_quantile([0.9, 0.5], **where, shares=[1, 5])
+    found = both(data)
+    assert (len(found), *map(len, found)) == (2, 2, 2)
+    for nine, five in zip(*found, strict=True):
+        assert 0 <= five.value <= nine.value <= 100
+        for each in (nine, five):
+            low, high = each.interval
+            assert low <= each.value <= high
+            assert all(float(number).is_integer() for number in (low, each.value, high))
+            assert (each.confidence, each.sampling) == (0.9, True)
+    alone = dp.private_quantile(0.5, **where)(data[:, 0])
+    assert alone.rows == pytest.approx(rows, abs=400)
+    several = dp.private_quantile([0.5, 0.2, 0.5], **where)(data[:, 0])
+    assert several.names == ("0.5", "0.2", "0.5")
+    assert (several.values[0], several.values[1]) == (several.values[2], several.values.min())
+
+
+def test_a_release_has_no_more_digits_than_its_cell():
+    rows = np.repeat([0.25, 65000.0], [1, 4000])
+    for bounds, scale in (((0, 1e6), "linear"), ((1, 1e6), "log"), ((-1e6, 1e5), "linear")):
+        median = dp.private_quantile(0.5, bounds=bounds, scale=scale, epsilon=50)
+        assert median(rows) == 65000
+    half = dp.private_quantile(0.5, bounds=(0, 1), epsilon=500)
+    assert half([0.25] * 900) == 0.25
+
+
+@pytest.mark.parametrize("name", ["sure", "sampling"])
+def test_refusals(name):
+    with pytest.raises(dp.ParameterError, match=f"{name}=True widens"):
+        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None, **{name: True}).bind(
+            dp.records()
+        )
+    with pytest.raises(dp.ParameterError, match=f"{name} is True or False"):
+        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}).bind(
+            dp.records()
+        )
+
+
+def test_three_quantiles_have_sure_intervals():
+    plain, sure = (
+        dp.private_quantile(
+            [0.2, 0.5, 0.8], bounds=(0, 1), epsilon=1, confidence=0.9, sampling=False, sure=sure
+        )
+        .insecure_release(np.linspace(0, 1, 500), 7)
+        .value
+        for sure in (False, True)
+    )
+    assert plain == sure
