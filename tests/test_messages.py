@@ -105,6 +105,10 @@ MESSAGES = [
     ("dp.parquet('x.parquet', wanted=1)", "it is called dp.parquet(source, columns, filters=, "),
     ("mean.value", "'Mechanism' object has no attribute 'value'; a release has it: pipeline(data)"),
     ("(dp.records() >> mean).values", "a release has it: pipeline(data).values"),
+    ("dp.select('age').mean(0, 100)", "steps are joined by >>: pipeline >> dp.mean(...)"),
+    ("mean.run(TABLE)", "a pipeline is called on data: pipeline(data)"),
+    ("dp.session({'people': TABLE, 'jobs': TABLE}, dp.rho(1))", "is one table, of columns by name"),
+    ("ages({'age': [1.0, 2.0], 'sex': ['f']})", "the columns of the table differ in length"),
     ("mean.valve", "'Mechanism' object has no attribute 'valve'"),
     (
         "dp.bins(10)",
@@ -291,3 +295,17 @@ def test_a_column_that_is_not_there_is_told_in_another_process_too() -> None:
         (dp.select("agee") >> dp.count())({"age": [1.0]})
     again = pickle.loads(pickle.dumps(missing.value))
     assert (str(again), again.column) == (str(missing.value), "agee")
+
+
+def test_a_loss_that_protects_hardly_says_so() -> None:
+    assert "that protects hardly at all" in " ".join(
+        str(dp.mean(0, 9, epsilon=10).explain()).split()
+    )
+    assert "hardly" not in str(dp.mean(0, 9, epsilon=9.9).explain())
+
+
+def test_a_misspelt_column_in_a_session_is_refused_in_the_line_that_was_typed() -> None:
+    with pytest.raises(dp.DataError, match="did you mean 'age'") as refused:
+        session(dp.select("agee") >> mean)
+    frames = traceback.extract_tb(refused.value.__traceback__)
+    assert sum("opendp_lite/" in each.filename for each in frames) <= 1

@@ -12,6 +12,7 @@ from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.printing import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, significant
 from opendp_lite.estimators.distributions.histograms import label
+from opendp_lite.explain.statement_parts import WEAK
 
 # The other intervals that a number may have, by name, and what they hold.
 _FURTHER: Final = {
@@ -62,7 +63,9 @@ class PrivacyClaim:
             told = f"epsilon = {loss['epsilon']} at delta = {loss['delta']}"
         else:
             told = f"epsilon = {loss['epsilon']} (pure differential privacy)"
-        return f"{self.protected}: {told}"
+        epsilon = (self.epsilon_at_delta or self.loss)["epsilon"]
+        weak = "; so large a loss protects hardly at all" if epsilon >= WEAK else ""
+        return f"{self.protected}: {told}{weak}"
 
 
 @attrs.frozen

@@ -22,6 +22,8 @@ from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import Tables
 
 _LONG: Final = 120
+WEAK: Final = 10.0
+"""From this epsilon on, a guess whether a row is in the data may be right in 99.995 % of cases."""
 
 
 def capitalise(text: str) -> str:

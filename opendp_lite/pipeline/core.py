@@ -125,7 +125,7 @@ class Stable(Pipeline, Generic[In, Out]):
                     f"{name} is for a pipeline that ends in noise; put noise after {self!r}, such "
                     "as dp.laplace(epsilon=1)"
                 )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return super().__getattr__(name)
 
 
 class Private(LossQuestions, Generic[In, M, R]):

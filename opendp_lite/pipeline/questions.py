@@ -14,7 +14,7 @@ import numpy as np
 
 from opendp_lite import explain as views
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.base.public_names import find_public
+from opendp_lite.base.public_names import FRONT, find_public, read_stub
 from opendp_lite.base.spelling import one_line, read, spells, write
 from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
@@ -27,6 +27,8 @@ from opendp_lite.spaces.maps import StabilityMap
 _OF_RELEASES: Final = frozenset(
     {"interval", "intervals", "standard_error", "standard_errors", "value", "values"}
 )
+# What people type in place of a call.
+_CALLS: Final = frozenset({"collect", "compute", "evaluate", "execute", "fit", "release", "run"})
 
 
 def link_text(link: Any) -> str:
@@ -46,7 +48,13 @@ class Pipeline:
 
         def __getattr__(self, name: str) -> NoReturn:
             said = f"{type(self).__name__!r} object has no attribute {name!r}"
-            hint = f"; a release has it: pipeline(data).{name}" if name in _OF_RELEASES else ""
+            hint = ""
+            if name in _OF_RELEASES:
+                hint = f"; a release has it: pipeline(data).{name}"
+            elif name in _CALLS:
+                hint = "; a pipeline is called on data: pipeline(data)"
+            elif name in read_stub(FRONT):
+                hint = f"; steps are joined by >>: pipeline >> dp.{name}(...)"
             raise AttributeError(f"{said}{hint}", name=name, obj=self)
 
         def _refuse_arithmetic(self, *_: object) -> NoReturn:

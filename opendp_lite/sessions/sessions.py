@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, NoReturn, Self, SupportsFloat, cast
 
 import attrs
 
-from opendp_lite.base.errors import DataError, ParameterError, SpaceError
+from opendp_lite.base.errors import DataError, ParameterError, SpaceError, shorten
 from opendp_lite.base.frozen import OwnProcess
 from opendp_lite.base.spelling import Named, call_when_read
 from opendp_lite.combinators.accounts import (
@@ -255,7 +255,10 @@ class Session(Spender[M]):
         bound = self._bound(query)
         order = Order(bound, find_price(bound, self._account.budget.measure), words)
         self._account.require(order)
-        try_on_names(bound, self._open.data)
+        try:
+            try_on_names(bound, self._open.data)
+        except DataError as problem:
+            raise shorten(problem) from problem.__cause__
         receipt = self._account.pay(order)
         try:
             value = witness_answer(

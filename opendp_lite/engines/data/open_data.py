@@ -7,7 +7,7 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -268,7 +268,22 @@ def _of_columns(data: Mapping[object, Sequence[object]]) -> object:
     if _way(data) is not None:
         raise _refusal(data)
     held = list(data)
+    if isinstance(data, dict):
+        _require_columns(data)
     return NamedColumns(held, lambda place: data[held[place]], len(data[held[0]]) if held else 0)
+
+
+def _require_columns(data: Mapping[object, object]) -> None:
+    """Refuses a dictionary of tables, and one whose columns are no table."""
+    for name, column in data.items():
+        if hasattr(column, "columns") or hasattr(column, "column_names"):
+            raise DataError(
+                f"a dictionary is one table, of columns by name, and {name!r} holds a table; hand "
+                "over one table. Join several first, by pandas.merge, say"
+            )
+    lengths = {len(column) for column in data.values() if isinstance(column, Sized)}
+    if len(lengths) > 1:
+        raise DataError("the columns of the table differ in length")
 
 
 def check_size(source: Source, columns: int, size: int | None) -> Source:

@@ -22,6 +22,7 @@ from opendp_lite.estimators.parts.request import (
     Scenario,
     bounds_come_first,
 )
+from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
@@ -202,6 +203,8 @@ class _Explanation:
         change = "adding or removing" if self.size is None else "replacing"
         plus = f", plus {float(told_at):g}" if told_at else ""
         likely = f"makes any conclusion at most {factor} times as likely{plus}"
+        if power >= WEAK:
+            likely += "; that protects hardly at all"
         if rows > 1:
             return (
                 f"protected: any {rows} rows together, the most that a neighbour changes here\n"
