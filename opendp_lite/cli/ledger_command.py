@@ -117,9 +117,12 @@ def _summary(view: LedgerView) -> dict[str, str]:
 
 def _grid(view: LedgerView) -> list[str]:
     """A line for each entry; the end of a run stands in the line that paid for it."""
+    paid = [each.number for each in view.entries if each.state is when_run.EntryState.RESERVED]
+    releases = {number: str(place) for place, number in enumerate(paid, 1)}
     waiting = frozenset(entry.number for entry in view.find_unfinished())
     rows = [
         [
+            releases.get(entry.number, ""),
             str(entry.number),
             entry.time[:_SECONDS].replace("T", " "),
             _state(view, entry, waiting),
@@ -130,8 +133,8 @@ def _grid(view: LedgerView) -> list[str]:
         for entry in view.entries
         if entry.state is not when_run.EntryState.RELEASED
     ]
-    titles = ["entry", "time (UTC)", "state", "price", "spent", "note"]
-    return when_run.align([titles, *rows], {0, 3, 4})
+    titles = ["release", "entry", "time (UTC)", "state", "price", "spent", "note"]
+    return when_run.align([titles, *rows], {0, 1, 4, 5})
 
 
 def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str:

@@ -283,8 +283,8 @@ class Payment:
         position = stated.position
         assert position is not None
         words = (
-            f"entry {position.number}; spent: {position.spent}; left: {position.left}; head of "
-            f"the chain: {position.head[:12]}"
+            f"release {position.number} (entry {position.entry}); spent: {position.spent}; "
+            f"left: {position.left}; head of the chain: {position.head[:12]}"
         )
         return release.value, stated, {"ledger": words}
 

@@ -61,16 +61,18 @@ class Receipt:
     """What an account says of an order that was paid.
 
     Args:
-        number: Of the entry.
+        number: Which of the orders it is, from 1.
         spent: The loss of all orders, this one included.
         budget: The most that all orders may cost together.
         head: The last hash of the chain of entries, where there is one.
+        entry: Its number in the chain, which has entries of other kinds too.
     """
 
     number: int
     spent: Loss
     budget: PrivacyBudget[AnyMeasure]
     head: str = ""
+    entry: int = 0
 
 
 class Account(ABC, Generic[M]):

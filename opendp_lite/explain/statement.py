@@ -26,13 +26,14 @@ class Position:
 
     Args:
         ledger: Where the entries stand: "the ledger survey" or "a session", say.
-        number: The number of the entry.
+        number: Which release it is there, from 1.
         spent: The loss of all entries so far, this one included, in words.
         left: What may still be spent, in words; empty where there is no budget.
         budget: The whole budget, in words; empty where there is none.
         head: The head of the chain of entries, where the ledger keeps one.
         unit: What the owner of the ledger declares a unit of privacy to be, such as "person".
         note: What was written beside the release.
+        entry: The number of its entry in the chain, which counts other entries too; 0 without one.
     """
 
     ledger: str
@@ -43,12 +44,14 @@ class Position:
     head: str = ""
     unit: str = ""
     note: str = ""
+    entry: int = 0
 
     @property
     def title(self) -> str:
         """Which release it is, in words."""
         words = f", {self.note!r}" if self.note else ""
-        return f"This is entry {self.number} of {self.ledger}{words}."
+        entry = f" (entry {self.entry})" if self.entry else ""
+        return f"This is release {self.number}{entry} of {self.ledger}{words}."
 
     @property
     def budget_left(self) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class Release(Result, Generic[R]):
 
     @property
     def number(self) -> int:
-        """Which entry of the session or the ledger it is."""
+        """Which release of the session or the ledger it is, from 1."""
         return self.receipt.number
 
     @property
@@ -147,6 +147,7 @@ class Release(Result, Generic[R]):
             head=self.receipt.head,
             unit=self.payer.unit,
             note=self.note,
+            entry=self.receipt.entry,
         )
         return attrs.evolve(self.order.query.statement(delta=delta), position=position)
 

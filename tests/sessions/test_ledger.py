@@ -83,7 +83,7 @@ def test_the_trail_holds_the_pipeline_and_no_value(ledger, path):
     release = ledger.session(TABLE)(dp.select("age") >> dp.mean(0, 100, rho=0.1), note="table 3")
     reserved = [entry for entry in ledger.entries() if entry.state is EntryState.RESERVED]
     (entry,) = reserved
-    assert (entry.number, entry.note, entry.unit) == (release.number, "table 3", "row")
+    assert (entry.number, entry.note, entry.unit) == (release.receipt.entry, "table 3", "row")
     pipeline = dp.from_json(entry.asked)
     assert pipeline.map(1) == 0.1
     assert str(release.value) not in ledger.export()
@@ -200,7 +200,7 @@ def test_units_of_a_ledger(path, unit, space):
 
 
 def test_the_name_of_data_is_a_line_of_words(ledger):
-    assert ledger.session(AGES, name=" first ")(TENTH).number == 3
+    assert ledger.session(AGES, name=" first ")(TENTH).receipt.entry == 3
     refused("name", lambda: ledger.session(AGES, name="  "))
 
 
@@ -238,7 +238,7 @@ def test_a_statement_says_what_is_left(ledger):
     release = ask(dp.mean(0, 100, rho=0.1, confidence=0.95), note="table 3")
     place = release.statement().position
     last = ledger.entries()[-1]
-    assert (place.number, place.head) == (last.closes, last.hash)
+    assert (place.number, place.entry, place.head) == (2, last.closes, last.hash)
     assert place.budget == "rho = 1 zCDP"
     spent, left = (float(each.split()[2]) for each in (place.spent, place.left))
     assert spent >= last.total
@@ -259,16 +259,17 @@ def test_a_statement_is_of_the_moment_of_its_head(ledger):
     ask, other = ledger.session(AGES), ledger.session(AGES)
 
     def meanwhile(release):
-        other(TENTH)
+        assert other(TENTH).number == 2
         ledger.raise_budget(dp.rho(2), "the panel agreed")
-        other(TENTH)
+        assert other(TENTH).number == 3
         return release
 
     release = ask(TENTH >> meanwhile)
+    assert (release.number, dp.Ledger.open(ledger.file.path).session(AGES)(TENTH).number) == (1, 4)
     ledger.raise_budget(dp.rho(9), "the panel agreed again")
     place = release.statement().position
     head = next(entry for entry in ledger.entries() if entry.hash == place.head)
-    assert (head.closes, head.total, head.budget) == (release.number, Fraction(3, 10), 2)
+    assert (head.closes, head.total, head.budget) == (release.receipt.entry, Fraction(3, 10), 2)
     told = (place.spent, place.left, place.budget)
     assert told == ("rho = 0.3 zCDP", "rho = 1.7 zCDP", "rho = 2 zCDP")
 

@@ -471,16 +471,26 @@ def test_the_position_in_a_ledger() -> None:
     assert "The losses of other releases of the same data add up." in words(str(alone))
     assert alone.as_dict()["position"] is None
     place = Position(
-        "the ledger survey", 3, "rho = 0.4 zCDP", "rho = 0.6 zCDP", "rho = 1 zCDP", "abc123"
+        "the ledger survey",
+        1,
+        "rho = 0.4 zCDP",
+        "rho = 0.6 zCDP",
+        "rho = 1 zCDP",
+        "abc123",
+        entry=3,
     )
     found = attrs.evolve(alone, position=place)
     text = words(str(found))
-    for each in ("entry 3 of the ledger survey", "Left: rho = 0.6 zCDP", "chain: abc123"):
+    for each in (
+        "release 1 (entry 3) of the ledger survey",
+        "Left: rho = 0.6 zCDP",
+        "chain: abc123",
+    ):
         assert each in text
     assert "This release alone" not in text
     told = attrs.evolve(place, note="table 3", unit="person")
     short = attrs.evolve(found, position=told).sections["In short"]
-    assert short[0] == "This is entry 3 of the ledger survey, 'table 3'."
+    assert short[0] == "This is release 1 (entry 3) of the ledger survey, 'table 3'."
     assert "The owner of the ledger declares that it protects any one person." in short
     assert "Left for further releases: rho = 0.6 zCDP. The whole budget is rho = 1 zCDP." in short
     assert found.as_dict()["position"] == attrs.asdict(place)

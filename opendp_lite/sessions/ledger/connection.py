@@ -383,6 +383,12 @@ class EntryTable:
         query = "SELECT 1 FROM entries WHERE closes = ?"
         return self.connection.execute(query, (number,)).fetchone() is not None
 
+    def count_paid(self, after: int, last: int) -> int:
+        """How many entries after one, up to another, pay for a release."""
+        query = "SELECT COUNT(*) FROM entries WHERE number > ? AND number <= ? AND state = ?"
+        found = self.connection.execute(query, (after, last, EntryState.RESERVED.value))
+        return int(found.fetchone()[0])
+
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
         query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"

@@ -370,6 +370,10 @@ class LedgerFile(LedgerStanding):
 
         return self._write(admitting)
 
+    def count_paid(self, after: int, last: int) -> int:
+        """How many entries after one, up to another, pay for a release."""
+        return self._read(lambda table: table.count_paid(after, last))
+
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
         return self._read(EntryTable.scopes)

@@ -78,6 +78,8 @@ class LedgerAccount(Account[AnyMeasure]):
     def __init__(self, file: LedgerFile, scope: str) -> None:
         super().__init__()
         self.file, self.scope = file, scope
+        # An entry, and how many releases were paid up to it: only those after it are counted anew.
+        self._counted = (0, 0)
         terms = file.terms
         self.title = f"the ledger {terms.identity}" + (f" of {terms.data}" if terms.data else "")
         self.unit = terms.unit
@@ -94,17 +96,21 @@ class LedgerAccount(Account[AnyMeasure]):
 
         def paying() -> Receipt:
             entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
-            return self._receipt(entry.number, entry)
+            before, releases = self._counted
+            releases += self.file.count_paid(before, entry.number)
+            self._counted = (entry.number, releases)
+            return self._receipt(releases, entry.number, entry)
 
         return self._alone(paying)
 
     def finish(self, receipt: Receipt) -> Receipt:
-        return self._alone(lambda: self._receipt(receipt.number, self.file.finish(receipt.number)))
+        number, entry = receipt.number, receipt.entry
+        return self._alone(lambda: self._receipt(number, entry, self.file.finish(entry)))
 
-    def _receipt(self, number: int, last: LedgerEntry) -> Receipt:
+    def _receipt(self, number: int, entry: int, last: LedgerEntry) -> Receipt:
         """The numbers of a payment, as they are at the last entry: the head that it names."""
         budget = PrivacyBudget(self.file.measure, last.budget)
-        return Receipt(number, last.total, budget, last.hash)
+        return Receipt(number, last.total, budget, last.hash, entry)
 
 
 def asked_text(order: Order) -> str:
