@@ -22,7 +22,7 @@ from sphinx.cmd.build import main as sphinx  # noqa: E402
 
 from _ext.reference import pages, public_names  # noqa: E402
 
-AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
+AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _LINK = re.compile(r"(\[([^\]\n]+)\]\(([\w./-]+)\))")
 _PAGE = re.compile(r"\]\(([\w./-]+)\.(?:md|ipynb)\)")

@@ -64,7 +64,7 @@ class PrivacyClaim:
         else:
             told = f"epsilon = {loss['epsilon']} (pure differential privacy)"
         epsilon = (self.epsilon_at_delta or self.loss)["epsilon"]
-        weak = "; so large a loss protects hardly at all" if epsilon >= WEAK else ""
+        weak = "; a loss this large protects hardly at all" if epsilon >= WEAK else ""
         return f"{self.protected}: {told}{weak}"
 
 
