@@ -87,10 +87,6 @@ from opendp_lite.transformations.bounding import clip_to_norm as clip_to_norm
 from opendp_lite.transformations.bounding import scale as scale
 from opendp_lite.transformations.encoding import bins as bins
 from opendp_lite.transformations.encoding import one_hot as one_hot
-from opendp_lite.transformations.entries import absolute as absolute
-from opendp_lite.transformations.entries import norm as norm
-from opendp_lite.transformations.entries import simplex_augment as simplex_augment
-from opendp_lite.transformations.entries import square as square
 from opendp_lite.transformations.row_maps import row_map as row_map
 from opendp_lite.transformations.rows import bound_contributions as bound_contributions
 from opendp_lite.transformations.rows import drop_nan as drop_nan

@@ -28,11 +28,11 @@ HUGE = [
 ]
 TAILS = [
     dp.sum(),
-    dp.absolute() >> dp.sum(),
-    dp.square() >> dp.sum(),
-    dp.norm() >> dp.sum(),
+    dp.transformations.absolute() >> dp.sum(),
+    dp.transformations.square() >> dp.sum(),
+    dp.transformations.norm() >> dp.sum(),
     dp.transformations.random_rotation() >> dp.sum(),
-    dp.simplex_augment() >> dp.sum(),
+    dp.transformations.simplex_augment() >> dp.sum(),
     dp.resize(3),
 ]
 STEPS = {
@@ -44,7 +44,7 @@ STEPS = {
     "clamp above 0": lambda value: dp.clamp(0, value),
     "clamp below 0": lambda value: dp.clamp(value, 0),
     "random_rotation": dp.transformations.random_rotation,
-    "norm": lambda value: dp.norm(p=value),
+    "norm": lambda value: dp.transformations.norm(p=value),
     "resize": lambda value: dp.clamp(0, 5) >> dp.resize(value),
     "fill": lambda value: dp.clamp(-1e300, 1e300) >> dp.resize(4, fill=value),
 }
@@ -100,8 +100,16 @@ def test_a_body_is_made_or_refused(name, value):
         dp.clip_to_norm(1) >> dp.select([0, 3]) >> dp.sum(),
         dp.clamp(0, 1) >> dp.select([0, 3]) >> dp.sum(),
         dp.transformations.random_rotation() >> dp.clip_to_norm(1) >> dp.sum(),
-        dp.impute(0) >> dp.clamp(0, 1) >> dp.absolute() >> dp.square() >> dp.norm() >> dp.sum(),
-        dp.clamp(0, 1) >> dp.clip_to_norm(1, p=1) >> dp.simplex_augment() >> dp.sum(),
+        dp.impute(0)
+        >> dp.clamp(0, 1)
+        >> dp.transformations.absolute()
+        >> dp.transformations.square()
+        >> dp.transformations.norm()
+        >> dp.sum(),
+        dp.clamp(0, 1)
+        >> dp.clip_to_norm(1, p=1)
+        >> dp.transformations.simplex_augment()
+        >> dp.sum(),
         dp.drop_nan() >> dp.transformations.indicator_below(1) >> dp.count(),
         dp.private_quantile([0, 0.5], bounds=(0, 1), rho=1),
         dp.private_quantile(1, candidates=[0, 1], epsilon=1),

@@ -204,7 +204,7 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
 
     Example:
         >>> import opendp_lite as dp
-        >>> (dp.clamp(0, 100) >> dp.simplex_augment())([20.0, 150.0])
+        >>> (dp.clamp(0, 100) >> dp.transformations.simplex_augment())([20.0, 150.0])
         NotPrivate([[ 20.,  80.],
                     [100.,   0.]])
     """
@@ -341,7 +341,7 @@ def absolute(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
 
     Example:
         >>> import opendp_lite as dp
-        >>> (dp.absolute() >> dp.clamp(0, 5) >> dp.sum())([-3.0, 1.0])
+        >>> (dp.transformations.absolute() >> dp.clamp(0, 5) >> dp.sum())([-3.0, 1.0])
         NotPrivate([4.])
     """
     return row_map_trusted(space, Unsigned(), _drop_signs(space.domain.body), space.domain.names)
@@ -388,7 +388,7 @@ def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
 
     Example:
         >>> import opendp_lite as dp
-        >>> (dp.clamp(-3, 2) >> dp.square())([-5.0, 1.0])
+        >>> (dp.clamp(-3, 2) >> dp.transformations.square())([-5.0, 1.0])
         NotPrivate([9., 1.])
     """
     domain = space.domain
@@ -453,7 +453,7 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
 
     Example:
         >>> import opendp_lite as dp, numpy as np
-        >>> (dp.records(columns=2) >> dp.norm())(np.array([[3.0, 4.0], [0.0, 2.0]]))
+        >>> (dp.records(columns=2) >> dp.transformations.norm())(np.array([[3.0, 4.0], [0.0, 2.0]]))
         NotPrivate([5., 2.])
     """
     if p not in (1, 2):

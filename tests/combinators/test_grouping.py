@@ -175,7 +175,12 @@ PIPELINES = [
     X >> dp.clamp(0, 9) >> dp.resize(50, fill=0) >> dp.sum() >> dp.laplace(epsilon=SURE),
     dp.compose(SUM >> dp.gaussian(rho=SURE), dp.count() >> dp.gaussian(rho=SURE)),
     dp.keep("x", between=(2, 8)) >> COUNT,
-    X >> dp.drop_nan() >> dp.square() >> dp.clamp(0, 50) >> dp.sum() >> dp.gaussian(rho=SURE),
+    X
+    >> dp.drop_nan()
+    >> dp.transformations.square()
+    >> dp.clamp(0, 50)
+    >> dp.sum()
+    >> dp.gaussian(rho=SURE),
 ]
 
 

@@ -513,7 +513,7 @@ def test_what_is_no_query_is_refused_before_data():
         (3, "without noise"),
         (dp.sum(), "bounded values"),
         (dp.select([0]), "one number"),
-        (dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), "one number"),
+        (dp.clamp(0, 1) >> dp.transformations.simplex_augment() >> dp.sum(), "one number"),
         (dp.clamp(0, 1) >> dp.sum() >> constant(), "depends on no row"),
     ]
 
@@ -545,7 +545,7 @@ def test_monotone_refuses_what_a_row_may_move_down():
         dp.clamp(0, 3) >> dp.sum(),
         dp.drop_nan() >> dp.count(),
         dp.transformations.indicator_below(3) >> dp.sum(),
-        dp.clamp(-1, 2) >> dp.square() >> dp.sum(),
+        dp.clamp(-1, 2) >> dp.transformations.square() >> dp.sum(),
         dp.clamp(0, 3) >> dp.clip_to_norm(1) >> dp.sum(),
     ]
     others = [

@@ -63,7 +63,12 @@ def test_every_example_draws(step: Any, given: Any) -> None:
 
 @pytest.mark.parametrize(
     "pipeline",
-    [dp.sum() >> dp.laplace(epsilon=1), dp.square(), LOSS >> abs, dp.compose(LOSS, COUNT)],
+    [
+        dp.sum() >> dp.laplace(epsilon=1),
+        dp.transformations.square(),
+        LOSS >> abs,
+        dp.compose(LOSS, COUNT),
+    ],
 )
 def test_steps_that_wait_for_a_space_draw(pipeline: Any) -> None:
     said = alternative_of(picture_of(pipeline))

@@ -61,7 +61,7 @@ def exact(query: Any, data: Any) -> bytes:
 
 @pytest.mark.parametrize("rows", [ROWS, 1000, 97, 31])
 def test_every_chunking_of_an_array_gives_the_same_integers(rows: int) -> None:
-    for query in (SUM, dp.count(), dp.clamp(-1, 2) >> dp.square() >> dp.sum()):
+    for query in (SUM, dp.count(), dp.clamp(-1, 2) >> dp.transformations.square() >> dp.sum()):
         assert exact(query, arrays.from_array(NUMBERS, chunks=rows)) == exact(query, NUMBERS)
     both = dp.records(columns=3) >> dp.clip_to_norm(100.0) >> dp.sum()
     wide = NUMBERS.reshape(-1, 3)

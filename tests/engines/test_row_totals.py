@@ -129,7 +129,7 @@ def test_the_worst_order_of_addition_gives_the_same_total():
 
 
 def test_two_kinds_of_nan_in_a_row_have_one_norm():
-    length = dp.records(columns=2) >> dp.norm() >> dp.clamp(0, 5)
+    length = dp.records(columns=2) >> dp.transformations.norm() >> dp.clamp(0, 5)
     row = [np.nan, -np.nan]
     for count in range(1, 20):
         bits = length(np.array([row] * count)).view(np.int64)

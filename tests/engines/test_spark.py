@@ -66,8 +66,8 @@ def exact(query: Any, data: Any) -> bytes:
 def test_every_partition_gives_the_same_integers(frame: Any, partitions: int) -> None:
     cut = frame.repartition(partitions)
     assert exact(SUM, cut) == exact(SUM, FRAME)
-    assert exact(LIMITED >> dp.square() >> dp.sum(), cut.select("x")) == exact(
-        LIMITED >> dp.square() >> dp.sum(), FRAME
+    assert exact(LIMITED >> dp.transformations.square() >> dp.sum(), cut.select("x")) == exact(
+        LIMITED >> dp.transformations.square() >> dp.sum(), FRAME
     )
 
 

@@ -45,9 +45,9 @@ SUMS = [
     dp.clamp(0, 4) >> dp.clip_to_norm(1.5, p=1) >> dp.scale(WEIGHTS) >> dp.sum(),
     dp.clamp(0, 4) >> dp.scale(WEIGHTS) >> dp.clip_to_norm(1) >> dp.clamp(0, 0.5) >> dp.sum(),
     dp.clip_to_norm(1e-200) >> dp.sum(),
-    dp.absolute() >> dp.clip_to_norm(2) >> dp.sum(),
-    dp.norm() >> dp.clamp(0, 5) >> dp.sum(),
-    dp.clamp(0, 1) >> dp.norm(p=1) >> dp.sum(),
+    dp.transformations.absolute() >> dp.clip_to_norm(2) >> dp.sum(),
+    dp.transformations.norm() >> dp.clamp(0, 5) >> dp.sum(),
+    dp.clamp(0, 1) >> dp.transformations.norm(p=1) >> dp.sum(),
 ]
 
 
@@ -101,7 +101,7 @@ def test_clipped_sums_of_wide_rows_are_those_of_the_dense_matrix(columns, p):
     generator = np.random.default_rng(columns)
     matrix = sp.random_array((300, columns), density=0.3, rng=generator, format="csr")
     matrix.data[:] = generator.standard_normal(len(matrix.data)) * 3
-    for stage in (dp.clip_to_norm(2, p=p), dp.norm(p=p) >> dp.clamp(0, 500)):
+    for stage in (dp.clip_to_norm(2, p=p), dp.transformations.norm(p=p) >> dp.clamp(0, 500)):
         total = bound(stage >> dp.sum(), 300, columns=columns)
         assert np.array_equal(total(matrix), total(matrix.toarray()))
 

@@ -300,7 +300,7 @@ def test_rows_are_known_to_be_apart_only_while_their_values_are_as_they_were() -
         (chosen >> dp.select("age"), 10),
         (chosen >> dp.select("city") >> dp.clamp(0, 9), 10),
         (chosen >> dp.select("city") >> dp.impute(9), 10),
-        (chosen >> dp.select("city") >> dp.select("city") >> dp.absolute(), 10),
+        (chosen >> dp.select("city") >> dp.select("city") >> dp.transformations.absolute(), 10),
         (
             dp.table()
             >> dp.bound_contributions(2, groups=("city", 5), person="id")

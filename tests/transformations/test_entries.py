@@ -51,7 +51,13 @@ ODD = [np.nan, -np.nan, np.inf, -np.inf, 1.0, -1.0, 0.0, -0.0, 1e308, -1e308, 5e
 
 
 @pytest.mark.parametrize(
-    "stage", [dp.transformations.random_rotation(3), dp.norm(), dp.norm(p=1)], ids=repr
+    "stage",
+    [
+        dp.transformations.random_rotation(3),
+        dp.transformations.norm(),
+        dp.transformations.norm(p=1),
+    ],
+    ids=repr,
 )
 @pytest.mark.parametrize("columns", [2, 4, 8, 17])
 def test_a_row_has_the_same_bits_in_every_place(stage, columns):

@@ -35,13 +35,17 @@ STEPS = {
     "clip_to_norm, non-negative": (dp.clamp(0, 10) >> dp.clip_to_norm(5, p=1), [4.0], [0.0]),
     "center": (dp.clamp(0, 10) >> dp.center(1), [3.0], [4.0]),
     "scale": (dp.clamp(0, 10) >> dp.scale(-2), [-8.0], [-10.0]),
-    "absolute": (dp.clamp(-10, -2) >> dp.absolute(), [2.0], [6.0]),
-    "square": (dp.clamp(2, 4) >> dp.square(), [16.0], [10.0]),
-    "norm": (dp.clamp(2, 4) >> dp.norm(), [4.0], [3.0]),
+    "absolute": (dp.clamp(-10, -2) >> dp.transformations.absolute(), [2.0], [6.0]),
+    "square": (dp.clamp(2, 4) >> dp.transformations.square(), [16.0], [10.0]),
+    "norm": (dp.clamp(2, 4) >> dp.transformations.norm(), [4.0], [3.0]),
     "indicator_below": (dp.transformations.indicator_below(100), [1.0], [0.5]),
     "indicator_below, none": (dp.transformations.indicator_below(-100), [0.0], [0.5]),
     "select twice": (dp.clamp(0, 10) >> dp.select([0, 0]), [4.0, 4.0], [5.0, 5.0]),
-    "simplex_augment": (dp.clamp(0, 10) >> dp.simplex_augment(), [4.0, 6.0], [5.0, 5.0]),
+    "simplex_augment": (
+        dp.clamp(0, 10) >> dp.transformations.simplex_augment(),
+        [4.0, 6.0],
+        [5.0, 5.0],
+    ),
     "random_rotation": (dp.clamp(0, 8) >> dp.transformations.random_rotation(), None, [0.0]),
     "basis_features": (
         dp.transformations.basis_features(BASIS),
@@ -94,10 +98,12 @@ COLUMNS = {
     "an ellipsoid around a point": dp.clip_to_norm(3) >> dp.scale([1, 2, 3]) >> dp.center(0.5),
     "clip_to_norm, p=1": dp.clip_to_norm(3, p=1),
     "clip_to_norm, non-negative": dp.clamp(0, 9) >> dp.clip_to_norm(3),
-    "norm": dp.clip_to_norm(3) >> dp.norm(),
-    "square": dp.clip_to_norm(3) >> dp.square(),
-    "absolute": dp.clip_to_norm(3) >> dp.absolute(),
-    "simplex_augment": dp.clamp(0, 9) >> dp.clip_to_norm(9, p=1) >> dp.simplex_augment(),
+    "norm": dp.clip_to_norm(3) >> dp.transformations.norm(),
+    "square": dp.clip_to_norm(3) >> dp.transformations.square(),
+    "absolute": dp.clip_to_norm(3) >> dp.transformations.absolute(),
+    "simplex_augment": dp.clamp(0, 9)
+    >> dp.clip_to_norm(9, p=1)
+    >> dp.transformations.simplex_augment(),
     "random_rotation": dp.clip_to_norm(3) >> dp.transformations.random_rotation(),
     "indicator_below": dp.transformations.indicator_below([0, 1, 2]),
     "select": dp.clamp(-1, 1) >> dp.select([2, 0]),
@@ -140,7 +146,9 @@ def test_what_a_row_lacks_is_the_centres_entry_and_the_rest_is_kept():
     assert np.array_equal(clipped(row), [[nan, 5]], equal_nan=True)
     assert (clipped >> dp.sum())(row) == pytest.approx([0, 5])
     assert (clipped >> dp.center([1, 1]) >> dp.sum())(row) == pytest.approx([-1, 4])
-    simplex = two >> dp.clamp(0, 40) >> dp.clip_to_norm(40, p=1) >> dp.simplex_augment()
+    simplex = (
+        two >> dp.clamp(0, 40) >> dp.clip_to_norm(40, p=1) >> dp.transformations.simplex_augment()
+    )
     assert (simplex >> dp.sum())(row) == pytest.approx([40 / 3] * 3)
 
 
@@ -217,7 +225,11 @@ def test_sparse_matrices(missing):
     data[::3, 1], data[1::5, 2] = 2.0, -1.0
     data[7, 1] = data[7, 2] = data[-1, 0] = missing
     matrix = sp.csr_array(data)
-    for stage in (dp.clamp(-1, 3), dp.clip_to_norm(1), dp.clip_to_norm(1) >> dp.absolute()):
+    for stage in (
+        dp.clamp(-1, 3),
+        dp.clip_to_norm(1),
+        dp.clip_to_norm(1) >> dp.transformations.absolute(),
+    ):
         total = dp.records(columns=4) >> stage >> dp.sum()
         assert total(matrix) == pytest.approx(total(np.delete(data, [7, 299], axis=0)), abs=1e-9)
         sized = dp.records(columns=4, size=300, metric=REPLACE) >> stage >> dp.sum()

@@ -152,8 +152,8 @@ MET = {
         dp.scale(-0.1),
         dp.impute(7),
         dp.clamp(-2, 5) >> dp.resize(6),
-        dp.clamp(-3, 2) >> dp.square(),
-        dp.clamp(-1e200, 1e200) >> dp.norm(p=1),
+        dp.clamp(-3, 2) >> dp.transformations.square(),
+        dp.clamp(-1e200, 1e200) >> dp.transformations.norm(p=1),
         below(0.5),
         *[magnitudes(-2, 3), magnitudes(-3, 4, bits=2)],
         *[step(-1, 2, cells=cells) for step in (prefixes, blocks) for cells in (1, 2)],
@@ -164,13 +164,16 @@ MET = {
                 dp.clamp(-1, 3),
                 dp.clamp(0, 10) >> dp.center(5),
                 dp.clamp(0.1, 0.3) >> dp.scale(-7.7),
-                dp.clamp(-2, 5) >> dp.simplex_augment(),
+                dp.clamp(-2, 5) >> dp.transformations.simplex_augment(),
                 dp.clip_to_norm(3) >> dp.center(1),
                 dp.impute(2) >> dp.clamp(0, 1),
-                dp.clamp(-3, 2) >> dp.square(),
-                dp.clamp(-2, 5) >> dp.center(1.5) >> dp.square() >> dp.center(6.125),
-                dp.clamp(-3, 2) >> dp.absolute(),
-                dp.clip_to_norm(0.7) >> dp.center(-0.3) >> dp.absolute(),
+                dp.clamp(-3, 2) >> dp.transformations.square(),
+                dp.clamp(-2, 5)
+                >> dp.center(1.5)
+                >> dp.transformations.square()
+                >> dp.center(6.125),
+                dp.clamp(-3, 2) >> dp.transformations.absolute(),
+                dp.clip_to_norm(0.7) >> dp.center(-0.3) >> dp.transformations.absolute(),
                 below(-1e-310),
                 dp.clamp(0, 10) >> dp.select([0, 0]),
                 dp.one_hot([0, 1, 2]),
@@ -189,18 +192,18 @@ MET = {
         pairs(-1e50, 1e-50, most=1e40) >> summed,
     ],
     3: [
-        *[box, ball, below([0, -1, 1e308]), products, dp.clamp(-1, 2) >> dp.norm()],
+        *[box, ball, below([0, -1, 1e308]), products, dp.clamp(-1, 2) >> dp.transformations.norm()],
         *[
             step >> summed
             for step in (
                 dp.clamp(0, 1) >> dp.select([1, 1]),
                 box,
-                box >> dp.absolute(),
-                positive >> dp.clip_to_norm(9, p=1) >> dp.simplex_augment(),
-                dp.norm(p=1) >> dp.clamp(0, 3),
-                dp.clamp(1, 2) >> dp.norm(),
-                ball >> dp.norm(),
-                diamond >> dp.norm(p=1),
+                box >> dp.transformations.absolute(),
+                positive >> dp.clip_to_norm(9, p=1) >> dp.transformations.simplex_augment(),
+                dp.transformations.norm(p=1) >> dp.clamp(0, 3),
+                dp.clamp(1, 2) >> dp.transformations.norm(),
+                ball >> dp.transformations.norm(),
+                diamond >> dp.transformations.norm(p=1),
             )
         ],
     ],
@@ -219,13 +222,13 @@ NEARLY_MET = {
     3: [
         ball,
         diamond,
-        *[each >> dp.absolute() for each in (ball, diamond)],
+        *[each >> dp.transformations.absolute() for each in (ball, diamond)],
         positive >> ball,
         positive >> ball >> dp.select([2, 0]),
         positive >> dp.scale([1, 0.1, 3]) >> diamond,
         positive >> dp.center(3) >> ball >> products,
-        ball >> dp.square(),
-        ball >> dp.center([1, 2, 3]) >> dp.norm(),
+        ball >> dp.transformations.square(),
+        ball >> dp.center([1, 2, 3]) >> dp.transformations.norm(),
         ball >> products,
         rotated(2) >> ball,
         ball >> rotated(2),
@@ -239,7 +242,12 @@ NOT_MET = {
         features(dp.bases.Daubechies(8, 0, 1)),
         *[
             features(dp.bases.Fourier(3, 0, 1)) >> after
-            for after in (dp.scale(-0.3), dp.center(0.7), dp.absolute(), dp.norm())
+            for after in (
+                dp.scale(-0.3),
+                dp.center(0.7),
+                dp.transformations.absolute(),
+                dp.transformations.norm(),
+            )
         ],
     ],
     3: [
@@ -259,7 +267,7 @@ NOT_MET = {
 """Steps whose sums move less than their maps say, for these few rows."""
 NAMED = [dp.keep("a", between=(-1, 1)), dp.keep("a", among=[0, 1, None]), dp.keep("b", among=[2.5])]
 IN_BODIES = [
-    (dp.bodies.Simplex(0.3, columns=3), dp.simplex_augment()),
+    (dp.bodies.Simplex(0.3, columns=3), dp.transformations.simplex_augment()),
     (dp.bodies.Simplex(1, columns=4), dp.clamp(0, 0.75)),
     (dp.bodies.Simplex(1, columns=4), dp.clip_to_norm(0.9)),
     (dp.bodies.NonNegativeBall(1, p=1, columns=4), dp.clamp(-1, 0.5)),

@@ -35,7 +35,7 @@ def test_large_arrays_in_parts_come_to_the_same():
     data[::1000] = np.nan
     for stage in (
         dp.clamp(-100, 100) >> dp.sum(),
-        dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(),
+        dp.drop_nan() >> dp.clamp(0, 1) >> dp.transformations.simplex_augment() >> dp.sum(),
         dp.drop_nan() >> dp.count(),
     ):
         cut = dp.Blocks(lambda: iter(np.array_split(data, 7)))
@@ -98,12 +98,14 @@ def test_where_odd_values_go():
     assert dp.impute(3)([nan, 1.0]).tolist() == [3, 1]
     below = dp.transformations.indicator_below(1)([nan, -nan, inf, -inf, 1.0, 0.5])
     assert np.array_equal(below, [nan, nan, 0, 1, 0, 1], equal_nan=True)
-    lengths = (dp.records(columns=2) >> dp.norm())(rows)
+    lengths = (dp.records(columns=2) >> dp.transformations.norm())(rows)
     assert np.array_equal(lengths, [nan, inf, 0, inf], equal_nan=True)
-    bounded = (dp.records(columns=2) >> dp.clamp(-4e200, 3e200) >> dp.norm())(rows[1:])
+    bounded = (dp.records(columns=2) >> dp.clamp(-4e200, 3e200) >> dp.transformations.norm())(
+        rows[1:]
+    )
     assert bounded == pytest.approx([5.65685424949238e200, 0, 5.65685424949238e200])
-    assert (dp.records(columns=2) >> dp.norm(p=1))([[-3.0, 4.0]]).tolist() == [7]
-    assert np.signbit(dp.absolute()([-0.0, -inf, -nan])).tolist() == [False] * 3
+    assert (dp.records(columns=2) >> dp.transformations.norm(p=1))([[-3.0, 4.0]]).tolist() == [7]
+    assert np.signbit(dp.transformations.absolute()([-0.0, -inf, -nan])).tolist() == [False] * 3
 
 
 def test_weights_and_values_beyond_their_bounds_count_as_the_bound():
@@ -115,8 +117,8 @@ def test_weights_and_values_beyond_their_bounds_count_as_the_bound():
 
 def test_squares_are_those_of_numpy():
     values = np.random.default_rng(1).normal(0, 2, 99)
-    assert np.array_equal(dp.square()(values), values**2)
-    found = (dp.clamp(-3, 2) >> dp.square())(np.array([-9.0, -np.inf, 9.0, 1e-200]))
+    assert np.array_equal(dp.transformations.square()(values), values**2)
+    found = (dp.clamp(-3, 2) >> dp.transformations.square())(np.array([-9.0, -np.inf, 9.0, 1e-200]))
     assert found.tolist() == [9, 9, 4, 0]
 
 
@@ -131,8 +133,10 @@ def test_an_even_filling_has_the_mean_of_the_bounds():
 def test_a_norm_is_at_least_that_of_the_smallest_entries():
     rows = dp.records(columns=3) >> dp.clamp([3, -5, 12], [6, -4, 14])
     longest = dp.bodies.Box(0, [6, 5, 14]).radii().of(2)
-    assert (rows >> dp.norm()).output_space.domain.body == dp.bodies.Box(13, longest)
-    assert (rows >> dp.norm(1)).output_space.domain.body == dp.bodies.Box(19, 25)
+    assert (rows >> dp.transformations.norm()).output_space.domain.body == dp.bodies.Box(
+        13, longest
+    )
+    assert (rows >> dp.transformations.norm(1)).output_space.domain.body == dp.bodies.Box(19, 25)
 
 
 def test_a_weight_has_the_smaller_of_two_bounds():
@@ -145,7 +149,7 @@ def test_a_weight_has_the_smaller_of_two_bounds():
 def test_a_row_has_one_norm_wherever_it_stands(columns):
     data = np.random.default_rng(5).standard_normal((257, columns)) * 1e3
     for p in (1, 2):
-        step = dp.records(columns=columns) >> dp.norm(p)
+        step = dp.records(columns=columns) >> dp.transformations.norm(p)
         together = step(data)
         off = 1e-14 if columns == 1 else max(2.0**-34, 2.0**-41 * columns)
         assert together == pytest.approx(np.linalg.norm(data, p, axis=1), rel=off)
@@ -174,7 +178,7 @@ def test_one_row_more_moves_one_row_of_a_sample():
 
 
 def test_bounds_beyond_floats_are_no_fault_of_rows():
-    wide = dp.clamp(-1e308, 1e308) >> dp.simplex_augment()
+    wide = dp.clamp(-1e308, 1e308) >> dp.transformations.simplex_augment()
     assert "inf" in wide.explain()
 
 

@@ -108,7 +108,12 @@ assert_type(dp.transformations.block_counts(0, 1), SumStage)
 # Quantiles and programs.
 assert_type(dp.private_quantile(0.5, bounds=(0, 1), rho=1), Unsaid)
 assert_type(dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1), Unsaid)
-assert_type(dp.absolute() >> dp.norm() >> dp.transformations.indicator_below(3), RowStage)
+assert_type(
+    dp.transformations.absolute()
+    >> dp.transformations.norm()
+    >> dp.transformations.indicator_below(3),
+    RowStage,
+)
 
 assert_type(dp.noisy_max(dp.epsilon(1)), dp.Mechanism[Totals, dp.MaxDivergence, int])
 assert_type(dp.noisy_max(dp.rho(1), names=["a"]), dp.Mechanism[Totals, Zcdp, str])
@@ -232,7 +237,7 @@ dp.estimators.weighted_mean(0, 1, most=1, rho=1)
 dp.estimators.simplex_vector_mean(1, rho=1, confidence=0.9, sampling=True)
 dp.estimators.laplace_mean(1, epsilon=1, confidence=0.9)
 assert_type(dp.estimators.joint_mean(0, 1, epsilon=1), PureReleases[float | dp.Estimate])
-assert_type(dp.clamp(0, 1) >> dp.square(), RowStage)
+assert_type(dp.clamp(0, 1) >> dp.transformations.square(), RowStage)
 assert_type(dp.transformations.weighted_pairs(0, 1, most=1), RowStage)
 assert_type(dp.expected_error(dp.mean(0, 1, dp.rho(1)), n=10, guess=0), float)
 assert_type(
@@ -258,7 +263,7 @@ assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Concentrated)
 assert_type(
     dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)), Unsaid
 )
-assert_type(dp.transformations.random_rotation() >> dp.norm(), RowStage)
+assert_type(dp.transformations.random_rotation() >> dp.transformations.norm(), RowStage)
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
 
 # Histograms.
@@ -356,7 +361,7 @@ assert_type(dp.select("age"), RowStage)
 assert_type(dp.select([0, 2]), RowStage)
 assert_type(dp.select(["age", "visits"]), RowStage)
 assert_type(dp.resize(10, fill=0.5), RowStage)
-assert_type(dp.simplex_augment(), RowStage)
+assert_type(dp.transformations.simplex_augment(), RowStage)
 assert_type(dp.sum(), SumStage)
 assert_type(dp.count(), dp.Stage[Tables, Counts])
 
@@ -400,7 +405,9 @@ assert_type(
 assert_type(dp.clamp(0, 1) >> dp.center(0.5), RowStage)
 assert_type(dp.clamp(0, 1) >> dp.sum(), SumStage)
 assert_type(dp.clamp(0, 1) >> dp.count(), dp.Stage[Tables, Counts])
-assert_type(dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), SumStage)
+assert_type(
+    dp.drop_nan() >> dp.clamp(0, 1) >> dp.transformations.simplex_augment() >> dp.sum(), SumStage
+)
 summed: Concentrated = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(dp.rho(1))
 counted: Pure = dp.count() >> dp.laplace(epsilon=1)
 approximate: Approximate = dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(dp.epsilon(1, delta=1e-6))
@@ -495,7 +502,7 @@ assert_type(summed >> itemgetter(0), Concentrated)
 assert_type(summed >> partial(np.round, decimals=2), Concentrated)
 assert_type(
     dp.clamp(0, 9)
-    >> dp.simplex_augment()
+    >> dp.transformations.simplex_augment()
     >> dp.sum()
     >> dp.gaussian(dp.rho(1))
     >> dp.simplex_ratio(0, 9),
@@ -506,7 +513,13 @@ assert_type(released >> float, dp.Measurement[Tables, dp.MaxDivergence, float])
 assert_type(released >> (lambda release: release), BoundPure)
 assert_type(released >> np.sqrt >> times(2), BoundPure)
 assert_type(
-    (dp.records() >> dp.clamp(0, 9) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(scale=9))
+    (
+        dp.records()
+        >> dp.clamp(0, 9)
+        >> dp.transformations.simplex_augment()
+        >> dp.sum()
+        >> dp.laplace(scale=9)
+    )
     >> dp.simplex_ratio(0, 9),
     dp.Measurement[Tables, dp.MaxDivergence, float],
 )

@@ -52,7 +52,7 @@ def as_released(monkeypatch: pytest.MonkeyPatch) -> None:
     """A release is what it would be read from."""
 
     def raw(self, space, rows, noisy, vector, totals):
-        squares = rows >> dp.square() >> dp.sum() >> self.for_squares.noise()
+        squares = rows >> dp.transformations.square() >> dp.sum() >> self.for_squares.noise()
         return compose(noisy, squares).bind(space)
 
     monkeypatch.setattr(Request, "of_columns", raw)
