@@ -5,7 +5,8 @@
 >>> mean = dp.mean(0, 100, epsilon=1)
 >>> mean.map(1)  # the privacy loss if one row is added or removed
 1.0
->>> round(mean(ages))  # a private release; each call is a new one, and losses add up
+>>> released = mean(ages)  # a private release; each call is a new one, and losses add up
+>>> round(float(released))  # print it for an interval, for the population that the rows are from
 43
 >>> total = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
 >>> total.map(1)

@@ -28,6 +28,7 @@ from opendp_lite.estimators.columns.covariance import covariance as covariance
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf
 from opendp_lite.estimators.distributions.histograms import histogram as histogram
+from opendp_lite.estimators.distributions.proportion import proportion as proportion
 from opendp_lite.estimators.means.mean import budget_for as budget_for
 from opendp_lite.estimators.means.mean import expected_error as expected_error
 from opendp_lite.estimators.means.mean import mean as mean
@@ -63,7 +64,9 @@ from opendp_lite.pipeline.steps import Stage as Stage
 from opendp_lite.pipeline.steps import mechanism as mechanism
 from opendp_lite.pipeline.steps import postprocessor as postprocessor
 from opendp_lite.pipeline.steps import stage as stage
-from opendp_lite.releases.estimates import Estimate as Estimate
+from opendp_lite.releases.estimate import Estimate as Estimate
+from opendp_lite.releases.estimate import difference as difference
+from opendp_lite.releases.estimate import ratio as ratio
 from opendp_lite.sessions.ledger.ledgers import Ledger as Ledger
 from opendp_lite.sessions.sessions import meter as meter
 from opendp_lite.sessions.sessions import session as session

@@ -72,7 +72,7 @@ def test_a_step_is_built_anew_for_a_space_of_another_unit():
         ):
             step = noise if after is None else after >> noise
             assert (wider >> step).map(2) == (space >> step).map(1) == 1
-    quantile = dp.private_quantile(0.5, bounds=(0, 1), rho=1)
+    quantile = dp.private_quantile(0.5, bounds=(0, 1), rho=1, confidence=None)
     assert (attrs.evolve(dp.records(), unit=Fraction(2)) >> quantile).map(2) == 1
 
 
@@ -256,8 +256,14 @@ def test_values_are_frozen():
         (lambda: dp.gaussian(rho=1)([1.0, 2.0]), "whole pipeline"),
         (lambda: (dp.vector(3) >> dp.gaussian(rho=1))([1.0]), "of 3 entries.*whole pipeline"),
         (lambda: dp.laplace(), "got none; add epsilon=1, say"),
-        (lambda: dp.private_quantile(50, bounds=(0, 9), rho=1), "got 50; 50 % is 0.5"),
-        (lambda: dp.private_quantile(0.5, bounds=(9, 0), rho=1), "the upper, 0; swap them"),
+        (
+            lambda: dp.private_quantile(50, bounds=(0, 9), rho=1, confidence=None),
+            "got 50; 50 % is 0.5",
+        ),
+        (
+            lambda: dp.private_quantile(0.5, bounds=(9, 0), rho=1, confidence=None),
+            "the upper, 0; swap them",
+        ),
         (lambda: dp.records(metric=dp.ChangeOneDistance), "parentheses"),
         (lambda: dp.records(metric="replace"), "SymmetricDistance"),
         (lambda: dp.records(columns=1.5), "whole number"),
@@ -331,8 +337,11 @@ NOISE_AFTER = r"put >> dp.laplace\(epsilon=1\) after it"
         (lambda: dp.clamp(0), r"clamp\(\): missing"),
         (lambda: dp.sum(3), r"sum\(\)"),
         (lambda: dp.laplace(rho=1), LAPLACE_TAKES),
-        (lambda: dp.mean(bounds=(0, 9), epsilon=1), "in place of bounds= it takes lower, upper"),
-        (lambda: dp.mean(0, 100, eps=1), "in place of eps= it takes epsilon"),
+        (
+            lambda: dp.mean(bounds=(0, 9), epsilon=1, confidence=None),
+            "in place of bounds= it takes lower, upper",
+        ),
+        (lambda: dp.mean(0, 100, eps=1, confidence=None), "in place of eps= it takes epsilon"),
         (lambda: dp.count(epsilon=1), NOISE_AFTER),
         (lambda: dp.sum(0, 100, epsilon=1), NOISE_AFTER),
     ],
@@ -344,7 +353,10 @@ def test_wrong_arguments_name_the_step(make, words):
 
 def test_a_default_that_is_typed_changes_nothing():
     for typed, plain in (
-        (dp.mean(0, 1, epsilon=1, sampling=False, confidence=None), dp.mean(0, 1, epsilon=1)),
+        (
+            dp.mean(0, 1, epsilon=1, sampling=False, confidence=None),
+            dp.mean(0, 1, epsilon=1, confidence=None),
+        ),
         (dp.clip_to_norm(5, p=2), dp.clip_to_norm(5)),
         (dp.clip_to_norm(5, 2.0), dp.clip_to_norm(5)),
         (dp.count(missing=False), dp.count()),
@@ -385,8 +397,12 @@ def test_a_recipe_answers_whatever_its_bound_pipeline_answers():
 
 
 def test_steps_typed_alike_are_made_once_and_those_that_only_compare_equal_are_not():
-    assert dp.mean(0, 100, epsilon=1) is dp.mean(0, 100, epsilon=1)
-    first, again = (dp.select("age") >> dp.mean(0, 100, epsilon=1) for _ in range(2))
+    assert dp.mean(0, 100, epsilon=1, confidence=None) is dp.mean(
+        0, 100, epsilon=1, confidence=None
+    )
+    first, again = (
+        dp.select("age") >> dp.mean(0, 100, epsilon=1, confidence=None) for _ in range(2)
+    )
     assert first.bound is again.bound is dp.table() >> first
     keys = [[1], [True], [1.0], ["1"], [0.0], [-0.0]]
     made = [dp.by("s", each, dp.count() >> dp.laplace(epsilon=1)) for each in keys]

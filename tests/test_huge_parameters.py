@@ -111,8 +111,8 @@ def test_a_body_is_made_or_refused(name, value):
         >> dp.transformations.simplex_augment()
         >> dp.sum(),
         dp.drop_nan() >> dp.transformations.indicator_below(1) >> dp.count(),
-        dp.private_quantile([0, 0.5], bounds=(0, 1), rho=1),
-        dp.private_quantile(1, candidates=[0, 1], epsilon=1),
+        dp.private_quantile([0, 0.5], bounds=(0, 1), rho=1, confidence=None),
+        dp.private_quantile(1, candidates=[0, 1], epsilon=1, confidence=None),
         dp.clip_to_norm(1) >> dp.measurements.sum_and_count(epsilon=1),
     ],
     ids=repr,

@@ -50,8 +50,9 @@ ORDER = (
 )
 """The rooms, which are folders, from the top floor down."""
 
-LATE = {("engines.data", "engines.containers")}
-"""Late imports that point up: the file of a library is imported once its container is seen."""
+LATE = {("engines.data", "engines.containers"), ("releases", "plotting")}
+"""Late imports that point up: the file of a library once its container is seen, and pictures once
+one is asked for."""
 
 ABOVE = {"cli"}
 """Rooms that lie above the front of the package, and type what a person types."""

@@ -130,7 +130,7 @@ def test_the_version_is_read_when_it_is_asked_for() -> None:
 
 
 def test_a_mean_imports_what_it_needs() -> None:
-    found = imported("import opendp_lite as dp; dp.mean(0, 1, epsilon=1)")
+    found = imported("import opendp_lite as dp; dp.mean(0, 1, epsilon=1, confidence=None)")
     assert not found & {"importlib.metadata", "opendp_lite.samplers.l2_gamma"}
 
 
@@ -172,10 +172,11 @@ def test_threads_that_ask_first_get_the_same() -> None:
 
 PIPELINES: list[Any] = [
     dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.5),
-    dp.mean(0, 100, epsilon=1, confidence=0.95),
-    dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, rho=0.1)),
+    dp.mean(0, 100, epsilon=1, confidence=0.95, sampling=False),
+    dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, rho=0.1, confidence=None)),
     dp.compose(
-        dp.count() >> dp.laplace(epsilon=1), dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)
+        dp.count() >> dp.laplace(epsilon=1),
+        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None),
     ),
     dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 10))
     >> dp.sum()

@@ -22,9 +22,9 @@ COMMANDS = ("", "mean", "sum", "median", "histogram", "report", "ledger")
 WRONG = (
     lambda: dp.clamp(10, 0),
     lambda: dp.clamp(),
-    lambda: dp.mean(0, 10),
-    lambda: dp.mean(0, epsilon=1),
-    lambda: dp.mean(0, 10, epsilon=1, rho=1),
+    lambda: dp.mean(0, 10, confidence=None),
+    lambda: dp.mean(0, epsilon=1, confidence=None),
+    lambda: dp.mean(0, 10, epsilon=1, rho=1, confidence=None),
     lambda: dp.laplace(epsilon=-1),
     lambda: (dp.sum() >> dp.laplace(epsilon=1))([1.0]),
     lambda: dp.clamp(0, 1) >> dp.sum,

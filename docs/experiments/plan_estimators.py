@@ -80,8 +80,10 @@ def _direct(share: Fraction) -> Recipe:
         ends, loss = (-sample.bound, sample.bound), Fraction(rho)
 
         def program(ask: dp.combinators.Ask[dp.ZeroConcentratedDivergence]) -> Any:
-            middle = ask(dp.private_quantile(0.5, bounds=ends, rho=loss / 4))
-            return (ask(dp.private_quantile(share, bounds=ends, rho=ask.left)) - middle) ** 2
+            middle = ask(dp.private_quantile(0.5, bounds=ends, rho=loss / 4, confidence=None))
+            return (
+                ask(dp.private_quantile(share, bounds=ends, rho=ask.left, confidence=None)) - middle
+            ) ** 2
 
         direct = dp.adaptive(program, dp.rho(loss))
         return (replace_one(sample) >> direct)(sample.rows)

@@ -21,7 +21,7 @@ def initialise(value: Any, **fields: object) -> None:
     value.__attrs_init__(**fields)
 
 
-def copy_with(value: T, **fields: object) -> T:
+def copy_with(value: T, /, **fields: object) -> T:
     """A copy with other fields, among them those that ``attrs.evolve`` drops.
 
     The constructor does not run: nothing is checked or converted again.

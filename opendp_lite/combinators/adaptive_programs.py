@@ -204,7 +204,7 @@ def adaptive(
     Example:
         >>> import opendp_lite as dp
         >>> def recentred(ask):
-        ...     middle = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=0.01))
+        ...     middle = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=0.01, confidence=None))
         ...     total = ask(
         ...         dp.center(middle) >> dp.clamp(-9, 9) >> dp.sum() >> dp.gaussian(rho=ask.left)
         ...     )

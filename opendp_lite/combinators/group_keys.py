@@ -19,6 +19,7 @@ from opendp_lite.engines.distinct import KeysFound
 from opendp_lite.engines.grouped import Groups
 from opendp_lite.numbers.exact import list_values, quote
 from opendp_lite.releases.by_name import ByGroup
+from opendp_lite.releases.result import mark_part
 from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import Tables
 
@@ -41,6 +42,7 @@ class Keys:
             combination, the last column changing fastest.
         groups: The groups as the engine finds them.
         most: How many groups there may be: more than these, where a release found the keys.
+        apart: Whether no unit has rows in two groups, so that the errors of two are independent.
     """
 
     columns: tuple[str, ...]
@@ -49,6 +51,7 @@ class Keys:
     most: int = attrs.field(
         default=attrs.Factory(lambda keys: keys.groups.count, takes_self=True), kw_only=True
     )
+    apart: bool = False
 
     @classmethod
     def of(
@@ -160,7 +163,11 @@ class Keys:
 
     def label(self, found: Sequence[object]) -> ByGroup[object]:
         """What was released of the groups, by key."""
-        return ByGroup(", ".join(self.columns), dict(zip(self.values, found, strict=True)))
+        releases = dict(zip(self.values, found, strict=True))
+        if self.apart:
+            whole = object()
+            releases = {key: mark_part(each, whole, key) for key, each in releases.items()}
+        return ByGroup(", ".join(self.columns), releases)
 
 
 def read_columns(space: Space[Tables], column: str | Sequence[str], step: str) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ from opendp_lite.pipeline.core import (
 from opendp_lite.pipeline.step_call import Call, type_step
 from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stage
 from opendp_lite.releases.by_name import ByGroup
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records, row_metric
@@ -198,7 +198,7 @@ def _bind(calls: Sequence[Call], space: AnySpace) -> AnyTransformation:
 
 
 AnyTransformation: TypeAlias = Transformation[Any, Any]
-_SMALL: Final = private_quantile(0.5, bounds=(0, 9), epsilon=1)
+_SMALL: Final = private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
 
 
 @overload
@@ -303,7 +303,7 @@ def by(
         >>> ages = dp.select("age") >> dp.mean(0, 100, epsilon=1)
         >>> survey = {"sex": ["f", "m"] * 2000, "age": [41, 38] * 2000}
         >>> found = dp.by("sex", ["f", "m"], ages)(survey)
-        >>> round(found["f"]), round(found["m"])
+        >>> round(float(found["f"])), round(float(found["m"]))
         (41, 38)
         >>> unknown = dp.by("sex", ages, epsilon=1.5, delta=1e-6)
         >>> unknown.map(1)
@@ -331,6 +331,7 @@ def _by_keys(
     space: Space[Tables], keys: Keys, pipeline: Mechanism[Any, M, R]
 ) -> Measurement[Space[Tables], M, ByGroup[R]]:
     """A release for each group, once the keys are known."""
+    keys = attrs.evolve(keys, apart=space.unit <= 1)
     return _of_vector(space, keys, pipeline) or _one_by_one(space, keys, pipeline)
 
 

@@ -233,10 +233,12 @@ _INSTEAD: Final = (
         sources=["Aumueller, Lebeda, Nelson, Pagh 2024, appendix D, algorithm 2"],
     ),
     examples=lambda: [
-        example(records(), private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3),
+        example(
+            records(), private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None), group=3
+        ),
         example(
             records(columns=2, size=20, metric=ChangeOneDistance()),
-            private_quantile(0.5, bounds=(0, 9), rho=1),
+            private_quantile(0.5, bounds=(0, 9), rho=1, confidence=None),
         ),
     ],
 )
@@ -261,7 +263,7 @@ def on_random_pairs(
         >>> median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
         >>> pairs = dp.combinators.on_random_pairs(median)
         >>> release = pairs(np.random.default_rng(0).normal(5, 3, 10_000))
-        >>> 3.7 < release < 4.5
+        >>> 3.7 < float(release) < 4.5
         True
     """
     require_mechanism(mechanism, "on_random_pairs", "the pairs")

@@ -19,7 +19,8 @@ from opendp_lite.estimators.distributions.histograms import Histogram, label
 from opendp_lite.numbers.exact import whole
 from opendp_lite.plotting import canvas
 from opendp_lite.releases.by_name import ByGroup, ByName
-from opendp_lite.releases.estimates import Estimate, Estimates
+from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimates import Estimates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import block, format_release, html_grid, html_of_each, plain
 from opendp_lite.display.pictures import Scale, spots_of
-from opendp_lite.releases.result import Result
+from opendp_lite.releases.result import Result, mark_part, records_of, refuse_array
+from opendp_lite.releases.table import Record, name_key
 
 R = TypeVar("R", covariant=True)
 _SHOWN = 20
@@ -35,9 +36,24 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
         m    38.5
     """
 
+    picture: ClassVar = "estimate_intervals"
+
     column: str
     releases: Mapping[Hashable, R]
     threshold: int | None = None
+
+    def records(self) -> list[Record]:
+        """The rows of each group's release, with its key."""
+        names = [name_key(each) for each in self.column.split(", ")]
+
+        def keys_of(key: Hashable) -> Record:
+            parts = key if isinstance(key, tuple) and len(names) > 1 else (key,)
+            found = dict(zip(names, parts, strict=False))
+            return found if len(parts) == len(names) else {self.column: key}
+
+        return [keys_of(key) | row for key, each in self.items() for row in records_of(each)]
+
+    __array__ = refuse_array
 
     def __getitem__(self, key: Hashable) -> R:
         if key not in self:
@@ -124,7 +140,23 @@ class ByName(Result, Mapping[str, Any]):
         age: 41.2
     """
 
+    picture: ClassVar = "estimate_intervals"
+
     releases: Mapping[str, Any]
+
+    def records(self) -> list[Record]:
+        """The rows of each release, with its name."""
+        return [
+            {"statistic": name, **row} for name, each in self.items() for row in records_of(each)
+        ]
+
+    __array__ = refuse_array
+
+    def of_part(self, release: object, part: Hashable) -> Self:
+        """Each as a part of a release whose parts have other rows and other noise."""
+        return attrs.evolve(
+            self, releases={name: mark_part(each, release, part) for name, each in self.items()}
+        )
 
     def __getitem__(self, name: str) -> Any:
         if name not in self:

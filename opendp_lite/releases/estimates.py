@@ -1,9 +1,9 @@
-"""A released number with how far off it may be."""
+"""Tables of released numbers with how far off they may be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, ClassVar, Final, Self
 
 import attrs
 import numpy as np
@@ -11,136 +11,18 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import (
     align,
     for_json,
     html_grid,
-    html_table,
     percent,
     printable,
     significant,
 )
+from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.result import Result
-
-
-@attrs.frozen(repr=False)
-class Estimate(Result):
-    """A released number with its standard error and an interval. All of it is private.
-
-    Args:
-        value: The estimate, of a mean or a count, say.
-        standard_error: Of the value, to the first order.
-        interval: Holds what is estimated in a share ``confidence`` of all releases. For a mean this
-            is the mean of the clipped values.
-        confidence: Such as 0.95.
-        rows: About how many rows there are; None where the release does not tell.
-        sampling: Whether both errors also cover that the rows are a random sample. If not, they
-            are those of the noise alone.
-        clipped: Whether values were clipped at ends that a private search found. The interval is
-            then for the clipped values. With few rows these may lie far from all values.
-        wide_interval: With what such clipping may have moved, where the release can tell. It holds
-            the statistic of all values within the bounds if tails are thin: ``variance`` says how
-            thin.
-        bounds: What is estimated lies between them; None where nothing bounds it on both sides.
-        too_few: Whether the rows were too few, as a noisy count has it, to learn where the values
-            lie. The value is then a private median, or 0, and says nothing of the mean.
-
-    Example:
-        >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
-        >>> estimate
-        <Estimate 41.259 +- 0.082, 95 % interval 41.097 to 41.421, from the noise alone>
-        >>> float(estimate), f"{estimate:.1f}"
-        (41.2587, '41.3')
-        >>> estimate.as_dict()["interval"]
-        [41.097, 41.421]
-    """
-
-    picture: ClassVar = "type dp.plotting.estimate_intervals({'mean': release})"
-
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-    confidence: float
-    rows: float | None = None
-    sampling: bool = False
-    clipped: bool = False
-    wide_interval: tuple[float, float] | None = None
-    bounds: tuple[float, float] | None = None
-    too_few: bool = False
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __format__(self, spec: str) -> str:
-        return format(self.value, spec) if spec else str(self)
-
-    def __str__(self) -> str:
-        return f"{self.justify(self.value)[0]} ({self._interval()}, {self._say_coverage()})"
-
-    def __repr__(self) -> str:
-        value, error = self.justify(self.value, self.standard_error)
-        return f"<Estimate {value} +- {error}, {self._interval()}, {self._say_coverage()}>"
-
-    def _repr_html_(self) -> str:
-        value, error = self.justify(self.value, self.standard_error)
-        shown = {
-            "estimate": value,
-            "standard error": error,
-            f"{percent(self.confidence)} interval": self._ends(self.interval),
-            "covers": self._source().removeprefix("from "),
-        }
-        if self.wide_interval is not None:
-            shown["with what clipping may move"] = self._ends(self.wide_interval)
-        if self.rows is not None:
-            shown["rows, about"] = f"{self.rows:.0f}{', too few' if self.too_few else ''}"
-        drawn = "" if self.bounds is None else self._on_bounds(*self.bounds)
-        return f"<div>{html_table(shown)}{drawn}</div>"
-
-    def _on_bounds(self, lower: float, upper: float) -> str:
-        scale = display.Scale(lower, upper)
-        return f"<div style='width:fit-content'>{scale.dot(self.spot())}{scale.title()}</div>"
-
-    def spot(self) -> display.Spot:
-        """The value with its interval, for a picture."""
-        return display.Spot(float(self.value), *map(float, self.interval))
-
-    def _ends(self, interval: tuple[float, float]) -> str:
-        low, high = self.justify(*interval)
-        return f"{low} to {high}"
-
-    def _interval(self) -> str:
-        return f"{percent(self.confidence)} interval {self._ends(self.interval)}"
-
-    def _say_coverage(self) -> str:
-        """What the interval covers, and what it does not."""
-        found = self._source()
-        if self.wide_interval is not None:
-            found += f"; {self._ends(self.wide_interval)} with what clipping may move"
-        if self.too_few:
-            found += "; too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}")
-        return found
-
-    def _source(self) -> str:
-        source = "from noise and sampling" if self.sampling else "from the noise alone"
-        return f"{source}, after clipping" if self.clipped else source
-
-    def justify(self, *numbers: float) -> tuple[str, ...]:
-        """Numbers with as many digits as the second of the standard error.
-
-        Those of a count are whole, and have no decimals.
-        """
-        shown = significant(self.standard_error, *numbers)
-        if not all(float(end).is_integer() for end in (self.value, *self.interval)):
-            return shown
-        return tuple(
-            f"{number:.0f}" if "." in text and "e" not in text and number == int(number) else text
-            for number, text in zip(numbers, shown, strict=True)
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
-        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
-
+from opendp_lite.releases.table import Record
 
 Floats = NDArray[np.float64]
 _SHOWN: Final = 20
@@ -172,6 +54,8 @@ class Estimates(Result):
         confidence: Such as 0.95.
         names: Of the values, where they have names. ``estimates["age"]`` is then one of them.
         sampling: Whether the errors also cover that the rows are a random sample.
+        shared_noise: Whether the errors of the numbers depend on each other, as those of quantiles
+            do.
 
     Raises:
         ParameterError: If there are not as many errors, intervals or names as values.
@@ -179,13 +63,15 @@ class Estimates(Result):
     Example:
         >>> found = Estimates.around([12.0, 7.5], [1.0, 1.0], [2.0, 2.0], [2.3, 2.3], 0.95)
         >>> found
-        <Estimates of 2 numbers, 95 % intervals from the noise alone
+        <Estimates of 2 numbers, intervals in 95 % of releases of these rows
              value  std. error  interval      joint interval
           0  12.0   1.0         10.0 to 14.0  9.7 to 14.3
           1  7.5    1.0         5.5 to 9.5    5.2 to 9.8>
         >>> found[1].interval, [estimate.value for estimate in found]
         ((5.5, 9.5), [12.0, 7.5])
     """
+
+    picture: ClassVar = "estimate_intervals"
 
     values: Floats = attrs.field(converter=_fix, eq=_ARRAY, hash=False)
     standard_errors: Floats = attrs.field(converter=_fix, eq=_ARRAY, hash=False)
@@ -194,6 +80,9 @@ class Estimates(Result):
     confidence: float
     names: tuple[str, ...] | None = None
     sampling: bool = False
+    shared_noise: bool = False
+    # As those of an estimate: not stored.
+    source: NoiseSource = attrs.field(factory=lambda: NoiseSource(object()), init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         count = len(self.values)
@@ -232,6 +121,10 @@ class Estimates(Result):
             np.maximum(_ends(centre, half), least) for half in (half_widths, joint_half_widths)
         )
         return cls(centre, errors, each, joint, confidence, names)
+
+    def of_part(self, release: object, part: Hashable) -> Self:
+        """The same table as a part of a release whose parts have other rows and other noise."""
+        return copy_with(self, source=NoiseSource(release, part))
 
     def split(self, count: int, names: tuple[str, ...] | None = None) -> list[Estimate | Estimates]:
         """So many parts of equal length; a part of one number is an ``Estimate``.
@@ -276,7 +169,10 @@ class Estimates(Result):
         place = self._place(which) if isinstance(which, str) else which
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
-        return Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
+        found = Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
+        if self.sampling or self.shared_noise or self.source.part is not None:
+            return found.of_part(self.source.release, self.source.part)
+        return found.of_part(self.source.release, (place,))
 
     def _place(self, name: str) -> int:
         if self.names is None or name not in self.names:
@@ -319,9 +215,9 @@ class Estimates(Result):
         return f"<div>{all_of_them}{table}</div>"
 
     def _head(self) -> str:
-        source = "noise and sampling" if self.sampling else "the noise alone"
+        of = "samples like this" if self.sampling else "releases of these rows"
         kind = "joint intervals" if self._once else "intervals"
-        return f"{len(self)} numbers, {percent(self.confidence)} {kind} from {source}"
+        return f"{len(self)} numbers, {kind} in {percent(self.confidence)} of {of}"
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
@@ -335,9 +231,19 @@ class Estimates(Result):
         pairs = zip(texts[::2], texts[1::2], strict=True)
         return name, shown, off, *(f"{low} to {high}" for low, high in pairs)
 
+    def records(self) -> list[Record]:
+        """A row for each number, with its name."""
+        names: Sequence[object] = range(len(self)) if self.names is None else self.names
+        return [
+            {"name": name, **row}
+            for name, each in zip(names, self, strict=True)
+            for row in each.records()
+        ]
+
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""
-        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
+        fields = (each.name for each in attrs.fields(type(self)) if each.init)
+        return {name: for_json(getattr(self, name)) for name in fields}
 
 
 def _ends(centre: Floats, half: ArrayLike) -> Floats:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from collections.abc import Hashable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import name_like
 from opendp_lite.base.spelling import Storable
+from opendp_lite.numbers.exact import Number
+from opendp_lite.releases.table import Record, ReleaseTable
 
 # Typed by people who know scipy, statsmodels or pandas, and what releases have in their place.
 _INSTEAD: Final = {
@@ -30,16 +34,65 @@ _INSTEAD: Final = {
     "to_json": ("as_dict()",),
     "upper": ("interval[1]", "intervals"),
 }
-_FRAMES: Final = ("df", "frame", "to_dataframe", "to_frame", "to_pandas", "to_series")
-_PICTURES: Final = ("bar", "hist", "plot", "show")
+_FRAMES: Final = ("df", "frame", "to_dataframe", "to_pandas", "to_polars", "to_series")
+_PICTURES: Final = ("bar", "hist", "show")
 
 
 class Result(Storable):
     """What releases share: pickles by public names, and what to type in place of what they lack."""
 
     __slots__ = ()
-    picture: ClassVar[str] = "the functions of dp.plotting draw releases"
-    frame: ClassVar[str] = "pd.Series(release.as_dict())"
+    # The function of ``dp.plotting`` that draws it; none where nothing does.
+    picture: ClassVar[str] = ""
+
+    def of_part(self, release: object, part: Hashable) -> Self:
+        """The same, as a part of a release whose parts have other rows and other noise."""
+        return self
+
+    def records(self) -> list[Record]:
+        """What is released in rows: a dictionary for each."""
+        kind = type(self).__name__
+        raise TypeError(f"{_with_article(kind)} is no table; type release.as_dict() for its parts")
+
+    def table(
+        self,
+        *,
+        suppress: Number | None = None,
+        round: Number | None = None,  # noqa: A002
+    ) -> ReleaseTable:
+        """The release as a table to print or to publish.
+
+        Args:
+            suppress: Counts below this are left out. Of other statistics, those of fewer rows are,
+                where the release tells about how many there were.
+            round: Numbers become multiples of this: 5, say, or 0.1. Ends are rounded outwards.
+
+        Both are for readers who would take noise for a finding. Nobody is protected by them:
+        the noise did that. A small count that is left out and one that is 0 look the same.
+
+        Returns:
+            A table, which prints, and has ``to_frame()`` and ``to_csv()``.
+        """
+        return ReleaseTable.of(self.records(), suppress, round)
+
+    def to_frame(self) -> Any:
+        """A data frame of pandas, a row for each number; polars and others read ``table()``."""
+        return self.table().to_frame()
+
+    def to_csv(self, path: Any = None) -> str | None:
+        """As CSV: into a file, or as text where no path is given."""
+        return self.table().to_csv(path)
+
+    def plot(self, **asked: Any) -> Any:
+        """Draws the release with matplotlib: see the functions of ``dp.plotting``."""
+        if not self.picture:
+            raise TypeError(f"{_with_article(type(self).__name__)} has no picture of its own")
+        # The room above this one: only a picture that is asked for needs it.
+        plotting = import_module("opendp_lite.plotting")
+        return getattr(plotting, self.picture)(self, **asked)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table().__arrow_c_stream__(requested_schema)
 
     if not TYPE_CHECKING:
         # Hidden from type checkers, which are to flag what is refused here.
@@ -63,11 +116,33 @@ class Result(Storable):
         __round__ = __int__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_arithmetic
 
 
+def mark_part(found: object, release: object, part: Hashable) -> Any:
+    """What was released of one part of the rows; a plain number as it is."""
+    if isinstance(found, tuple):
+        return tuple(mark_part(each, release, part) for each in found)
+    return found.of_part(release, part) if isinstance(found, Result) else found
+
+
+def refuse_array(release: Result, *_: object, **__: object) -> NoReturn:
+    """Of a mapping, arrays and frames would keep the keys and lose the numbers."""
+    raise TypeError("type release.to_frame() for a data frame, or release.records() for its rows")
+
+
+def records_of(found: object) -> list[Record]:
+    """What was released in rows: a number is a row of one."""
+    if isinstance(found, Result):
+        return found.records()
+    if isinstance(found, tuple | list | np.ndarray):
+        parts = enumerate(found)
+        return [{"part": place, **row} for place, each in parts for row in records_of(each)]
+    return [{"value": found}]
+
+
 def _hint(kind: type[Result], name: str) -> str:
     if name in _FRAMES:
-        return f"; type {kind.frame}"
+        return "; type release.to_frame()"
     if name in _PICTURES:
-        return f"; {kind.picture}"
+        return "; type release.plot()"
     for each in _INSTEAD.get(name, ()):
         if hasattr(kind, each.partition("[")[0].removesuffix("()")):
             return f"; it has .{each}"

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 from collections import ChainMap
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, NoReturn, Self, SupportsFloat, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    NoReturn,
+    Self,
+    SupportsFloat,
+    TypeAlias,
+    cast,
+)
 
 import attrs
 
@@ -44,13 +56,16 @@ from opendp_lite.metrics.distances import (
 from opendp_lite.numbers.exact import Number, digits_down, open_probability, quote
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
-from opendp_lite.releases.result import Result
+from opendp_lite.releases.result import Result, records_of
+from opendp_lite.releases.table import Record
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.text import check_line
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, table
 from opendp_lite.spaces.tables import PersonTables, tables_in
 from opendp_lite.spelling.suggestions import explain_names
+
+Operation: TypeAlias = Callable[[Any, Any], Any]
 
 
 @attrs.frozen
@@ -68,6 +83,21 @@ class Payer:
     bounded: bool = True
 
 
+def _on_values(compute: Callable[[Any, Any], Any]) -> tuple[Operation, Operation]:
+    """An operation on the values of releases, and the same from the right."""
+
+    def of(given: object) -> Any:
+        return given.value if isinstance(given, Release) else given
+
+    def compute_left(self: Any, other: object) -> Any:
+        return compute(of(self), of(other))
+
+    def compute_right(self: Any, other: object) -> Any:
+        return compute(of(other), of(self))
+
+    return compute_left, compute_right
+
+
 @attrs.frozen(repr=False)
 class Release(Result, Generic[R]):
     """What a session or a ledger released, and what it cost.
@@ -82,7 +112,7 @@ class Release(Result, Generic[R]):
         >>> import opendp_lite as dp
         >>> ask = dp.session([41, 38, 25] * 1000, budget=dp.rho(1))
         >>> release = ask(dp.mean(0, 100, rho=0.1), note="table 3")
-        >>> round(release.value), release.number, release.price, release.note
+        >>> round(float(release)), release.number, release.price, release.note
         (35, 1, Fraction(1, 10), 'table 3')
     """
 
@@ -153,6 +183,46 @@ class Release(Result, Generic[R]):
 
     def __float__(self) -> float:
         return float(cast(SupportsFloat, self.value))
+
+    def records(self) -> list[Record]:
+        """What was released, in rows."""
+        return records_of(self.value)
+
+    def plot(self, **asked: Any) -> Any:
+        """Draws what was released."""
+        if isinstance(self.value, Result):
+            return self.value.plot(**asked)
+        return super().plot(**asked)
+
+    if not TYPE_CHECKING:
+        # What is typed after a release is meant for its value: ``found.interval``, ``a - b``.
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or not hasattr(self.value, name):
+                return super().__getattr__(name)
+            return getattr(self.value, name)
+
+        def __getitem__(self, key: object) -> Any:
+            return self.value[key]
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(self.value)
+
+        def __len__(self) -> int:
+            return len(self.value)
+
+        __add__, __radd__ = _on_values(operator.add)
+        __sub__, __rsub__ = _on_values(operator.sub)
+        __mul__, __rmul__ = _on_values(operator.mul)
+        __truediv__, __rtruediv__ = _on_values(operator.truediv)
+        __lt__, __gt__ = _on_values(operator.lt)
+        __le__, __ge__ = _on_values(operator.le)
+
+        def __neg__(self) -> Any:
+            return -self.value
+
+        def __round__(self, digits: int | None = None) -> Any:
+            return round(self.value, digits)
 
     def __str__(self) -> str:
         return format_release(self.value)
@@ -237,7 +307,7 @@ class Session(Spender[M]):
             note: What the release is for in one line, such as "table 3".
 
         Returns:
-            The release. ``.value`` is what the pipeline released.
+            The release. It is used as what the pipeline released, which is its ``value``.
 
         Raises:
             BudgetExceeded: If the budget does not pay for it. This costs nothing.
@@ -497,7 +567,7 @@ def session(
         ...     median = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=ask.left / 3))
         ...     ask.spent, ask.price(dp.count() >> dp.gaussian(rho=0.2)), ask.left
         (0.4, 0.2, Fraction(3, 5))
-        >>> round(mean.value)
+        >>> round(float(mean))
         35
     """
     require_budget(budget, "session")

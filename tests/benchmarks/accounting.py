@@ -45,7 +45,7 @@ def count(epsilon: float) -> dp.Mechanism:
 
 def median_of(epsilon: float) -> dp.Mechanism:
     """A choice by the exponential mechanism."""
-    return dp.private_quantile(0.5, bounds=(0, 1), epsilon=epsilon)
+    return dp.private_quantile(0.5, bounds=(0, 1), epsilon=epsilon, confidence=None)
 
 
 CASES = {

@@ -19,9 +19,9 @@ LOWER, UPPER = -2.0, 2.0
 SUM_TIMES, MEAN_TIMES, MEDIAN_TIMES, SPARK_TIMES = 1.2, 2.0, 10.0, 2.5
 RESIZE_TIMES = 10.0
 TOTAL = dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=10)
-MEAN = dp.mean(LOWER, UPPER, epsilon=1)
+MEAN = dp.mean(LOWER, UPPER, epsilon=1, confidence=None)
 RESIZED = dp.clamp(LOWER, UPPER) >> dp.resize(1000) >> dp.sum() >> dp.gaussian(scale=10)
-MEDIAN = dp.private_quantile(0.5, bounds=(-9, 9), epsilon=1)
+MEDIAN = dp.private_quantile(0.5, bounds=(-9, 9), epsilon=1, confidence=None)
 
 
 def in_dask(data: Any) -> object:

@@ -88,7 +88,7 @@ def of_curves() -> Iterator[Row]:
         basis = dp.bases.Cosine(24, 0, 100) if "rho" in loss else dp.bases.Haar(32, 0, 100)
         for rows in (LARGE, 1000):
             for kind, data in curves(rows).items():
-                ours = largest_and_mean(dp.cdf(0, 100, **loss), data)
+                ours = largest_and_mean(dp.cdf(0, 100, **loss, confidence=None), data)
                 theirs = largest_and_mean(dp.estimators.basis_distribution(basis, **loss), data)
                 texts = [
                     " / ".join(f"{100 * each:.2f} %" for each in both) for both in (ours, theirs)
@@ -108,7 +108,7 @@ def of_intervals() -> Iterator[Row]:
             exactly = np.quantile(data, asked, method="inverted_cdf")
             held = []
             for _ in range(COVERED):
-                found = dp.cdf(0, 100, **loss, confidence=CONFIDENCE)(data)
+                found = dp.cdf(0, 100, **loss, confidence=CONFIDENCE, sampling=False)(data)
                 pairs = [found.interval(edges), found.band(edges), found.quantile_interval(asked)]
                 (low, high), (lowest, highest), (first, last) = pairs
                 held.append(

@@ -145,7 +145,7 @@ def _beside_simplex(kind: str, loss: float) -> Row:
 
 def _coverage_of_means(kind: str, loss: float) -> Row:
     """The least and the largest share of intervals that hold a mean."""
-    release, runs = dp.mean(-1, 1, **{kind: loss}).bound, COVERED_RUNS[kind]
+    release, runs = dp.mean(-1, 1, **{kind: loss}, confidence=None).bound, COVERED_RUNS[kind]
     shares = []
     for count in [count for count in ROWS if count >= FEWEST_ROWS_COVERED]:
         for mean in MEANS:
@@ -269,7 +269,9 @@ def _count_wide(quantiles: list[float], lower: int, scale: Spacing) -> int:
     """How many intervals of the first quantile are wide, for incomes between wide bounds."""
     data = np.random.default_rng(0).lognormal(10.5, 0.6, 1000)
     asked = {"scale": scale, "epsilon": 1, "confidence": CONFIDENCE}
-    release = dp.records() >> dp.private_quantile(quantiles, bounds=(lower, 10**6), **asked)
+    release = dp.records() >> dp.private_quantile(
+        quantiles, bounds=(lower, 10**6), **asked, confidence=None
+    )
     ends = [release(data)[0].interval for _ in range(RELEASES)]
     return sum(high - low > WIDE for low, high in ends)
 
@@ -288,7 +290,9 @@ def quantile_peer(options: Namespace) -> Iterator[Row]:
     size, runs = 1000, 2000
     for quantile in (0.5, 0.9):
         for epsilon in (0.1, 0.2, 0.5, 1.0, 2.0):
-            ours = dp.private_quantile(quantile, candidates=POINTS, epsilon=epsilon).bound
+            ours = dp.private_quantile(
+                quantile, candidates=POINTS, epsilon=epsilon, confidence=None
+            ).bound
             make = partial(opendp_quantile, POINTS.tolist(), quantile)
             theirs = calibrate_opendp(lambda scale, make=make: make(scale), epsilon)
             generator, errors = np.random.default_rng(0), np.empty((2, runs))

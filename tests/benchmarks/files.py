@@ -31,7 +31,7 @@ SUM_TIMES, MEAN_TIMES, CSV_TIMES = 1.3, 1.8, 1.5
 OWN_SECONDS = 450e-9
 MARKS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."]
 TOTAL = dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=10)
-MEAN = dp.mean(LOWER, UPPER, epsilon=1)
+MEAN = dp.mean(LOWER, UPPER, epsilon=1, confidence=None)
 PEAK = """
 import sys
 
@@ -112,7 +112,7 @@ def rows(options: Namespace) -> Iterator[Row]:
             yield compare(ours, peer, at_most(times), rounds=ROUNDS, size=count)
         for label, code in {
             "clamp >> sum": "dp.clamp(-2, 2) >> dp.sum()",
-            "mean": "dp.mean(-2, 2, epsilon=1)",
+            "mean": "dp.mean(-2, 2, epsilon=1, confidence=None)",
         }.items():
             peak = int(child(PEAK, code, folder))
             work = f"{label}, {power(count)} rows of Parquet, memory"

@@ -14,7 +14,7 @@ SIZE = 10_000_000
 SUM = "dp.records() >> dp.clamp(-2, 2) >> dp.sum() >> dp.gaussian(scale=10)"
 NUMPY_SUM, SORT = "lambda x: np.clip(x, -2, 2).sum()", "np.sort"
 AGAINST_SORT = {
-    "private_quantile(0.5)": "dp.private_quantile(0.5, bounds=(-2, 2), rho=0.5)",
+    "private_quantile(0.5)": "dp.private_quantile(0.5, bounds=(-2, 2), rho=0.5, confidence=None)",
     "gaussian, float vector": "lambda x: (dp.vector(len(x)) >> dp.gaussian(scale=10))(x)",
 }
 PEAK = """
@@ -72,7 +72,7 @@ IMPORTS = {
     "the same, and clamp >> sum >> gaussian": (
         "import opendp_lite as dp; dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.03)"
     ),
-    "the same, and mean": "import opendp_lite as dp; dp.mean(0, 100, epsilon=1)",
+    "the same, and mean": "import opendp_lite as dp; dp.mean(0, 100, epsilon=1, confidence=None)",
     "the start of opendp-lite": (
         "from opendp_lite.cli.arguments import parse; parse(['count', 'x.csv'])"
     ),

@@ -47,7 +47,7 @@ def our_mean(data: np.ndarray, folder: Path) -> Work:
     """dp.mean."""
     import opendp_lite as dp
 
-    return partial((dp.records() >> dp.mean(LOWER, UPPER, rho=0.5)), data)
+    return partial((dp.records() >> dp.mean(LOWER, UPPER, rho=0.5, confidence=None)), data)
 
 
 def in_numpy(data: np.ndarray, folder: Path) -> Work:

@@ -62,7 +62,7 @@ def counted(work: Callable[[], object], *, warm: int = WARM) -> Counts:
     return min(found, key=lambda each: each.calls)
 
 
-MEAN = dp.mean(0, 100, epsilon=1)
+MEAN = dp.mean(0, 100, epsilon=1, confidence=None)
 TOTAL = (dp.records() >> dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)).bound
 PURE_TOTAL = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
 
@@ -82,13 +82,17 @@ def ways() -> dict[str, Callable[[], object]]:
         "clamp > sum > gaussian, an array": lambda: TOTAL(ages),
         "by, two keys": lambda: by(frame),
         "compose of three": lambda: both(ages),
-        "mean, typed": lambda: dp.mean(0, 101 + next(place), epsilon=1),
-        "mean, typed again": lambda: dp.mean(0, 100, epsilon=1),
-        "mean, typed again and bound": lambda: (dp.records() >> dp.mean(0, 100, epsilon=1)).bound,
-        "mean, typed again, bound and released": lambda: dp.mean(0, 100, epsilon=1)(listed),
-        "mean of a column, typed again": lambda: (dp.select("age") >> dp.mean(0, 100, epsilon=1))(
-            frame
+        "mean, typed": lambda: dp.mean(0, 101 + next(place), epsilon=1, confidence=None),
+        "mean, typed again": lambda: dp.mean(0, 100, epsilon=1, confidence=None),
+        "mean, typed again and bound": lambda: (
+            (dp.records() >> dp.mean(0, 100, epsilon=1, confidence=None)).bound
         ),
+        "mean, typed again, bound and released": lambda: dp.mean(
+            0, 100, epsilon=1, confidence=None
+        )(listed),
+        "mean of a column, typed again": lambda: (
+            dp.select("age") >> dp.mean(0, 100, epsilon=1, confidence=None)
+        )(frame),
     }
 
 

@@ -116,7 +116,7 @@ def mean(options: Namespace) -> Iterator[Row]:
         "epsilon=0.5": {"epsilon": 0.5},
         "rho=0.5, confidence=0.95": {"rho": 0.5, "confidence": 0.95},
     }.items():
-        release = dp.mean(lower, upper, **asked).bound
+        release = dp.mean(lower, upper, **asked, confidence=None).bound
         ours = f"mean({words}), {power(size)} rows", partial(release, data)
         yield compare(ours, peer, at_most(2), rounds=15, size=size, note=note)
 
@@ -162,7 +162,7 @@ def people(options: Namespace) -> Iterator[Row]:
         dp.records(columns=["id", "x"], person="id")
         >> dp.bound_contributions(kept)
         >> dp.select("x")
-        >> dp.mean(0, upper, epsilon=1)
+        >> dp.mean(0, upper, epsilon=1, confidence=None)
     )
 
     def in_pandas(frame: pd.DataFrame) -> object:
@@ -208,14 +208,18 @@ def fixed_costs(options: Namespace) -> Iterator[Row]:
         return (inside >> dp.sum() >> dp.gaussian(rho=1)).bound
 
     total = dp.records() >> dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)
-    plain = dp.mean(0, 100, rho=0.5)
-    asked = dp.mean(0, 100, rho=0.5, confidence=0.95)
+    plain = dp.mean(0, 100, rho=0.5, confidence=None)
+    asked = dp.mean(0, 100, rho=0.5, confidence=0.95, sampling=False)
     works: list[tuple[str, Work, float]] = [
         ("scalar() >> gaussian", partial(dp.scalar() >> dp.gaussian(scale=10), 3.0), 10),
         (f"clamp >> sum >> gaussian, {rows} rows", partial(total, data), 30),
         (f"mean(rho), {rows} rows", partial(plain, data), 80),
         (f"mean(rho, confidence), {rows} rows", partial(asked, data), 400),
-        ("mean(rho), built and bound", lambda: dp.mean(0, 100, rho=0.5).bound, 800),
+        (
+            "mean(rho), built and bound",
+            lambda: dp.mean(0, 100, rho=0.5, confidence=None).bound,
+            800,
+        ),
         (f"{columns} columns with bounds of their own, built", build_columns, 100_000),
     ]
     for name, work, most in works:
@@ -261,7 +265,12 @@ def groups(options: Namespace) -> Iterator[Row]:
             "np.bincount of np.clip",
             totals,
         ),
-        ("means", column >> dp.mean(0, 100, epsilon=1), "both", lambda: (counts(), totals())),
+        (
+            "means",
+            column >> dp.mean(0, 100, epsilon=1, confidence=None),
+            "both",
+            lambda: (counts(), totals()),
+        ),
     ):
         by = partial(dp.by("k", range(count), release), {"k": keys, "x": values})
         ours = f"{name} of {count} groups of {power(size)} rows", by

@@ -73,7 +73,7 @@ def releases(
     """For each run: the estimate, both variances, and whether the interval holds the clipped."""
     draw, lower, upper = SHAPES[shape]
     space = dp.records(size=count, metric=dp.ChangeOneDistance()) if replaced else dp.records()
-    release = space >> dp.variance(lower, upper, confidence=CONFIDENCE, **loss)
+    release = space >> dp.variance(lower, upper, confidence=CONFIDENCE, **loss, sampling=False)
     generator, seen, found = np.random.default_rng(1), [], []
     inner = value_search.Search.around
 

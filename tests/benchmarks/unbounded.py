@@ -140,7 +140,7 @@ def compare_bounds(
     """The error and the failed runs beside those in hindsight."""
     runs = wanted or RUNS[rows]
     space = dp.records(size=rows, metric=REPLACE) if replaced else dp.records()
-    mean = space >> dp.mean(**LOSSES[loss])
+    mean = space >> dp.mean(**LOSSES[loss], confidence=None)
     errors = np.array([])
     for number in range(min(runs, TABLES)):
         values = table(shape, rows, number)
@@ -164,7 +164,7 @@ def visits(name: str) -> Row:
     """Doctor visits of 20 190 person-years."""
     with (Path(__file__).parents[2] / "docs/data/rand_hie.csv").open() as file:
         data = np.array([float(row["mdvis"]) for row in csv.DictReader(file)])
-    mean = dp.mean(rho=0.5)
+    mean = dp.mean(rho=0.5, confidence=None)
     off = [mean.insecure_release(data, seed).value - data.mean() for seed in range(200)]
     found = sqrt(np.mean(np.square(off)))
     target, met = f"<= {VISITS_MOST}", found <= VISITS_MOST

@@ -112,7 +112,7 @@ def test_human_output(mean):
     interval = rf"{number} to {number} for the mean of the clipped values"
     assert re.fullmatch(interval, found["95 % interval"])
     assert found["next"].startswith("add up the losses of all releases of this data")
-    assert found["pipeline"] == "dp.mean(0, 40, rho=0.5, confidence=0.95)"
+    assert found["pipeline"] == "dp.mean(0, 40, rho=0.5, sampling=False, confidence=None)"
 
 
 def test_values_are_aligned(mean):

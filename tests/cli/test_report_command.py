@@ -11,7 +11,7 @@ import opendp_lite as dp
 AGE = dp.select("age")
 REPORT = dp.compose(
     rows=dp.count() >> dp.laplace(epsilon=100, confidence=0.95),
-    age=AGE >> dp.mean(0, 100, epsilon=100, confidence=0.95),
+    age=AGE >> dp.mean(0, 100, epsilon=100, confidence=0.95, sampling=False),
     sex=dp.histogram("sex", categories=["f", "m", None], epsilon=100),
 )
 

@@ -96,11 +96,11 @@ ESTIMATING = {
     "sum --bounds 0 1e300 --rho 1": lambda: (
         (dp.clamp(0, 1e300) >> dp.sum() >> dp.gaussian(rho=1)).bound
     ),
-    "mean --bounds 0 1 --rho 1e-300": lambda: dp.mean(0, 1, rho=1e-300),
-    "mean --bounds 0 1 --epsilon 1e300": lambda: dp.mean(0, 1, epsilon=1e300),
-    "variance --bounds 0 1e200 --rho 1": lambda: dp.variance(0, 1e200, rho=1),
+    "mean --bounds 0 1 --rho 1e-300": lambda: dp.mean(0, 1, rho=1e-300, confidence=None),
+    "mean --bounds 0 1 --epsilon 1e300": lambda: dp.mean(0, 1, epsilon=1e300, confidence=None),
+    "variance --bounds 0 1e200 --rho 1": lambda: dp.variance(0, 1e200, rho=1, confidence=None),
     "median --bounds 0 1 --rho 1 --confidence 1e-300": lambda: dp.private_quantile(
-        0.5, bounds=(0, 1), rho=1, confidence=1e-300
+        0.5, bounds=(0, 1), rho=1, confidence=1e-300, sampling=False
     ),
     "histogram --column a --categories x --rho 1e-300": lambda: dp.histogram(
         "a", categories=["x"], rho=1e-300

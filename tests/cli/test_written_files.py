@@ -124,7 +124,7 @@ def test_help(run, command):
 
 
 AGES = ["--column", "age", "--bounds", 0, 100, "--epsilon", 1]
-MEAN = dp.mean(0, 100, epsilon=1, confidence=0.95).statement()
+MEAN = dp.mean(0, 100, epsilon=1, confidence=0.95, sampling=False).statement()
 
 
 def test_a_statement_is_written_as_text_and_as_json(made, survey, tmp_path):

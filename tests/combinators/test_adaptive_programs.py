@@ -173,7 +173,7 @@ def test_gaussians_under_a_budget_of_mu_keep_their_exact_curve():
 def test_a_query_of_another_measure_is_converted_at_the_door():
     half = dp.count() >> dp.laplace(epsilon=0.5)
     pair = dp.adaptive(returned, dp.epsilon(0.5, delta=1e-6))
-    chosen = dp.private_quantile([0.1, 0.5, 0.9], bounds=(0, 9), rho=0.1)
+    chosen = dp.private_quantile([0.1, 0.5, 0.9], bounds=(0, 9), rho=0.1, confidence=None)
 
     def prices(ask):
         found = [ask.price(half), ask.spent]
@@ -277,7 +277,7 @@ FRONTS = [
 def test_the_unit_before_the_program_is_folded(space, after):
     """A query costs in a program what it costs by itself, and the budget is for one row."""
     query = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=0.3)
-    median = dp.private_quantile(0.5, bounds=(0, 1), rho=0.2)
+    median = dp.private_quantile(0.5, bounds=(0, 1), rho=0.2, confidence=None)
 
     def program(ask):
         ask(query)

@@ -13,16 +13,16 @@ from opendp_lite.measures.budgets import PrivacyBudget
 THIRD = Fraction(1, 3)
 BASIS = dp.bases.Haar(4, 0, 8)
 PURE = {
-    "mean": lambda *b, **n: dp.mean(0, 9, *b, **n),
-    "variance": lambda *b, **n: dp.variance(0, 9, *b, confidence=0.9, **n),
-    "deviation": lambda *b, **n: dp.standard_deviation(0, 9, *b, **n),
+    "mean": lambda *b, **n: dp.mean(0, 9, *b, **n, confidence=None),
+    "variance": lambda *b, **n: dp.variance(0, 9, *b, confidence=0.9, **n, sampling=False),
+    "deviation": lambda *b, **n: dp.standard_deviation(0, 9, *b, **n, confidence=None),
     "covariance": lambda *b, **n: dp.covariance(0, 9, *b, **n),
     "columns": lambda *b, **n: dp.multivariate_mean(9, *b, **n),
     "sum": lambda *b, **n: dp.centered_sum(*b, with_count=True, **n),
     "bounds": lambda *b, **n: dp.private_bounds(0.9, *b, **n),
-    "cdf": lambda *b, **n: dp.cdf(0, 9, *b, cells=8, **n),
+    "cdf": lambda *b, **n: dp.cdf(0, 9, *b, cells=8, **n, confidence=None),
     "histogram": lambda *b, **n: dp.histogram("sex", *b, categories=["f"], **n),
-    "quantile": lambda *b, **n: dp.private_quantile(0.5, *b, bounds=(0, 9), **n),
+    "quantile": lambda *b, **n: dp.private_quantile(0.5, *b, bounds=(0, 9), **n, confidence=None),
     "max": lambda *b, **n: dp.noisy_max(*b, names=["a", "b"], **n),
     "threshold": lambda *b, **n: dp.above_threshold(program, 9, *b, **n),
     "laplace": dp.laplace,
@@ -65,7 +65,7 @@ def test_both_spellings_are_one_pipeline(step, budget, named) -> None:
 
 def test_the_loss_is_the_budget() -> None:
     for budget in (dp.epsilon(THIRD), dp.rho(THIRD), dp.epsilon(0.1, delta=1e-7)):
-        mean = dp.mean(0, 9, budget).bound
+        mean = dp.mean(0, 9, budget, confidence=None).bound
         assert mean.output_measure == budget.measure
         assert budget.measure.within(mean.privacy_map(mean.input_space.unit), budget.loss)
 

@@ -107,12 +107,14 @@ def test_calibrate_finds_parameters():
 TABLE = {"sex": ["f", "m"] * 2000, "age": [41.0, 38.0] * 2000}
 PARTS: dict[str, Any] = {
     "rows": dp.count() >> dp.laplace(epsilon=0.5, confidence=0.95),
-    "age": dp.select("age") >> dp.mean(0, 100, epsilon=0.5, confidence=0.95),
+    "age": dp.select("age") >> dp.mean(0, 100, epsilon=0.5, confidence=0.95, sampling=False),
     "sex": dp.histogram("sex", categories=["f", "m"], epsilon=0.25),
     "cities": dp.histogram("sex", categories=["f"], epsilon=0.25),
-    "by sex": dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, epsilon=0.5)),
+    "by sex": dp.by(
+        "sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, epsilon=0.5, confidence=None)
+    ),
     "quartiles": dp.select("age")
-    >> dp.private_quantile([0.25, 0.5], bounds=(0, 100), epsilon=0.25),
+    >> dp.private_quantile([0.25, 0.5], bounds=(0, 100), epsilon=0.25, confidence=None),
     "totals": dp.select("age") >> dp.clamp(0, 9) >> dp.sum() >> dp.laplace(epsilon=0.25),
 }
 REPORT = dp.table() >> dp.compose(**PARTS)
@@ -183,7 +185,7 @@ def test_a_table_is_read_wherever_the_part_that_needs_it_stands() -> None:
     rows, age = PARTS["rows"], PARTS["age"]
     for both in (dp.compose(rows=rows, age=age), dp.compose(age=age, rows=rows)):
         assert both.insecure_release(TABLE, seed=1).value["rows"].value > 3900
-    of_numbers = dp.compose(rows, dp.mean(0, 100, epsilon=1))
+    of_numbers = dp.compose(rows, dp.mean(0, 100, epsilon=1, confidence=None))
     assert type(of_numbers.input_space.domain) is dp.Rows
 
 

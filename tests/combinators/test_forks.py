@@ -127,7 +127,7 @@ def test_a_fork_inside_of_a_query_is_refused(name):
 
 
 HALF = dp.count() >> dp.laplace(epsilon=0.5)
-MEDIAN = dp.select("age") >> dp.private_quantile(0.5, bounds=(0, 99), epsilon=1)
+MEDIAN = dp.select("age") >> dp.private_quantile(0.5, bounds=(0, 99), epsilon=1, confidence=None)
 BY_SEX = {"sex": ["f", "m"] * 5, "age": [41.0, 38.0] * 5}
 
 

@@ -168,10 +168,10 @@ def test_keys_that_could_mean_two_things_are_refused_before_anything_is_spent(ke
 
 
 PIPELINES = [
-    X >> dp.mean(0, 10, epsilon=SURE),
-    X >> dp.mean(0, 10, rho=SURE),
-    X >> dp.private_quantile([0.2, 0.9], bounds=(0, 10), epsilon=1e5),
-    X >> dp.private_quantile(0.5, candidates=[0, 2.5, 10], epsilon=1e5),
+    X >> dp.mean(0, 10, epsilon=SURE, confidence=None),
+    X >> dp.mean(0, 10, rho=SURE, confidence=None),
+    X >> dp.private_quantile([0.2, 0.9], bounds=(0, 10), epsilon=1e5, confidence=None),
+    X >> dp.private_quantile(0.5, candidates=[0, 2.5, 10], epsilon=1e5, confidence=None),
     X >> dp.clamp(0, 9) >> dp.resize(50, fill=0) >> dp.sum() >> dp.laplace(epsilon=SURE),
     dp.compose(SUM >> dp.gaussian(rho=SURE), dp.count() >> dp.gaussian(rho=SURE)),
     dp.keep("x", between=(2, 8)) >> COUNT,
@@ -257,12 +257,14 @@ def test_noise_costs_what_the_sensitivity_of_all_groups_says():
         counts = dp.by("key", keys, dp.count() >> dp.laplace(scale=1))
         assert (counts.map(1), (FIXED >> counts).map(1)) == (1.0, 2.0)
     for budget, spent in ((dp.epsilon(1), 1), (dp.rho(0.1), 0.1), (dp.epsilon(1, 1e-6), (1, 1e-6))):
-        assert dp.by("key", [0, 1], X >> dp.mean(0, 1, budget)).map(1) == spent
+        assert dp.by("key", [0, 1], X >> dp.mean(0, 1, budget, confidence=None)).map(1) == spent
 
 
 def test_a_replaced_row_costs_two_changes():
     """For mechanisms that are no noise on a sum: a row goes out of one group and into another."""
-    median = dp.by("key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
+    median = dp.by(
+        "key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
+    )
     assert (FIXED >> median).map(1) == 1.0
     assert median.map(1) == 1.0
     assert median.map(3) == 3.0
@@ -331,9 +333,9 @@ def nothing(ask: object) -> None:
 @pytest.mark.parametrize(
     ("program", "losses"),
     [
-        (dp.mean(rho=0.5), (0.5, 2.0)),
+        (dp.mean(rho=0.5, confidence=None), (0.5, 2.0)),
         (dp.adaptive(nothing, dp.rho(0.5)), (0.5, 2.0)),
-        (dp.variance(0, 1, epsilon=1), (1.0, 2.0)),
+        (dp.variance(0, 1, epsilon=1, confidence=None), (1.0, 2.0)),
     ],
     ids=repr,
 )
@@ -346,7 +348,7 @@ def test_a_person_costs_what_was_typed_however_many_rows_and_groups(program, los
 
 def test_replaced_rows_cost_what_they_cost_in_one_group():
     """Nine rows in one group count as eighteen that come or go, at 0.5 for two: 9^2 times that."""
-    grouped = REPLACED >> dp.by("key", [0, 1], X >> dp.variance(0, 1, rho=0.5))
+    grouped = REPLACED >> dp.by("key", [0, 1], X >> dp.variance(0, 1, rho=0.5, confidence=None))
     assert [grouped.map(rows) for rows in (1, 8, 9)] == [0.5, 32.0, 40.5]
 
 
@@ -355,7 +357,7 @@ def test_replaced_rows_cost_what_they_cost_in_one_group():
 )
 def test_epsilon_and_delta_are_above_the_curve_of_all_rows_in_one_group(rows, people, groups):
     """The worst way to part rows among Gaussians: in one group all of them move one sum."""
-    pipeline = X >> dp.mean(0, 1, epsilon=1, delta=1e-6)
+    pipeline = X >> dp.mean(0, 1, epsilon=1, delta=1e-6, confidence=None)
     chosen = PEOPLE >> dp.bound_contributions(rows)
     grouped = chosen >> dp.by("key", range(groups), pipeline)
     alone = curve_of((chosen >> pipeline).privacy_map(Fraction(people)))
@@ -368,7 +370,7 @@ def test_epsilon_and_delta_are_above_the_curve_of_all_rows_in_one_group(rows, pe
 @pytest.mark.parametrize("rows", [3, 16, 17, 50])
 def test_a_pair_of_groups_is_a_point_of_its_own_curve(rows):
     """The deltas of three groups add up to 3e-6, and the curve of all has 1e-6 there."""
-    pipeline = X >> dp.mean(0, 1, epsilon=1, delta=1e-6)
+    pipeline = X >> dp.mean(0, 1, epsilon=1, delta=1e-6, confidence=None)
     grouped = PEOPLE >> dp.bound_contributions(rows) >> dp.by("key", range(3), pipeline)
     epsilon, delta = grouped.privacy_map(Fraction(1))
     assert grouped.privacy_profile(1).delta(epsilon) <= delta
@@ -379,10 +381,18 @@ def test_a_pair_of_groups_is_a_point_of_its_own_curve(rows):
 @pytest.mark.parametrize(
     ("pipeline", "most"),
     [
-        (dp.mean(0, 1, epsilon=1, delta=1e-6), 1.0),
-        (dp.variance(0, 1, epsilon=1, delta=1e-6), 1.0),
-        (dp.private_quantile(0.5, bounds=(0, 9), epsilon=1) >> dp.to_approximate(1e-6), 1.0),
-        (dp.private_quantile(0.5, bounds=(0, 9), rho=0.03) >> dp.to_approximate(1e-6), 1.29),
+        (dp.mean(0, 1, epsilon=1, delta=1e-6, confidence=None), 1.0),
+        (dp.variance(0, 1, epsilon=1, delta=1e-6, confidence=None), 1.0),
+        (
+            dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
+            >> dp.to_approximate(1e-6),
+            1.0,
+        ),
+        (
+            dp.private_quantile(0.5, bounds=(0, 9), rho=0.03, confidence=None)
+            >> dp.to_approximate(1e-6),
+            1.29,
+        ),
     ],
     ids=repr,
 )
@@ -447,11 +457,17 @@ def test_a_curve_of_one_row_gives_that_of_many_in_many_groups():
 
 
 def test_many_rows_cost_what_the_law_of_groups_says():
-    pure = dp.by("key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
+    pure = dp.by(
+        "key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
+    )
     assert pure.map(100) == 100.0
-    zcdp = dp.by("key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), rho=1))
+    zcdp = dp.by(
+        "key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), rho=1, confidence=None)
+    )
     assert zcdp.map(100) == 10_000.0
-    assert dp.by("key", [0], X >> dp.mean(0, 1, epsilon=1, delta=1e-9)).map(2)[0] >= 2
+    assert (
+        dp.by("key", [0], X >> dp.mean(0, 1, epsilon=1, delta=1e-9, confidence=None)).map(2)[0] >= 2
+    )
 
 
 def test_the_curve_of_gaussians_is_kept():
@@ -483,12 +499,14 @@ def test_conversions_and_functions_after_noise_are_for_each_group():
     found = dp.by("key", ["a"], pipeline)
     assert found.output_measure == dp.ApproximateDivergence()
     assert dict(found(TABLE)) == {"a": 4}
-    mean = dp.by("key", ["a"], X >> dp.mean(0, 9, epsilon=SURE) >> doubled)
+    mean = dp.by("key", ["a"], X >> dp.mean(0, 9, epsilon=SURE, confidence=None) >> doubled)
     assert mean(TABLE)["a"] == pytest.approx(2, abs=1e-6)
 
 
 def test_people_see_a_table_and_programs_get_json():
-    found = dp.by("key", ["a", None], X >> dp.mean(0, 9, epsilon=1, confidence=0.95))(TABLE)
+    found = dp.by(
+        "key", ["a", None], X >> dp.mean(0, 9, epsilon=1, confidence=0.95, sampling=False)
+    )(TABLE)
     assert str(found).splitlines()[0] == "key"
     assert "missing" in found._repr_html_()
     assert set(json.loads(json.dumps(found.as_dict()))["a"]) >= {"value", "interval"}
@@ -505,7 +523,7 @@ def test_what_takes_several_lines_is_shown_below_its_key():
 
 
 def test_nothing_about_values_shows_in_what_is_released():
-    pipeline = dp.by("key", ["a", "b"], X >> dp.mean(0, 9, epsilon=1))
+    pipeline = dp.by("key", ["a", "b"], X >> dp.mean(0, 9, epsilon=1, confidence=None))
     for data in (
         {"key": [], "x": []},
         {"key": ["z"], "x": [NAN]},
@@ -518,7 +536,7 @@ def test_nothing_about_values_shows_in_what_is_released():
 
 def test_one_pass_over_the_data():
     rows = Opened({"key": ["a", "b"], "x": [1.0, 2.0]}, columns=None)
-    dp.by("key", ["a", "b", "c"], X >> dp.mean(0, 9, epsilon=1))(rows.blocks)
+    dp.by("key", ["a", "b", "c"], X >> dp.mean(0, 9, epsilon=1, confidence=None))(rows.blocks)
     assert rows.times == 1
 
 
@@ -641,7 +659,9 @@ def test_accuracy_of_histograms_and_compositions_by_group():
     both = dp.compose(rows=dp.count() >> dp.laplace(epsilon=0.5), bins=bins)
     assert dp.by("key", ["a", "b"], both).accuracy(0.95).tolist() == [6, 3]
     with pytest.raises(dp.SpaceError, match="accuracy"):
-        dp.by("key", ["a"], dp.select("x") >> dp.mean(0, 1, epsilon=1)).accuracy(0.95)
+        dp.by("key", ["a"], dp.select("x") >> dp.mean(0, 1, epsilon=1, confidence=None)).accuracy(
+            0.95
+        )
 
 
 def test_accuracy_is_known_before_anything_is_spent():
@@ -660,4 +680,4 @@ def test_accuracy_is_known_before_anything_is_spent():
 
 def test_data_that_is_no_table_is_told_what_to_do():
     with pytest.raises(dp.DataError, match="the columns are none"):
-        (X >> dp.mean(0, 9, epsilon=1))(pd.DataFrame())
+        (X >> dp.mean(0, 9, epsilon=1, confidence=None))(pd.DataFrame())

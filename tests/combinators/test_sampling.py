@@ -417,7 +417,7 @@ def test_filters_before_and_within_are_the_same_rows():
 
 def test_groups():
     table = {"sex": ["f", "m"] * 2000, "x": np.ones(4000)}
-    mean = dp.select("x") >> dp.mean(0, 2, epsilon=1)
+    mean = dp.select("x") >> dp.mean(0, 2, epsilon=1, confidence=None)
     made = [
         dp.by("sex", ["f", "m"], dp.sample(0.5, mean)),
         dp.sample(0.5, dp.by("sex", ["f", "m"], mean)),
@@ -526,7 +526,7 @@ def test_an_honest_sample_passes():
 module = import_module("opendp_lite.combinators.sampling")
 
 SUMMED = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=0.5)
-MEDIAN = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
+MEDIAN = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1, confidence=None)
 Groups = tuple[float, ...]
 
 
@@ -637,7 +637,7 @@ def test_the_median_of_groups_is_that_of_chi_squared(group):
     exact = chi2.ppf(0.5, group) / group
     assert median_of_mean_square(group) == pytest.approx(exact, rel=2e-3)
     data = np.random.default_rng(group).normal(5, 3, 20_000)
-    median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=100)
+    median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=100, confidence=None)
     found = dp.combinators.on_random_pairs(median, group).insecure_release(data, seed=1).value
     assert found / 9 == pytest.approx(exact, rel=0.06)
 

@@ -506,7 +506,7 @@ def test_what_is_no_query_is_refused_before_data():
     wrong = [
         (dp.clamp(0, 1), "one number"),
         (dp.count() >> dp.laplace(epsilon=1), r"without noise.*leave out the noise of dp.laplace"),
-        (dp.clamp(0, 1) >> dp.mean(epsilon=1), r"leave out the noise of dp.mean"),
+        (dp.clamp(0, 1) >> dp.mean(epsilon=1, confidence=None), r"leave out the noise of dp.mean"),
         (dp.records() >> dp.count(), r"without noise.*leave out dp.records\(\)"),
         (dp.records() >> dp.count() >> dp.laplace(epsilon=1), "without noise"),
         (dp.count, "without noise"),

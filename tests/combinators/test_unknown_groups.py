@@ -46,7 +46,7 @@ def test_groups_are_the_rows_of_keys_that_occur_and_there_are_no_others(table):
     total = dp.select("x") >> dp.clamp(0, 99) >> dp.sum() >> dp.laplace(epsilon=SURE)
     found = dp.by("key", total, epsilon=2 * SURE, delta=0.5)(table)
     assert np.hstack(list(found.values())) == pytest.approx([68, 146, 32], abs=1e-6)
-    middle = dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 99), epsilon=99)
+    middle = dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 99), epsilon=99, confidence=None)
     assert list(dp.by("key", middle, epsilon=2 * SURE, delta=0.5)(table)) == ["a", "b", "c"]
 
 
@@ -74,7 +74,7 @@ def test_a_group_has_the_rows_that_were_counted_for_its_key(column, counts):
 
 def test_what_the_pipeline_does_not_cost_finds_the_keys():
     survey = {"key": ["a"] * 500 + ["b"] * 9, "x": [1.0] * 509}
-    mean = dp.select("x") >> dp.mean(0, 9, epsilon=0.8)
+    mean = dp.select("x") >> dp.mean(0, 9, epsilon=0.8, confidence=None)
     groups = dp.by("key", mean, epsilon=1, delta=1e-6)
     keys = dp.histogram("key", epsilon=0.2, delta=1e-6)
     assert groups.map(1) == (1, 1e-6)
@@ -97,8 +97,8 @@ UNITS = {
 }
 PIPELINES = {
     "a vector": dp.select("x") >> dp.clamp(-1, 3) >> dp.sum() >> dp.laplace(scale=9),
-    "a quantile": dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=0.1),
-    "a mean": dp.select("x") >> dp.mean(0, 9, epsilon=0.1),
+    "a quantile": dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=0.1, confidence=None),
+    "a mean": dp.select("x") >> dp.mean(0, 9, epsilon=0.1, confidence=None),
     "a delta": dp.count() >> dp.gaussian(rho=0.01) >> dp.to_approximate(1e-7),
 }
 
@@ -139,11 +139,11 @@ def test_a_misspelt_column_of_the_pipeline_is_not_paid_for():
     for rows in ([], ["a"] * 900):
         session = dp.session({"key": rows, "x": [1.0] * len(rows)}, dp.epsilon(9, delta=1e-4))
         left = session.left
-        wrong = dp.select("y") >> dp.mean(0, 9, epsilon=1)
+        wrong = dp.select("y") >> dp.mean(0, 9, epsilon=1, confidence=None)
         with pytest.raises(dp.DataError, match="no column 'y'"):
             session(dp.by("key", wrong, epsilon=2, delta=1e-6))
         assert session.left == left
-        right = dp.select("x") >> dp.mean(0, 9, epsilon=1)
+        right = dp.select("x") >> dp.mean(0, 9, epsilon=1, confidence=None)
         assert session(dp.by("key", right, epsilon=2, delta=1e-6)).value.releases.keys() == set(
             rows
         )

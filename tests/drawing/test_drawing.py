@@ -214,7 +214,7 @@ def test_budgets_and_releases_are_tables(tmp_path: Any) -> None:
 
 
 def test_a_mean_shows_its_inside():
-    shown = str(dp.mean(0, 100, epsilon=1).draw())
+    shown = str(dp.mean(0, 100, epsilon=1, confidence=None).draw())
     for part in (
         "[ dp.clamp(0, 100) ]",
         "+-- sum",
@@ -225,7 +225,7 @@ def test_a_mean_shows_its_inside():
         "[ mean = 50 + sum / rows, kept from 0 to 100 ]",
     ):
         assert part in shown
-    explained = str(dp.mean(0, 100, rho=1).explain())
+    explained = str(dp.mean(0, 100, rho=1, confidence=None).explain())
     assert all(part in explained for part in ("dp.center(50)", "sum:", "count:", "two rounds"))
 
 
@@ -272,9 +272,8 @@ def test_dots_and_intervals_stand_on_the_bounds() -> None:
 
 
 def test_a_mean_knows_its_bounds() -> None:
-    asked: dict[str, Any] = {"rho": 1, "confidence": 0.95}
-    assert dp.mean(-3, 100, **asked)([40.0] * 100).bounds == (-3.0, 100.0)
-    assert dp.variance(-3, 100, **asked)([40.0] * 100).bounds is None
+    assert dp.mean(-3, 100, rho=1)([40.0] * 100).bounds == (-3.0, 100.0)
+    assert dp.variance(-3, 100, rho=1)([40.0] * 100).bounds is None
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
@@ -310,7 +309,7 @@ def test_estimates_are_dots() -> None:
 def test_a_distribution_is_a_rising_line() -> None:
     rows = np.linspace(0, 9, 1000)
     for found in (
-        dp.cdf(0, 10, rho=1)(rows),
+        dp.cdf(0, 10, rho=1, confidence=None)(rows),
         dp.estimators.basis_distribution(dp.bases.Haar(4, 0, 10), rho=1)(rows),
     ):
         (picture,) = pictures_of(found)

@@ -96,23 +96,28 @@ QUERIES = {
     "all rows": LIMITED >> dp.resize(2 * ROWS) >> dp.sum(),
     "categories": dp.table() >> dp.select("w") >> dp.one_hot(["f", "m"]) >> dp.sum(),
 }
-MEDIAN = dp.private_quantile(0.5, bounds=(-50, 50), epsilon=0.5)
+MEDIAN = dp.private_quantile(0.5, bounds=(-50, 50), epsilon=0.5, confidence=None)
 RELEASES = {
-    "mean": X >> dp.mean(-1000.0, 2000.0, rho=1),
-    "mean without bounds": X >> dp.mean(rho=1),
+    "mean": X >> dp.mean(-1000.0, 2000.0, rho=1, confidence=None),
+    "mean without bounds": X >> dp.mean(rho=1, confidence=None),
     "by": dp.by("w", ["f", "m"], LIMITED >> dp.sum() >> dp.gaussian(rho=1)),
     "histogram": dp.histogram("w", categories=["f", "x"], epsilon=1),
     "unknown keys": dp.histogram("w", epsilon=1, delta=0.1),
     "several": dp.compose(
-        rows=dp.count() >> dp.laplace(epsilon=1), mean=X >> dp.mean(0, 9, epsilon=1)
+        rows=dp.count() >> dp.laplace(epsilon=1),
+        mean=X >> dp.mean(0, 9, epsilon=1, confidence=None),
     ),
-    "median": X >> dp.private_quantile(0.5, bounds=(-1e4, 1e4), epsilon=1),
-    "interval": X >> dp.private_quantile([0.1, 0.9], bounds=(-1e4, 1e4), epsilon=9, confidence=0.9),
+    "median": X >> dp.private_quantile(0.5, bounds=(-1e4, 1e4), epsilon=1, confidence=None),
+    "interval": X
+    >> dp.private_quantile(
+        [0.1, 0.9], bounds=(-1e4, 1e4), epsilon=9, confidence=0.9, sampling=False
+    ),
     "doublings": dp.records(columns=["x", "id"])
-    >> dp.private_quantile(0.5, bounds=(-1e9, 1e9), scale="asinh", unit=1, rho=1),
+    >> dp.private_quantile(0.5, bounds=(-1e9, 1e9), scale="asinh", unit=1, rho=1, confidence=None),
     "quantiles by group": dp.by("w", ["m", "x"], X >> MEDIAN),
     "plan": dp.records(columns=["x", "id"]) >> dp.estimators.plan_plus_mean(bound=1e4, rho=1),
-    "candidates": X >> dp.private_quantile(0.5, candidates=range(-50, 50), epsilon=1),
+    "candidates": X
+    >> dp.private_quantile(0.5, candidates=range(-50, 50), epsilon=1, confidence=None),
 }
 
 
@@ -203,7 +208,7 @@ def test_refusals_are_ours_and_tell_nothing(query: Any, data: Any, words: str) -
     refusal(lambda: query(data), words)
 
 
-BETWEEN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
+BETWEEN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
 
 
 PAIRS = dp.combinators.on_random_pairs(BETWEEN)
@@ -211,7 +216,7 @@ SIZED = dp.records(columns=["x", "id"], size=ROWS, metric=dp.ChangeOneDistance()
 PAIRED = {
     "pairs": X >> PAIRS,
     "by": dp.by("w", ["f"], X >> PAIRS),
-    "beside": dp.compose(X >> PAIRS, X >> dp.mean(0, 9, epsilon=1)),
+    "beside": dp.compose(X >> PAIRS, X >> dp.mean(0, 9, epsilon=1, confidence=None)),
     "plan_mean": SIZED >> dp.estimators.plan_mean(bound=1e4, rho=1),
     "variance": X >> dp.estimators.normal_variance(1e4, rho=1, by="pairs"),
 }
@@ -263,7 +268,7 @@ def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
 
 def test_many_quantiles_of_a_frame_have_the_ranks_of_pandas() -> None:
     """Choices as steep as these leave the gap between two rows to chance, and nothing else."""
-    steep = X >> dp.private_quantile(NINTHS, bounds=(-1e4, 1e4), epsilon=1e5)
+    steep = X >> dp.private_quantile(NINTHS, bounds=(-1e4, 1e4), epsilon=1e5, confidence=None)
     present = np.sort(NUMBERS[~np.isnan(NUMBERS)])
     ranks = [np.searchsorted(present, steep(data)) for data in (CUT, FRAME)]
     assert np.array_equal(*ranks)
@@ -316,14 +321,20 @@ def test_rows_are_chosen_anew_in_each_release(name: str) -> None:
 EIGHTHS = [i / 8 for i in range(1, 8)]
 PASSES = {
     "sum": (SUM >> dp.gaussian(rho=1), 1),
-    "mean": (dp.mean(0, 100, epsilon=1, confidence=0.95), 1),
-    "median": (dp.private_quantile(0.5, bounds=(0, 100), epsilon=1), 3),
-    "eighths": (dp.private_quantile(EIGHTHS, bounds=(0, 100), epsilon=1), 21),
-    "variance": (dp.variance(0, 100, epsilon=1), 5),
-    "resize": (dp.clamp(0, 100) >> dp.resize(9) >> dp.variance(0, 100, epsilon=1), 1),
+    "mean": (dp.mean(0, 100, epsilon=1, confidence=0.95, sampling=False), 1),
+    "median": (dp.private_quantile(0.5, bounds=(0, 100), epsilon=1, confidence=None), 3),
+    "eighths": (dp.private_quantile(EIGHTHS, bounds=(0, 100), epsilon=1, confidence=None), 21),
+    "variance": (dp.variance(0, 100, epsilon=1, confidence=None), 5),
+    "resize": (
+        dp.clamp(0, 100) >> dp.resize(9) >> dp.variance(0, 100, epsilon=1, confidence=None),
+        1,
+    ),
     "three quantiles and a count": (
         dp.compose(
-            *(dp.private_quantile(i / 4, bounds=(0, 100), epsilon=1) for i in (1, 2, 3)),
+            *(
+                dp.private_quantile(i / 4, bounds=(0, 100), epsilon=1, confidence=None)
+                for i in (1, 2, 3)
+            ),
             dp.count() >> dp.laplace(epsilon=1),
         ),
         4,
@@ -349,7 +360,7 @@ def test_rows_that_cannot_be_read_leave_no_thread_behind() -> None:
         raise ValueError
 
     rows = arrays.from_array(NUMBERS, chunks=301).map_blocks(failing, dtype=float)
-    median = dp.private_quantile(0.5, bounds=(0, 100), epsilon=1)
+    median = dp.private_quantile(0.5, bounds=(0, 100), epsilon=1, confidence=None)
     before = threading.active_count()
     with pytest.raises(dp.DataError):
         dp.compose(median, median)(rows)

@@ -74,7 +74,7 @@ def test_every_partition_gives_the_same_integers(frame: Any, partitions: int) ->
 @pytest.mark.parametrize(
     "release",
     [
-        dp.select("x") >> dp.mean(-1000.0, 2000.0, rho=1),
+        dp.select("x") >> dp.mean(-1000.0, 2000.0, rho=1, confidence=None),
         dp.by("w", ["f", "m"], LIMITED >> dp.sum() >> dp.gaussian(rho=1)),
         dp.histogram("w", epsilon=1, delta=0.1),
     ],
@@ -121,7 +121,7 @@ def test_no_rows_are_no_reason_to_refuse(frame: Any) -> None:
 
 def test_refusals_are_ours_and_tell_nothing(spark: Any, frame: Any) -> None:
     sized = dp.records(columns=["x"], size=ROWS + 1, metric=dp.ChangeOneDistance())
-    median = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
+    median = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
     pairs = dp.select("x") >> dp.combinators.on_random_pairs(median)
     talks = frame.selectExpr(f"raise_error('{SECRET}') as x")
     for query, data, words in (

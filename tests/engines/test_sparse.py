@@ -238,10 +238,15 @@ REFUSED = [
     ("^indicator_below would", dp.transformations.indicator_below(2) >> dp.sum()),
     ("resize", dp.clamp(0, 1) >> dp.resize(5, fill=0) >> dp.sum()),
     ("ends in rows", dp.clamp(0, 1)),
-    ("^private_quantile would", dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
+    (
+        "^private_quantile would",
+        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None),
+    ),
     (
         "^on_random_pairs would",
-        dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
+        dp.combinators.on_random_pairs(
+            dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None)
+        ),
     ),
 ]
 

@@ -41,12 +41,18 @@ PARAMETERS_OF_PAIRS = [
 ]
 """On rows of two columns."""
 PARAMETERS = [
-    (lambda: dp.mean(5, 5, rho=1), "mean: lower must be below upper, got 5, 5; they are equal"),
+    (
+        lambda: dp.mean(5, 5, rho=1, confidence=None),
+        "mean: lower must be below upper, got 5, 5; they are equal",
+    ),
     (lambda: E.centered_mean(6, 5, rho=1), "centered_mean: lower .* got 6, 5; swap them"),
-    (lambda: dp.mean(0, 1, epsilon=-1), "mean: epsilon must be above 0"),
-    (lambda: dp.mean(0, 1, epsilon=1, delta=0), "mean: delta"),
-    (lambda: dp.mean(0, 1, rho=1, confidence=1), "mean: confidence must be between 0 and 1"),
-    (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
+    (lambda: dp.mean(0, 1, epsilon=-1, confidence=None), "mean: epsilon must be above 0"),
+    (lambda: dp.mean(0, 1, epsilon=1, delta=0, confidence=None), "mean: delta"),
+    (
+        lambda: dp.mean(0, 1, rho=1, confidence=1, sampling=False),
+        "mean: confidence must be between 0 and 1",
+    ),
+    (lambda: dp.mean(float("nan"), 1, rho=1, confidence=None), "mean: lower"),
     (lambda: E.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*joint_mean"),
     (lambda: E.recentred_mean(0, 1, rho=1, first=0), "recentred_mean: first must be between"),
     (lambda: E.recentred_mean(0, 1, rho=1, first=1), "recentred_mean: first must be between"),
@@ -64,16 +70,21 @@ PARAMETERS = [
     (lambda: E.resized_mean(0, 1, rho=1, fill=-1), "fill must lie in the bounds .* got -1"),
     (lambda: E.resized_mean(0, 1, rho=1, share=1), "resized_mean: share must be between"),
     (lambda: E.resized_mean(0, 1, epsilon=1e-7), r"noise of about 2e\+07, .* use mean\(\)"),
-    (lambda: dp.mean(0, 1, rho=1e-31), "mean: rho must lie between 1e-30 and 1e30, got 1e-31"),
-    (lambda: dp.mean(0, 1, epsilon=1e31), "mean: epsilon must lie between"),
-    (lambda: dp.mean(0, 1, epsilon=5e-324), "mean: epsilon must lie between"),
-    (lambda: dp.mean(0, 1, rho=Fraction(10**400)), "mean: rho must lie between"),
+    (
+        lambda: dp.mean(0, 1, rho=1e-31, confidence=None),
+        "mean: rho must lie between 1e-30 and 1e30, got 1e-31",
+    ),
+    (lambda: dp.mean(0, 1, epsilon=1e31, confidence=None), "mean: epsilon must lie between"),
+    (lambda: dp.mean(0, 1, epsilon=5e-324, confidence=None), "mean: epsilon must lie between"),
+    (lambda: dp.mean(0, 1, rho=Fraction(10**400), confidence=None), "mean: rho must lie between"),
     (lambda: TABLE >> E.weighted_mean(1, 0, most=1, rho=1), "swap them"),
     (lambda: TABLE >> E.weighted_mean(0, 1, most=0, rho=1), "most"),
-    (lambda: dp.mean(lower=0, rho=1), "two bounds or none, upper is missing"),
-    (lambda: dp.mean(upper=0, rho=1), "two bounds or none, lower is missing"),
+    (lambda: dp.mean(lower=0, rho=1, confidence=None), "two bounds or none, upper is missing"),
+    (lambda: dp.mean(upper=0, rho=1, confidence=None), "two bounds or none, lower is missing"),
     (
-        lambda: dp.records(size=50, metric=dp.ChangeOneDistance()) >> dp.mean(rho=0.1),
+        lambda: (
+            dp.records(size=50, metric=dp.ChangeOneDistance()) >> dp.mean(rho=0.1, confidence=None)
+        ),
         "mean: 50 rows are too few .* Give bounds, .* here rho=",
     ),
     (lambda: dp.private_bounds(99, rho=1), "share"),
@@ -111,10 +122,16 @@ PARAMETERS = [
             ({**loss, "confidence": 95}, "confidence"),
         )
     ),
-    (lambda: dp.cdf(0, 100, rho=1, cells=0), "cdf: cells must be a whole number of at least 1"),
-    (lambda: dp.cdf(0, 100, rho=1, cells=10**6), "cdf: cells must be at most 4096"),
-    (lambda: dp.cdf(101, 100, rho=1), "cdf: lower must be below upper.*swap"),
-    (lambda: dp.cdf([1.0, 2.0], rho=1), "the data in a second call"),
+    (
+        lambda: dp.cdf(0, 100, rho=1, cells=0, confidence=None),
+        "cdf: cells must be a whole number of at least 1",
+    ),
+    (
+        lambda: dp.cdf(0, 100, rho=1, cells=10**6, confidence=None),
+        "cdf: cells must be at most 4096",
+    ),
+    (lambda: dp.cdf(101, 100, rho=1, confidence=None), "cdf: lower must be below upper.*swap"),
+    (lambda: dp.cdf([1.0, 2.0], rho=1, confidence=None), "the data in a second call"),
     (lambda: COSINES >> E.distribution(None, 1), "needs a basis"),
     (lambda: COSINES >> E.distribution(COSINE, 0), "deviation"),
     (lambda: E.distribution(COSINE, 0)([1.0] * 3), "deviation"),

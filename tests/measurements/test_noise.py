@@ -492,8 +492,8 @@ def test_a_conversion_keeps_it_and_a_function_drops_it():
     for nothing in (
         COUNT >> float,
         dp.compose(COUNT, COUNT) >> itemgetter(0),
-        dp.compose(COUNT, dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
-        dp.mean(0, 1, epsilon=1),
+        dp.compose(COUNT, dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None)),
+        dp.mean(0, 1, epsilon=1, confidence=None),
         dp.adaptive(lambda ask: ask(COUNT), dp.epsilon(1)),
     ):
         with pytest.raises(dp.SpaceError, match=r"expected_error.*confidence=0.95"):

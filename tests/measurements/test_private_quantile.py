@@ -45,7 +45,9 @@ def laws_of(bound) -> list[list[RankLaw]]:
 
 
 def built(quantile, relation: str, **loss):
-    return space_of(relation) >> dp.private_quantile(quantile, bounds=(0, 1), **loss)
+    return space_of(relation) >> dp.private_quantile(
+        quantile, bounds=(0, 1), **loss, confidence=None
+    )
 
 
 def neighbours(relation: str, values=PLACES, most: int = MOST) -> Iterator[tuple]:
@@ -268,7 +270,7 @@ def test_candidates_keep_the_claim(relation, quantile, monkeypatch):
 
     monkeypatch.setattr(RankLaw, "choose", choose)
     pairs = list(neighbours(relation, (1.0, 2.0, 2.5, 5.0, 6.0, nan), 4))
-    chosen = dp.private_quantile(quantile, candidates=[2, 3, 5], rho=0.2)
+    chosen = dp.private_quantile(quantile, candidates=[2, 3, 5], rho=0.2, confidence=None)
     bound = {size: space_of(relation, size) >> chosen for size in range(relation == "replace", 5)}
     masses: dict[tuple, np.ndarray] = {}
     for data in dict.fromkeys(data for pair in pairs for data in pair):
@@ -285,7 +287,7 @@ def test_units_other_than_one_are_paid_for():
     """Two rows as one unit: half of the slope."""
     one = dp.records()
     two = dp.Space(one.domain, one.metric, unit=Fraction(2))
-    quantile = dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)
+    quantile = dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None)
     (single,), (double,) = (laws_of(space >> quantile)[0] for space in (one, two))
     assert double.slope == pytest.approx(float(single.slope) / 2)
     assert (two >> quantile).map(2) == 1
@@ -299,7 +301,7 @@ def test_units_other_than_one_are_paid_for():
 @pytest.mark.parametrize("loss", [{"epsilon": 2}, {"rho": 1}], ids=str)
 def test_a_row_that_moves_two_has_the_same_curve(loss, confidence):
     sure = confidence is not None
-    plain = dp.private_quantile(0.5, bounds=(0, 9), confidence=confidence, sure=sure, **loss)
+    plain = dp.private_quantile(0.5, bounds=(0, 9), confidence=confidence, sure=sure, sampling=False, **loss)
     pipeline = doubled() >> plain
     for epsilon in (0.5, 1, 1.5):
         assert 0 < pipeline.delta(epsilon) == plain.bind(dp.records()).delta(epsilon)
@@ -311,7 +313,7 @@ def test_a_row_that_moves_two_has_the_same_curve(loss, confidence):
 def test_columns_and_quantiles_share_the_loss(relation, shares, loss):
     """What the slopes cost together is the claim, less a hair."""
     bound = space_of(relation, 9, 3) >> dp.private_quantile(
-        [0.9, 0], bounds=(0, 1), shares=shares, **loss
+        [0.9, 0], bounds=(0, 1), shares=shares, **loss, confidence=None
     )
     paid = []
     for row in laws_of(bound):
@@ -332,7 +334,9 @@ def test_columns_and_quantiles_share_the_loss(relation, shares, loss):
 @pytest.mark.parametrize("wanted", [0.5, [0.5], [0.9, 0.1, 0.5], (1, 0), np.array([0.2, 0.2])])
 @pytest.mark.parametrize("how", [{"bounds": (0, 1)}, {"candidates": [0, 0.5, 1]}], ids=str)
 def test_releases_have_numpys_shapes(columns, wanted, how):
-    pipeline = dp.records(columns=columns) >> dp.private_quantile(wanted, rho=5, **how)
+    pipeline = dp.records(columns=columns) >> dp.private_quantile(
+        wanted, rho=5, **how, confidence=None
+    )
     data = np.random.default_rng(0).random((60, columns))
     numpys = np.quantile(data[:, 0] if columns == 1 else data, wanted, axis=0)
     for rows in (data, data[:1], data[:0], np.full((3, columns), nan)):
@@ -344,7 +348,9 @@ def test_releases_have_numpys_shapes(columns, wanted, how):
 
 def test_quantiles_come_in_order():
     wanted = [0.9, 0.1, 0.5, 0.1]
-    pipeline = dp.records(columns=2) >> dp.private_quantile(wanted, bounds=(0, 1), rho=0.01)
+    pipeline = dp.records(columns=2) >> dp.private_quantile(
+        wanted, bounds=(0, 1), rho=0.01, confidence=None
+    )
     for seed in range(50):
         release = pipeline.insecure_release(np.zeros((3, 2)), seed).value
         assert (np.diff(release[np.argsort(wanted, kind="stable")], axis=0) >= 0).all()
@@ -356,7 +362,7 @@ def test_releases_are_near_the_quantiles():
     for how in ("linear", "log", "asinh"):
         more = {"unit": 0.1} if how == "asinh" else {}
         pipeline = dp.records(columns=2) >> dp.private_quantile(
-            wanted, bounds=(1e-3, [1e3, 1e4]), scale=how, rho=50, **more
+            wanted, bounds=(1e-3, [1e3, 1e4]), scale=how, rho=50, **more, confidence=None
         )
         release = pipeline.insecure_release(data, 2).value
         ranks = (data < release[:, None, :]).mean(axis=1)
@@ -364,12 +370,12 @@ def test_releases_are_near_the_quantiles():
 
 
 def test_what_is_beyond_counts_as_the_bounds_and_nan_is_left_out():
-    strict = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=5000)
+    strict = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=5000, confidence=None)
     assert strict([-inf] * 5 + [0.0]) == pytest.approx(-1, abs=1e-9)
     for missing in (nan, -nan):
         assert strict([missing] * 5 + [-0.5]) == pytest.approx(-0.5, abs=1e-9)
     assert strict([-nan, inf, 1e308, 0.5, -1e308, inf]) == pytest.approx(1, abs=1e-9)
-    chosen = dp.private_quantile(0.5, candidates=[-1, 0, 7], epsilon=5000)
+    chosen = dp.private_quantile(0.5, candidates=[-1, 0, 7], epsilon=5000, confidence=None)
     for missing in (nan, -nan):
         assert chosen([missing] * 3 + [-1]) == -1
     assert chosen([-inf] * 3) == -1
@@ -377,11 +383,11 @@ def test_what_is_beyond_counts_as_the_bounds_and_nan_is_left_out():
 
 
 def test_without_rows_any_number_is_as_likely():
-    entropy_free = dp.private_quantile(0.9, bounds=(0, 8), rho=9)
+    entropy_free = dp.private_quantile(0.9, bounds=(0, 8), rho=9, confidence=None)
     found = [entropy_free.insecure_release([], seed).value for seed in range(400)]
     counts = np.histogram(found, 8, (0, 8))[0]
     assert chi2.sf(((counts - 50) ** 2 / 50).sum(), 7) > 1e-8
-    chosen = dp.private_quantile(0.9, candidates=[0, 1, 2, 3], rho=9)
+    chosen = dp.private_quantile(0.9, candidates=[0, 1, 2, 3], rho=9, confidence=None)
     picks = [chosen.insecure_release([], seed).value for seed in range(400)]
     counts = np.bincount(np.array(picks, dtype=int))
     assert chi2.sf(((counts - 100) ** 2 / 100).sum(), 3) > 1e-8
@@ -390,7 +396,7 @@ def test_without_rows_any_number_is_as_likely():
 def test_large_data_in_parts_gives_the_same_release():
     data = np.random.default_rng(4).standard_normal(4_200_000)
     kept = data[:1000].copy()
-    pipeline = dp.private_quantile(0.5, bounds=(-9, 9), rho=0.5)
+    pipeline = dp.private_quantile(0.5, bounds=(-9, 9), rho=0.5, confidence=None)
     blocks = dp.Blocks(lambda: iter(np.array_split(data[::-1], 5)))
     one, two = (pipeline.insecure_release(rows, 5).value for rows in (data, blocks))
     assert one == two
@@ -412,7 +418,9 @@ def test_no_value_and_no_loss_makes_trouble(data, wanted, loss):
             {"bounds": (-1, 1), "scale": "asinh", "unit": Fraction(1, 10**400)},
             {"candidates": [-1e308, 1e308]},
         ):
-            release = dp.private_quantile(wanted, **how, **{name: loss}, **ends)(data)
+            release = dp.private_quantile(wanted, **how, **{name: loss}, **ends, confidence=None)(
+                data
+            )
             for each in release if ends else ():
                 assert np.isfinite([each.value, each.standard_error, *each.interval]).all()
             assert ends or (type(release) is float and np.isfinite(release))
@@ -450,7 +458,7 @@ RELEASES = 1500
 )
 def test_audit_finds_nothing_at_the_jump(data, other, loss, seeded):
     """Two far clusters: one more row draws the median into the gap."""
-    far = dp.private_quantile(0.5, bounds=(-9, 9), **loss)
+    far = dp.private_quantile(0.5, bounds=(-9, 9), **loss, confidence=None)
     dp.audit(far, data, other, releases=RELEASES // 2, score=lambda x: float(abs(x) < 0.5))
 
 
@@ -460,8 +468,10 @@ Tables = dp.Space[dp.Rows]
 @dp.mechanism
 def half_moved(space: Tables, epsilon: float) -> dp.Measurement[Tables, dp.MaxDivergence]:
     """A median whose slope is for half of what a row moves a rank."""
-    honest = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=epsilon).bind(space)
-    steep = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=2 * epsilon).bind(space)
+    honest = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=epsilon, confidence=None).bind(space)
+    steep = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=2 * epsilon, confidence=None).bind(
+        space
+    )
     return attrs.evolve(honest, function=steep.function)
 
 
@@ -473,7 +483,7 @@ def test_audit_catches_half_of_the_sensitivity(seeded):
     def gap(release: float) -> float:
         return float(0.9 < release < 0.94)
 
-    honest = space >> dp.private_quantile(0.5, bounds=(-1, 1), epsilon=2)
+    honest = space >> dp.private_quantile(0.5, bounds=(-1, 1), epsilon=2, confidence=None)
     found = dp.audit(honest, data, other, releases=RELEASES, score=gap)
     assert found.lower_bound > 0.3
     lie = space >> half_moved(2)
@@ -498,7 +508,9 @@ def test_the_law_of_the_release_is_the_law_of_its_objects():
 def test_each_column_is_drawn_with_its_own_share(way, rich):
     """A column without a share is as good as uniform: it fails in one of 10^8 runs."""
     shares = [1.0, 1e-9] if rich == 0 else [1e-9, 1.0]
-    median = dp.records(columns=2) >> dp.private_quantile(0.5, **way, epsilon=1e4, shares=shares)
+    median = dp.records(columns=2) >> dp.private_quantile(
+        0.5, **way, epsilon=1e4, shares=shares, confidence=None
+    )
     found = np.abs(np.array([median(np.full((1001, 2), 0.5)) for _ in range(4)]) - 0.5)
     assert found[:, rich].max() < 1e-6
     assert found[:, 1 - rich].max() > 1e-3
@@ -507,7 +519,7 @@ def test_each_column_is_drawn_with_its_own_share(way, rich):
 def test_each_column_is_chosen_between_its_own_bounds():
     rows = np.column_stack([np.full(101, 0.25), np.full(101, 104.0)])
     wide = dp.records(columns=2) >> dp.private_quantile(
-        [0.4, 0.6], bounds=([0, 100], [1, 108]), epsilon=1e5
+        [0.4, 0.6], bounds=([0, 100], [1, 108]), epsilon=1e5, confidence=None
     )
     assert np.abs(wide(rows) - [0.25, 104.0]).max() < 1e-6
 
@@ -516,7 +528,7 @@ def test_each_column_is_chosen_between_its_own_bounds():
 @pytest.mark.parametrize(("value", "outermost"), [(-9.0, 0.0), (99.0, 5.0)])
 def test_numbers_beyond_the_candidates_count_as_the_outermost(quantile, value, outermost):
     """The quantiles 0 and 1 may lie beyond the data, so the other outermost one is as good."""
-    chosen = dp.private_quantile(quantile, candidates=[0, 1, 5], epsilon=1e4)
+    chosen = dp.private_quantile(quantile, candidates=[0, 1, 5], epsilon=1e4, confidence=None)
     found = {chosen([value] * 100) for _ in range(60)}
     free = (quantile == 0 and value > 0) or (quantile == 1 and value < 0)
     assert found == ({0.0, 1.0, 5.0} if free else {outermost})

@@ -23,7 +23,7 @@ LOSSES = [{"epsilon": 1}, {"rho": 0.5}]
 
 def built(relation: str = "add or remove", q=0.5, size: int = 900, **given):
     asked = {"confidence": 0.9, "sampling": False, **given}
-    return space_of(relation, size) >> dp.private_quantile(q, candidates=POINTS, **asked)
+    return space_of(relation, size) >> dp.private_quantile(q, candidates=POINTS, **asked, confidence=None)
 
 
 def release_of(bound) -> EndsRelease:
@@ -157,7 +157,7 @@ def test_a_gap_may_be_missed_and_the_sure_way_holds_it():
         sum(
             low <= 50 <= high
             for low, high in (
-                dp.private_quantile(0.35, sure=sure, **asked)
+                dp.private_quantile(0.35, sure=sure, **asked, confidence=None)
                 .insecure_release(rows, seed)
                 .value.interval
                 for seed in range(100)
@@ -173,7 +173,7 @@ def test_a_gap_may_be_missed_and_the_sure_way_holds_it():
 def test_what_is_shown(loss, rows):
     data = np.tile(np.random.default_rng(3).integers(0, 100, rows).astype(float)[:, None], 2)
     where = {"candidates": range(101), "confidence": 0.9, "sampling": True, **loss}
-    both = dp.records(columns=2) >> dp.private_quantile([0.9, 0.5], **where, shares=[1, 5])
+    both = dp.records(columns=2) >> dp.private_quantile([0.9, 0.5], **where, shares=[1, 5], confidence=None)
     found = both(data)
     assert (len(found), *map(len, found)) == (2, 2, 2)
     for nine, five in zip(*found, strict=True):
@@ -183,9 +183,9 @@ def test_what_is_shown(loss, rows):
             assert low <= each.value <= high
             assert all(float(number).is_integer() for number in (low, each.value, high))
             assert (each.confidence, each.sampling) == (0.9, True)
-    alone = dp.private_quantile(0.5, **where)(data[:, 0])
+    alone = dp.private_quantile(0.5, **where, confidence=None)(data[:, 0])
     assert alone.rows == pytest.approx(rows, abs=400)
-    several = dp.private_quantile([0.5, 0.2, 0.5], **where)(data[:, 0])
+    several = dp.private_quantile([0.5, 0.2, 0.5], **where, confidence=None)(data[:, 0])
     assert several.names == ("0.5", "0.2", "0.5")
     assert (several.values[0], several.values[1]) == (several.values[2], several.values.min())
 
@@ -193,9 +193,9 @@ def test_what_is_shown(loss, rows):
 def test_a_release_has_no_more_digits_than_its_cell():
     rows = np.repeat([0.25, 65000.0], [1, 4000])
     for bounds, scale in (((0, 1e6), "linear"), ((1, 1e6), "log"), ((-1e6, 1e5), "linear")):
-        median = dp.private_quantile(0.5, bounds=bounds, scale=scale, epsilon=50)
+        median = dp.private_quantile(0.5, bounds=bounds, scale=scale, epsilon=50, confidence=None)
         assert median(rows) == 65000
-    half = dp.private_quantile(0.5, bounds=(0, 1), epsilon=500)
+    half = dp.private_quantile(0.5, bounds=(0, 1), epsilon=500, confidence=None)
     assert half([0.25] * 900) == 0.25
 
 
@@ -206,7 +206,7 @@ def test_refusals(name):
             dp.records()
         )
     with pytest.raises(dp.ParameterError, match=f"{name} is True or False"):
-        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}).bind(
+        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}, sampling=False).bind(
             dp.records()
         )
 

@@ -344,10 +344,10 @@ def test_intervals_are_inside_the_bounds_around_their_values(how, data):
 
 def test_shapes():
     rows = np.random.default_rng(2).random((50, 2))
-    plain = dp.private_quantile(0.5, bounds=(0, 1), rho=1, confidence=0.95)
+    plain = dp.private_quantile(0.5, bounds=(0, 1), rho=1, confidence=0.95, sampling=False)
     assert type(plain(rows[:, 0])) is dp.Estimate
     assert [type(each) for each in (dp.records(columns=2) >> plain)(rows)] == [dp.Estimate] * 2
-    several = dp.private_quantile([0.5, 0.2], bounds=(0, 1), rho=1, confidence=0.95)
+    several = dp.private_quantile([0.5, 0.2], bounds=(0, 1), rho=1, confidence=0.95, sampling=False)
     found = several(rows[:, 0])
     assert type(found) is dp.releases.Estimates
     assert found.names == ("0.5", "0.2")
@@ -358,9 +358,9 @@ def test_shapes():
 
 def test_half_of_the_loss_is_for_the_intervals():
     for loss in ({"epsilon": 1}, {"rho": 0.2}):
-        bound = dp.private_quantile(0.5, bounds=(0, 1), confidence=0.95, sure=True, **loss).bind(
-            dp.records()
-        )
+        bound = dp.private_quantile(
+            0.5, bounds=(0, 1), confidence=0.95, sampling=False, sure=True, **loss
+        ).bind(dp.records())
         release = bound.function.law
         value = release.choosers[0].laws[0].slope
         assert value == release.laws[0].slope

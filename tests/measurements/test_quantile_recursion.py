@@ -52,7 +52,9 @@ Rows = tuple[int, ...]
 
 
 def built(wanted, relation: str, **loss):
-    return space_of(relation) >> dp.private_quantile(list(wanted), bounds=(0, 1), **loss)
+    return space_of(relation) >> dp.private_quantile(
+        list(wanted), bounds=(0, 1), **loss, confidence=None
+    )
 
 
 def root_of(bound) -> Branch:
@@ -336,7 +338,9 @@ def test_the_noise_of_a_count_is_as_large_as_its_price_says(power):
 
 def test_counts_whose_noise_has_no_grid_are_refused_before_the_data_is_read():
     with pytest.raises(ParameterError, match="outside of what floats can hold"):
-        dp.private_quantile(np.arange(1, 64) / 64, bounds=(0, 1000), epsilon=1e-300)
+        dp.private_quantile(
+            np.arange(1, 64) / 64, bounds=(0, 1000), epsilon=1e-300, confidence=None
+        )
 
 
 def test_a_group_keeps_its_claim():
@@ -472,9 +476,10 @@ def test_ties_are_found_as_numpy_finds_them(way, relation):
     generator = np.random.default_rng(3)
     whole = generator.integers(40, 60, 2000).astype(float)
     data = np.concatenate([np.full(1203, 20.0), whole, generator.uniform(60, 90, 800)])
-    found = (space_of(relation, len(data)) >> dp.private_quantile(DECILES, epsilon=300, **way))(
-        data
-    )
+    found = (
+        space_of(relation, len(data))
+        >> dp.private_quantile(DECILES, epsilon=300, **way, confidence=None)
+    )(data)
     low, high = (
         np.quantile(data, np.clip(np.array(DECILES) + off, 0, 1), method="inverted_cdf")
         for off in (-0.005, 0.005)
@@ -488,7 +493,9 @@ def test_ties_are_found_as_numpy_finds_them(way, relation):
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_quantiles_in_any_order_and_repeated(way):
     wanted = [0.9, 0.1, 0.5, 0.1, 0.9, 0.3]
-    pipeline = dp.records(columns=2) >> dp.private_quantile(wanted, rho=1, shares=[1, 3], **way)
+    pipeline = dp.records(columns=2) >> dp.private_quantile(
+        wanted, rho=1, shares=[1, 3], **way, confidence=None
+    )
     data = np.random.default_rng(0).uniform(5, 95, (500, 2))
     for rows in (data, data[:1], data[:0], np.full((4, 2), np.nan), np.full((9, 2), np.inf)):
         found = pipeline(rows)
@@ -502,7 +509,7 @@ def test_quantiles_in_any_order_and_repeated(way):
 @pytest.mark.parametrize("loss", [{"rho": Fraction(1, 10)}, {"epsilon": Fraction(1, 3)}], ids=str)
 def test_columns_share_the_loss_and_paths_use_it_up(relation, loss):
     bound = space_of(relation, 9, 2) >> dp.private_quantile(
-        DECILES, bounds=(0, 1), shares=[1, 3], **loss
+        DECILES, bounds=(0, 1), shares=[1, 3], **loss, confidence=None
     )
     prices = Prices(2 if "rho" in loss else 1, relation == "replace")
     paid = [chooser.root.cost(prices) for chooser in bound.function.law.choosers]
@@ -516,7 +523,7 @@ def test_units_other_than_one_are_paid_for(relation):
     plain = space_of(relation)
     double = dp.Space(plain.domain, plain.metric, unit=Fraction(2))
     for loss in ({"rho": 1}, {"epsilon": 1}):
-        wanted = dp.private_quantile(DECILES, bounds=(0, 1), **loss)
+        wanted = dp.private_quantile(DECILES, bounds=(0, 1), **loss, confidence=None)
         one, two = (list(root_of(space >> wanted).parts()) for space in (plain, double))
         for a, b in zip(one, two, strict=True):
             assert float(b.slope) == pytest.approx(float(a.slope) / 2)
@@ -533,13 +540,15 @@ def test_the_depth_is_that_of_halves():
 
 def test_explain_says_which_way_was_taken():
     two, nine = (
-        dp.private_quantile(wanted, bounds=(0, 1), epsilon=1).explain()
+        dp.private_quantile(wanted, bounds=(0, 1), epsilon=1, confidence=None).explain()
         for wanted in ([0.1, 0.9, 0.9], DECILES)
     )
     assert "each of 2 quantiles is chosen on all rows" in two
     assert "9 quantiles are found by recursion" in nine
     assert "at most 4 choices, in place of 9" in nine
-    many = dp.private_quantile(np.arange(1, 64) / 64, bounds=(0, 1), epsilon=1).explain()
+    many = dp.private_quantile(
+        np.arange(1, 64) / 64, bounds=(0, 1), epsilon=1, confidence=None
+    ).explain()
     assert "counts of the rows" in many
     assert "counts of the rows" not in nine
 
@@ -548,10 +557,11 @@ def test_explain_says_which_way_was_taken():
 def test_deciles_err_less_than_each_alone(loss):
     """Mean rank errors of about 4.8 against 14, and 1.4 against 2.2."""
     generator, bounds = np.random.default_rng(5), (-10, 10)
-    together = dp.records() >> dp.private_quantile(DECILES, bounds=bounds, **loss)
+    together = dp.records() >> dp.private_quantile(DECILES, bounds=bounds, **loss, confidence=None)
     ((kind, value),) = loss.items()
     alone = [
-        dp.records() >> dp.private_quantile(q, bounds=bounds, **{kind: value / 9}) for q in DECILES
+        dp.records() >> dp.private_quantile(q, bounds=bounds, **{kind: value / 9}, confidence=None)
+        for q in DECILES
     ]
     errors: list[list[float]] = [[], []]
     for seed in range(80):
@@ -569,7 +579,11 @@ def test_deciles_err_less_than_each_alone(loss):
 def test_many_quantiles():
     wanted = np.linspace(0, 1, 501)
     data = np.random.default_rng(2).random(20_000)
-    found = dp.private_quantile(wanted, bounds=(0, 1), rho=1).insecure_release(data, 1).value
+    found = (
+        dp.private_quantile(wanted, bounds=(0, 1), rho=1, confidence=None)
+        .insecure_release(data, 1)
+        .value
+    )
     assert np.abs(found - wanted).max() < 0.02
 
 
@@ -580,7 +594,7 @@ def test_every_container_and_order_gives_the_same_release(way, wanted):
     data = generator.uniform(0, 100, (300, 2))
     data[::50], data[1::60], data[2::70] = np.nan, -np.inf, -0.0
     kept = data.copy()
-    pipeline = dp.records(columns=2) >> dp.private_quantile(wanted, rho=1, **way)
+    pipeline = dp.records(columns=2) >> dp.private_quantile(wanted, rho=1, **way, confidence=None)
     expected = pipeline.insecure_release(data, 4).value
     # Rows of one cell get places in the order in which they come, where a cut may fall.
     orders = [("another order", generator.permutation(data))] if len(wanted) == 2 else []
@@ -591,7 +605,7 @@ def test_every_container_and_order_gives_the_same_release(way, wanted):
 
 def test_audit_finds_nothing(seeded):
     """One more row among three draws the upper quartile to it."""
-    quartiles = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), epsilon=1)
+    quartiles = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), epsilon=1, confidence=None)
     dp.audit(
         quartiles, [0.1, 0.1], [0.1, 0.1, 0.9], releases=300, score=lambda x: float(x[2] > 0.5)
     )
@@ -738,7 +752,7 @@ def test_a_curve_adds_up_all_choices_of_all_columns(wanted, shares, confidence, 
     """Less would be a lie after dp.compose and dp.to_approx; much more would be a waste."""
     space = space_of("replace" if replaces else "add or remove", 9, COLUMNS)
     bound = space >> dp.private_quantile(
-        wanted, bounds=(0, 1), shares=shares, confidence=confidence, **loss
+        wanted, bounds=(0, 1), shares=shares, confidence=confidence, **loss, sampling=False
     )
     pure, rho = costs(bound, replaces=replaces, pure="epsilon" in loss)
     for rows in (1, 2, 3):

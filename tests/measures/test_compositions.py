@@ -43,7 +43,7 @@ DELTA = Fraction(1, 10**6)
 TOTAL = dp.clamp(0, 1) >> dp.sum()
 LAPLACE = TOTAL >> dp.laplace(epsilon=0.1)
 GAUSSIAN = TOTAL >> dp.gaussian(rho=0.1)
-QUARTILES = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), rho=0.1)
+QUARTILES = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), rho=0.1, confidence=None)
 NORMAL = NormalDist()
 
 

@@ -97,7 +97,7 @@ def test_a_program_with_the_budget_of_a_gaussian_is_no_gaussian(measure, budget,
 
 COUNT = dp.count() >> dp.laplace(epsilon=0.5)
 TOTAL = dp.clamp(0, 9) >> dp.sum() >> dp.laplace(epsilon=0.5)
-MEDIAN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
+MEDIAN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
 
 
 @pytest.mark.parametrize(

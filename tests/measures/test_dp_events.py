@@ -67,16 +67,16 @@ def test_each_law_has_its_event_and_no_event_loses_less():
 
 @pytest.mark.usefixtures("_library")
 def test_other_losses_become_the_worst_of_their_kind():
-    median = dp.private_quantile(0.5, bounds=(0, 1), epsilon=0.25)
+    median = dp.private_quantile(0.5, bounds=(0, 1), epsilon=0.25, confidence=None)
     close(median.to_dp_event(), "DiscreteLaplaceDpEvent", 0.25, 1)
-    quartiles = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), rho=0.25)
+    quartiles = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), rho=0.25, confidence=None)
     close(quartiles.to_dp_event(), "ZCDpEvent", 0.25)
     assert quartiles.to_dp_event().values[0] >= quartiles.privacy_profile().rho
 
 
 def test_a_choice_has_its_event_where_the_installed_version_knows_it(monkeypatch):
     """dp_accounting's epsilon of it is the range of the loss: rho is epsilon^2 / 8."""
-    quantile = dp.private_quantile(0.5, bounds=(0, 1), epsilon=0.25)
+    quantile = dp.private_quantile(0.5, bounds=(0, 1), epsilon=0.25, confidence=None)
     for median in (quantile, quantile.to_zcdp()):
         for lacks, name, values in (
             ((), NEWER, (0.25,)),

@@ -289,8 +289,8 @@ SCORES = dp.vector(4, dp.metrics.LInfDistance())
 
 
 def test_numbers_of_the_specification():
-    assert rho_of(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)) == 0.125
-    assert rho_of(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1), 2) == 0.5
+    assert rho_of(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None)) == 0.125
+    assert rho_of(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None), 2) == 0.5
     assert rho_of(dp.laplace(epsilon=1)) == pytest.approx(exp(-1), rel=1e-12)
     assert rho_of(dp.laplace(epsilon=1), 2) == pytest.approx(1 + exp(-2), rel=1e-12)
     assert rho_of(COUNT) == pytest.approx(np.tanh(0.5), rel=1e-12)
@@ -305,15 +305,15 @@ def test_what_a_loss_is_made_of_says_no_less_than_the_pure_loss():
         general = epsilon * np.tanh(epsilon / 2) * (1 + 1e-12)
         for mechanism in (
             dp.laplace(epsilon=epsilon),
-            dp.private_quantile(0.5, bounds=(0, 1), epsilon=epsilon),
-            dp.private_quantile([0.1, 0.5, 0.9], bounds=(0, 1), epsilon=epsilon),
+            dp.private_quantile(0.5, bounds=(0, 1), epsilon=epsilon, confidence=None),
+            dp.private_quantile([0.1, 0.5, 0.9], bounds=(0, 1), epsilon=epsilon, confidence=None),
         ):
             assert rho_of(mechanism) <= general
 
 
 def test_choices_for_a_rho_know_their_range():
     """A choice of this rho is pure, so that its epsilon is bounded at every delta."""
-    median = dp.private_quantile(0.5, bounds=(0, 1), rho=0.1)
+    median = dp.private_quantile(0.5, bounds=(0, 1), rho=0.1, confidence=None)
     assert median.epsilon(0) == pytest.approx(0.8**0.5, rel=1e-12)
     assert median.epsilon(1e-6) < 0.8**0.5 < dp.gaussian(rho=0.1).epsilon(1e-6)
     chosen = SCORES >> dp.noisy_max(rho=0.1)

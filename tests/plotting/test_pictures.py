@@ -26,7 +26,7 @@ AGES = np.random.default_rng(0).gamma(9, 5, 2000).clip(0, 99)
 COUNT = dp.count() >> dp.laplace(epsilon=1)
 TOTAL = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
 MEANS = {
-    "mean": dp.mean(0, 100, epsilon=1),
+    "mean": dp.mean(0, 100, epsilon=1, confidence=None),
     "simplex": dp.estimators.simplex_mean(0, 100, epsilon=1),
 }
 SURVEY = {"sex": ["f", "m"] * 500, "city": ["Rome", "Oslo", "Rome", "Lima"] * 250}
@@ -49,7 +49,7 @@ def cross():
 
 
 def by_sex():
-    mean = dp.select("age") >> dp.mean(0, 100, epsilon=1, confidence=0.95)
+    mean = dp.select("age") >> dp.mean(0, 100, epsilon=1, confidence=0.95, sampling=False)
     people = {"sex": ["f", "m"] * 1000, "age": AGES}
     return (dp.table() >> dp.by("sex", ["f", "m"], mean))(people)
 
@@ -70,17 +70,27 @@ def whiskers(ax, place=0):
 
 
 CALLS = {
-    "cdf_curve": lambda ax: PLOT.cdf_curve(dp.cdf(0, 100, epsilon=1, cells=32)(AGES), ax=ax),
+    "cdf_curve": lambda ax: PLOT.cdf_curve(
+        dp.cdf(0, 100, epsilon=1, cells=32, confidence=None)(AGES), ax=ax
+    ),
     "density_curve": lambda ax: PLOT.density_curve(
-        dp.cdf(0, 100, epsilon=1, cells=32)(AGES), ax=ax
+        dp.cdf(0, 100, epsilon=1, cells=32, confidence=None)(AGES), ax=ax
     ),
     "error_by_loss": lambda ax: PLOT.error_by_loss(
-        {"mean": lambda loss: dp.mean(0, 1, epsilon=loss)}, [0.1, 1], n=100, guess=0.5, ax=ax
+        {"mean": lambda loss: dp.mean(0, 1, epsilon=loss, confidence=None)},
+        [0.1, 1],
+        n=100,
+        guess=0.5,
+        ax=ax,
     ),
     "error_by_mean": lambda ax: PLOT.error_by_mean(MEANS, [0, 50], n=100, ax=ax),
     "error_by_rows": lambda ax: PLOT.error_by_rows(MEANS, [100, 1000], guess=50, ax=ax),
     "error_parts": lambda ax: PLOT.error_parts(
-        AGES, lambda low, high: dp.mean(low, high, epsilon=1), lower=0, uppers=[20, 99], ax=ax
+        AGES,
+        lambda low, high: dp.mean(low, high, epsilon=1, confidence=None),
+        lower=0,
+        uppers=[20, 99],
+        ax=ax,
     ),
     "estimate_intervals": lambda ax: PLOT.estimate_intervals(by_sex(), ax=ax),
     "histogram_bars": lambda ax: PLOT.histogram_bars(cross(), ax=ax),
@@ -173,7 +183,7 @@ def test_noise_of_many_values_is_drawn_as_a_density() -> None:
 
 def test_noise_of_no_declared_law_is_refused() -> None:
     with pytest.raises(dp.SpaceError, match="declares none"):
-        PLOT.noise_probabilities(dp.mean(0, 1, epsilon=1))
+        PLOT.noise_probabilities(dp.mean(0, 1, epsilon=1, confidence=None))
 
 
 @pytest.mark.parametrize("joint", [False, True])
@@ -208,7 +218,7 @@ def test_joint_intervals_of_private_keys_are_refused() -> None:
 
 
 def test_the_cdf_is_drawn_with_its_band() -> None:
-    found = dp.cdf(0, 100, epsilon=1, cells=32, confidence=0.95)(AGES)
+    found = dp.cdf(0, 100, epsilon=1, cells=32, confidence=0.95, sampling=False)(AGES)
     ax = PLOT.cdf_curve(found)
     places, shares = line_of(ax, "released share").T
     assert np.array_equal(places, found.edges)
@@ -236,7 +246,7 @@ def test_a_cdf_without_confidence_has_its_standard_errors() -> None:
 
 @pytest.mark.parametrize("cells", [8, 32])
 def test_the_density_joins_cells(cells: int) -> None:
-    found = dp.cdf(0, 100, epsilon=1, cells=32)(AGES)
+    found = dp.cdf(0, 100, epsilon=1, cells=32, confidence=None)(AGES)
     ax = PLOT.density_curve(found, cells=cells)
     corners = line_of(ax, "released density")
     edges = np.unique(corners[:, 0])
@@ -357,10 +367,10 @@ def test_errors_are_those_to_expect() -> None:
         assert line_of(means, name).tolist() == [
             [guess, dp.expected_error(mean, n=300, guess=guess)] for guess in (10, 50)
         ]
-    made = {"mean": lambda loss: dp.mean(0, 100, rho=loss)}
+    made = {"mean": lambda loss: dp.mean(0, 100, rho=loss, confidence=None)}
     losses = PLOT.error_by_loss(made, [0.1, 0.01], n=300, guess=40, loss="rho")
     assert line_of(losses, "mean").tolist() == [
-        [loss, dp.expected_error(dp.mean(0, 100, rho=loss), n=300, guess=40)]
+        [loss, dp.expected_error(dp.mean(0, 100, rho=loss, confidence=None), n=300, guess=40)]
         for loss in (0.01, 0.1)
     ]
     with pytest.raises(dp.ParameterError, match="two numbers or more"):
@@ -369,7 +379,7 @@ def test_errors_are_those_to_expect() -> None:
 
 def test_the_parts_of_an_error() -> None:
     def make(low, high):
-        return dp.mean(low, high, epsilon=0.1)
+        return dp.mean(low, high, epsilon=0.1, confidence=None)
 
     ax = PLOT.error_parts(AGES, make, lower=0, uppers=[30, 60, 99])
     for place, upper in enumerate((30.0, 60.0, 99.0)):

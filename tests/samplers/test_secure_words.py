@@ -27,7 +27,11 @@ PIPELINES = {
         9,
     ),
     "sum and count": (NINE >> dp.clamp(0, 1) >> dp.measurements.sum_and_count(epsilon=1), 9, 10),
-    "a quantile": (dp.records() >> dp.private_quantile(0.5, bounds=(0, 1), rho=0.5), 1, 1),
+    "a quantile": (
+        dp.records() >> dp.private_quantile(0.5, bounds=(0, 1), rho=0.5, confidence=None),
+        1,
+        1,
+    ),
     "two parts": (
         NINE >> dp.compose(TOTAL >> dp.laplace(epsilon=1), TOTAL >> dp.laplace(epsilon=1)),
         9,

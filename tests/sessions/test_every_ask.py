@@ -68,7 +68,7 @@ def test_ten_tenths_are_the_budget_and_an_eleventh_is_not(run):
         ),
         (
             dp.rho(0.7),
-            [dp.private_quantile(0.5, bounds=(0, 9), rho=0.6), TENTH],
+            [dp.private_quantile(0.5, bounds=(0, 9), rho=0.6, confidence=None), TENTH],
             0.7,
             dp.count() >> dp.laplace(epsilon=1e-9) >> dp.to_zcdp(),
         ),

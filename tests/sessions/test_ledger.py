@@ -35,7 +35,9 @@ def ledger(path):
 
 def test_a_budget_lasts_from_one_opening_to_the_next(ledger, path):
     """The mean errs by 0.4 at most, so chance fails its tolerance in less than 1e-12 of runs."""
-    release = ledger.session(AGES)(dp.mean(0, 100, rho=ledger.left / 4), note="table 3")
+    release = ledger.session(AGES)(
+        dp.mean(0, 100, rho=ledger.left / 4, confidence=None), note="table 3"
+    )
     assert abs(release.value - 34.67) < 3
     assert (release.price, release.note) == (Fraction(1, 4), "table 3")
     again = dp.Ledger.open(path)
@@ -80,7 +82,9 @@ def test_what_fails_is_paid_and_stays_open(path):
 
 
 def test_the_trail_holds_the_pipeline_and_no_value(ledger, path):
-    release = ledger.session(TABLE)(dp.select("age") >> dp.mean(0, 100, rho=0.1), note="table 3")
+    release = ledger.session(TABLE)(
+        dp.select("age") >> dp.mean(0, 100, rho=0.1, confidence=None), note="table 3"
+    )
     reserved = [entry for entry in ledger.entries() if entry.state is EntryState.RESERVED]
     (entry,) = reserved
     assert (entry.number, entry.note, entry.unit) == (release.receipt.entry, "table 3", "row")
@@ -207,7 +211,7 @@ def test_the_name_of_data_is_a_line_of_words(ledger):
 def test_columns_of_a_file_are_one_content(ledger, tmp_path):
     file = tmp_path / "survey.csv"
     file.write_text("age,sex\n" + "41,f\n38,m\n" * 100)
-    ledger.session(dp.csv_column(file, "age"))(dp.mean(0, 100, rho=0.1))
+    ledger.session(dp.csv_column(file, "age"))(dp.mean(0, 100, rho=0.1, confidence=None))
     sexes = ledger.session(dp.csv_table(file, {"sex": str}))
     sexes(dp.histogram("sex", categories=["f", "m"], rho=0.1))
     assert ledger.left == Fraction(8, 10)
@@ -235,7 +239,7 @@ def test_a_fork_opens_the_ledger_itself(ledger, path):
 def test_a_statement_says_what_is_left(ledger):
     ask = ledger.session(AGES)
     ask(dp.count() >> dp.laplace(epsilon=0.5))
-    release = ask(dp.mean(0, 100, rho=0.1, confidence=0.95), note="table 3")
+    release = ask(dp.mean(0, 100, rho=0.1, confidence=0.95, sampling=False), note="table 3")
     place = release.statement().position
     last = ledger.entries()[-1]
     assert (place.number, place.entry, place.head) == (2, last.closes, last.hash)

@@ -206,18 +206,21 @@ TIMES = (
 TABLE = dp.records(columns=["sex", "age"], size=20, metric=dp.ChangeOneDistance())
 OF_GROUPS = dp.by("sex", ["f", None], dp.select("age") >> ROWS >> dp.laplace(epsilon=1))
 BOX = dp.Space(dp.Rows(2, body=dp.bodies.Box(0, 1, 2)), dp.SymmetricDistance(), unit=1)
-MEAN = dp.mean(0, 1, epsilon=1, confidence=0.9)
+MEAN = dp.mean(0, 1, epsilon=1, confidence=0.9, sampling=False)
 TOTAL = ROWS >> dp.laplace(epsilon=1)
 KEPT = "The release has intervals at confidence 0.9."
 CLIPPED = [
     (ROWS >> dp.laplace(epsilon=1), "dp.clamp: Values beyond the bounds are clipped"),
-    (dp.mean(0, 40, rho=0.1), "dp.mean: Values beyond the bounds are clipped"),
-    (dp.mean(rho=0.1), "to bounds that a part of the budget finds"),
+    (dp.mean(0, 40, rho=0.1, confidence=None), "dp.mean: Values beyond the bounds are clipped"),
+    (dp.mean(rho=0.1, confidence=None), "to bounds that a part of the budget finds"),
     (
         dp.clip_to_norm(3) >> dp.sum() >> dp.gaussian(rho=1),
         "longer than the radius is shortened",
     ),
-    (dp.private_quantile(0.5, bounds=(0, 9), epsilon=1), "Values beyond the bounds count as"),
+    (
+        dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None),
+        "Values beyond the bounds count as",
+    ),
     (OTHERS["people"], "Keeps at most so many rows of each person"),
     (dp.histogram("sex", categories=["f"], epsilon=1), "not declared is left out"),
     (dp.drop_nan() >> dp.count() >> dp.laplace(epsilon=1), "Leaves out every row"),
@@ -228,14 +231,14 @@ CLIPPED = [
     ),
     (dp.keep("sex", among=["f"]) >> dp.count() >> dp.laplace(epsilon=1), "Keeps the rows"),
     (OTHERS["hostile"], "is in no group"),
-    (dp.cdf(0, 10, rho=0.1), "Values beyond the bounds count as the bound"),
-    (dp.variance(0, 10, rho=0.1), "to limits that a part of the budget finds"),
+    (dp.cdf(0, 10, rho=0.1, confidence=None), "Values beyond the bounds count as the bound"),
+    (dp.variance(0, 10, rho=0.1, confidence=None), "to limits that a part of the budget finds"),
     (
         dp.records(columns=2) >> dp.multivariate_mean(100, rho=0.1),
         "shortened",
     ),
     (dp.impute(3) >> ROWS >> dp.gaussian(rho=1), "in the place of every missing one"),
-    (dp.standard_deviation(0, 9, rho=1), "Missing values are left out"),
+    (dp.standard_deviation(0, 9, rho=1, confidence=None), "Missing values are left out"),
 ]
 
 
@@ -265,7 +268,11 @@ CLIPPED = [
             for pipeline in (MEAN >> float, dp.compose(MEAN >> float), dp.compose(MEAN) >> list)
         ),
         (OTHERS["hopeless"], ["at most 100 % of cases"], "odds"),
-        (dp.compose(TOTAL, dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)), [OTHER_NOISE], ""),
+        (
+            dp.compose(TOTAL, dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)),
+            [OTHER_NOISE],
+            "",
+        ),
         (OTHERS["after"], ["The function first costs nothing", TIMES], "Nothing follows"),
         (OTHERS["compose"], ["Nothing follows"], ""),
         (OTHERS["conversions"], ["dp.to_zcdp() states the same loss in another measure"], ""),
@@ -467,7 +474,7 @@ def test_inner_pipelines_are_stated() -> None:
 
 
 def test_the_position_in_a_ledger() -> None:
-    alone = dp.mean(0, 1, rho=0.1).statement()
+    alone = dp.mean(0, 1, rho=0.1, confidence=None).statement()
     assert "The losses of other releases of the same data add up." in words(str(alone))
     assert alone.as_dict()["position"] is None
     place = Position(
@@ -526,7 +533,7 @@ def test_the_fields_of_the_registry() -> None:
 
 
 def test_a_statement_is_the_same_whatever_the_data() -> None:
-    pipeline = dp.mean(0, 40, epsilon=1)
+    pipeline = dp.mean(0, 40, epsilon=1, confidence=None)
     before = pipeline.statement()
     for data in (np.zeros(3), np.full(997, 1e9)):
         pipeline(data)

@@ -23,7 +23,7 @@ PIPELINES = [
     "dp.clamp(0, 100) >> dp.sum()",
     "dp.clamp(0, 0.1) >> dp.sum() >> dp.laplace(epsilon=0.3) >> dp.to_approximate(1e-6)",
     "dp.select('age') >> dp.mean(0, 100, epsilon=1)",
-    "dp.table() >> dp.select('age') >> dp.mean(0, 100, rho=0.1, confidence=0.95)",
+    "dp.table() >> dp.select('age') >> dp.mean(0, 100, rho=0.1, confidence=0.9)",
     "dp.records(columns=2, size=50, metric=dp.ChangeOneDistance()) >> dp.covariance(0, 1, rho=1)",
     "dp.table(person='id') >> dp.bound_contributions(3) >> dp.count() >> dp.laplace(epsilon=1)",
     "dp.by('sex', ['f', 'm'], dp.select('age') >> dp.mean(0, 100, epsilon=1))",

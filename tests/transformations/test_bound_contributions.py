@@ -599,12 +599,12 @@ def test_losses_are_those_of_people():
     rows = ROWS >> dp.bound_contributions(3, person="id") >> SUMMED >> dp.laplace(scale=1)
     assert rows.map(1) == 2.0
     for solved in (
-        dp.select("x") >> dp.mean(0, 9, epsilon=1),
+        dp.select("x") >> dp.mean(0, 9, epsilon=1, confidence=None),
         SUMMED >> dp.laplace(epsilon=1),
-        dp.by("city", [0, 1], dp.select("x") >> dp.mean(0, 9, epsilon=1)),
+        dp.by("city", [0, 1], dp.select("x") >> dp.mean(0, 9, epsilon=1, confidence=None)),
         dp.by("city", [0, 1], SUMMED >> dp.laplace(epsilon=1)),
         dp.select("city") >> dp.one_hot([0, 1, 2]) >> dp.sum() >> dp.laplace(epsilon=1),
-        dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1),
+        dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None),
     ):
         bound = PEOPLE >> dp.bound_contributions(3) >> solved
         assert bound.loss(1) == 1, bound
@@ -635,7 +635,7 @@ def test_programs_and_compositions_over_people():
         some = dp.keep("x", between=(1, 9)) >> dp.bound_contributions(2) >> dp.select("x")
         with pytest.raises(dp.SpaceError, match=r"bound_contributions\(3\) before it"):
             ask(dp.select("id", "x") >> dp.count() >> dp.gaussian(rho=1))
-        return people, ask(some >> dp.mean(0, 9, rho=ask.left))
+        return people, ask(some >> dp.mean(0, 9, rho=ask.left, confidence=None))
 
     data = {"id": [str(n // 10) for n in range(5000)], "city": ["a"] * 5000, "x": [4] * 5000}
     told = PEOPLE >> dp.adaptive(program, dp.rho(2))

@@ -154,10 +154,12 @@ def test_what_a_row_lacks_is_the_centres_entry_and_the_rest_is_kept():
 
 def test_a_count_agrees_with_a_mean_and_a_sum():
     ages = [20.0, nan, 40.0, -nan]
-    assert dp.mean(0, 100, rho=1e14)(ages) == pytest.approx(30, abs=1e-3)
+    assert dp.mean(0, 100, rho=1e14, confidence=None)(ages) == pytest.approx(30, abs=1e-3)
     assert (dp.clamp(0, 100) >> dp.sum())(ages) / dp.count()(ages) == 30
     sized = dp.records(size=4, metric=REPLACE)
-    assert (sized >> dp.mean(0, 100, rho=1e14))(ages) == pytest.approx(40, abs=1e-3)
+    assert (sized >> dp.mean(0, 100, rho=1e14, confidence=None))(ages) == pytest.approx(
+        40, abs=1e-3
+    )
     assert (sized >> dp.clamp(0, 100) >> dp.sum())(ages) / 4 == 40
 
 
@@ -167,20 +169,22 @@ def test_a_count_agrees_with_a_mean_and_a_sum():
 )
 def test_quantiles(how, missing):
     """Exact to a thousandth: at this epsilon any other choice has a chance below e^-100."""
-    median = dp.private_quantile(0.5, epsilon=5000, **how)
+    median = dp.private_quantile(0.5, epsilon=5000, **how, confidence=None)
     assert median([10.0, 10.0, 10.0] + [missing] * 9) == pytest.approx(10, abs=1e-3)
     sized = dp.records(size=12, metric=REPLACE)
     assert (sized >> median)([10.0] * 3 + [missing] * 9) == pytest.approx(50, abs=1e-3)
     inside = sized >> dp.clamp(80, 100) >> median
     assert inside([80.0] * 3 + [missing] * 9) == pytest.approx(90, abs=1e-3)
-    wide = dp.records(columns=2) >> dp.private_quantile(0.5, epsilon=5000, **how)
+    wide = dp.records(columns=2) >> dp.private_quantile(0.5, epsilon=5000, **how, confidence=None)
     rows = [[10.0, 90.0]] * 3 + [[missing, 50.0]] * 9
     assert wide(np.array(rows)) == pytest.approx([10, 90], abs=1e-3)
 
 
 @pytest.mark.parametrize("missing", SIGNS, ids=str)
 def test_random_pairs(missing):
-    median = dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 100), epsilon=5000))
+    median = dp.combinators.on_random_pairs(
+        dp.private_quantile(0.5, bounds=(0, 100), epsilon=5000, confidence=None)
+    )
     rows = [0.0] * 9 + [missing] * 40
     assert median(rows) == pytest.approx(0, abs=1e-3)
     sized = dp.records(size=49, metric=REPLACE)
@@ -214,7 +218,7 @@ def test_weights(missing):
     assert (dp.records(columns=2) >> step >> dp.sum())(data).tolist() == [4, 6]
     sized = dp.records(columns=2, size=3, metric=REPLACE)
     assert (sized >> step >> dp.sum())(data).tolist() == [24, 26]
-    means = dp.estimators.weighted_mean(0, 10, most=1, rho=1e14)
+    means = dp.estimators.weighted_mean(0, 10, most=1, rho=1e14, confidence=None)
     for space in (dp.records(columns=2), sized):
         assert (space >> means)(data) == pytest.approx(4, abs=1e-3)
 

@@ -146,13 +146,15 @@ SPACES: list[tuple[Callable[[], Any], str]] = [
             dp.select("id", "x") >> dp.count(),
             dp.keep("x", between=(0, 1)) >> SUM,
             dp.clamp(0, 1),
-            dp.mean(0, 1, epsilon=1),
+            dp.mean(0, 1, epsilon=1, confidence=None),
             dp.by("city", [1], dp.count() >> dp.laplace(epsilon=1)),
             dp.compose(dp.count() >> dp.laplace(epsilon=1)),
             dp.combinators.group_by("city", [1], dp.count()),
             dp.one_hot([1, 2]),
             dp.resize(3, fill=0),
-            dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), rho=1)),
+            dp.combinators.on_random_pairs(
+                dp.private_quantile(0.5, bounds=(0, 1), rho=1, confidence=None)
+            ),
             dp.multivariate_mean(3, rho=1),
         )
     ],

@@ -59,6 +59,19 @@ bodies: list[dp.bodies.Body] = [
 ]
 assert_type([body.radius(2) for body in bodies], list[float])
 
+# Computing with releases.
+first, second = (dp.Estimate(value, 1.0, (0.0, 9.0), 0.95) for value in (4.0, 5.0))
+assert_type(dp.difference(first, second), dp.Estimate)
+assert_type(dp.ratio(first, second, independent=True), dp.Estimate)
+assert_type(2 * (first - second) / 3 + 1, dp.Estimate)
+assert_type(round(first, 1), dp.Estimate)
+assert_type(first.table(suppress=5, round=0.5), dp.releases.ReleaseTable)
+assert_type(dp.proportion("city", among=["Rome"], epsilon=1), Releases[dp.Estimate])
+assert_type(
+    dp.proportion("age", dp.epsilon(1), between=(18, 65), confidence=None),
+    PureReleases[float],
+)
+
 # Distributions.
 bases: list[dp.bases.Basis] = [
     dp.bases.Cosine(5, 0, 1),
@@ -98,16 +111,19 @@ assert_type(
     ConcentratedReleases[dp.releases.Distribution],
 )
 Curve = dp.releases.CumulativeDistribution
-assert_type(dp.cdf(0, 100, rho=1), Releases[Curve])
-assert_type(dp.cdf(0, 1, epsilon=1, cells=9), Releases[Curve])
-assert_type(dp.cdf(0, 1, epsilon=1, delta=1e-6, confidence=0.9), Releases[Curve])
-assert_type(dp.cdf(0, 100, rho=1)([1.0]).median(), dp.releases.Uncertain)
+assert_type(dp.cdf(0, 100, rho=1, confidence=None), Releases[Curve])
+assert_type(dp.cdf(0, 1, epsilon=1, cells=9, confidence=None), Releases[Curve])
+assert_type(dp.cdf(0, 1, epsilon=1, delta=1e-6, confidence=0.9, sampling=False), Releases[Curve])
+assert_type(dp.cdf(0, 100, rho=1, confidence=None)([1.0]).median(), dp.releases.Uncertain)
 assert_type(dp.transformations.prefix_features(0, 1, cells=4), SumStage)
 assert_type(dp.transformations.block_counts(0, 1), SumStage)
 
 # Quantiles and programs.
-assert_type(dp.private_quantile(0.5, bounds=(0, 1), rho=1), Unsaid)
-assert_type(dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1), Unsaid)
+assert_type(dp.private_quantile(0.5, bounds=(0, 1), rho=1, confidence=None), Unsaid)
+assert_type(
+    dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1, confidence=None),
+    Unsaid,
+)
 assert_type(
     dp.transformations.absolute()
     >> dp.transformations.norm()
@@ -125,7 +141,7 @@ assert_type(dp.measurements.exponential_mechanism(rho=1), dp.Mechanism[Totals, A
 
 
 def halved(ask: dp.combinators.Ask[Zcdp]) -> float:
-    middle: float = ask(dp.private_quantile(0.5, bounds=(-9, 9), rho=0.1))
+    middle: float = ask(dp.private_quantile(0.5, bounds=(-9, 9), rho=0.1, confidence=None))
     try:
         ask(dp.center(middle) >> dp.clamp(-1, 1) >> dp.sum() >> dp.gaussian(dp.rho(5)))
     except dp.BudgetExceeded:
@@ -157,13 +173,13 @@ program([1.0, 2.0])
 
 # Means of many columns.
 # A budget by name says what is released; a budget as a value says in which measure, too.
-assert_type(dp.mean(0, 1, rho=1), Releases[float])
-assert_type(dp.mean(0, 1, epsilon=1, confidence=0.9), Releases[dp.Estimate])
+assert_type(dp.mean(0, 1, rho=1, confidence=None), Releases[float])
+assert_type(dp.mean(0, 1, epsilon=1, confidence=0.9, sampling=False), Releases[dp.Estimate])
 assert_type(dp.gaussian(rho=1), UnsaidNoise)
 assert_type(dp.gaussian(scale=1), UnsaidNoise)
 assert_type(dp.laplace(dp.epsilon(1)), PureNoise)
-assert_type(dp.cdf(0, 1, dp.rho(1)), Releases[dp.releases.CumulativeDistribution])
-assert_type(dp.private_quantile(0.5, dp.rho(1), bounds=(0, 1)), Unsaid)
+assert_type(dp.cdf(0, 1, dp.rho(1), confidence=None), Releases[dp.releases.CumulativeDistribution])
+assert_type(dp.private_quantile(0.5, dp.rho(1), bounds=(0, 1), confidence=None), Unsaid)
 assert_type(
     dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4), ConcentratedReleases[Floats]
 )
@@ -174,21 +190,23 @@ assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Unsaid)
 assert_type(dp.multivariate_mean(5, epsilon=1), Unsaid)
 assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), Pure)
 assert_type(dp.estimators.gaussian_mean(5, rho=1), Concentrated)
-assert_type(dp.mean(0, 1, dp.rho(1), confidence=0.95), ConcentratedReleases[dp.Estimate])
-assert_type(dp.meter([0.5], delta=1e-6)(dp.mean(0, 1, dp.rho(0.1))).value, float)
+assert_type(
+    dp.mean(0, 1, dp.rho(1), confidence=0.95, sampling=False), ConcentratedReleases[dp.Estimate]
+)
+assert_type(dp.meter([0.5], delta=1e-6)(dp.mean(0, 1, dp.rho(0.1), confidence=None)).value, float)
 with dp.session([0.5], budget=dp.rho(1)) as ask:
     assert_type(ask, dp.releases.Session[Zcdp])
-    assert_type(ask(dp.mean(0, 1, dp.rho(0.1))), dp.releases.Release[float])
-    assert_type(ask(dp.records() >> dp.mean(0, 1, dp.rho(0.1))).value, float)
+    assert_type(ask(dp.mean(0, 1, dp.rho(0.1), confidence=None)), dp.releases.Release[float])
+    assert_type(ask(dp.records() >> dp.mean(0, 1, dp.rho(0.1), confidence=None)).value, float)
     assert_type(ask.split(2), tuple[dp.releases.Session[Zcdp], ...])
-    paid_for = ask(dp.mean(0, 1, dp.epsilon(0.1)), note="table 3")
+    paid_for = ask(dp.mean(0, 1, dp.epsilon(0.1), confidence=None), note="table 3")
     assert_type(paid_for.statement(delta=1e-9), dp.releases.Statement)
 
 
 def with_a_ledger(path: str) -> dp.releases.Release[float]:
     ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="row")
     assert_type(dp.Ledger.open(path), dp.Ledger)
-    return ledger.session([0.5])(dp.mean(0, 1, dp.rho(0.1)), note="table 3")
+    return ledger.session([0.5])(dp.mean(0, 1, dp.rho(0.1), confidence=None), note="table 3")
 
 
 Mu = dp.measures.GaussianDivergence
@@ -198,15 +216,17 @@ assert_type(dp.mu(1), dp.measures.PrivacyBudget[Mu])
 assert_type(dp.epsilon(1), dp.measures.PrivacyBudget[dp.MaxDivergence])
 assert_type(dp.epsilon(1, delta=1e-6), dp.measures.PrivacyBudget[dp.ApproximateDivergence])
 dp.measures.PrivacyBudget(dp.MaxDivergence(), Fraction(1)).words()
-assert_type(dp.mean(0, 1, dp.epsilon(1)), PureReleases[float])
-assert_type(dp.mean(0, 1, dp.epsilon(1, delta=1e-6)), ApproximateReleases[float])
-assert_type(dp.mean(budget=dp.rho(1)), ConcentratedReleases[float])
-assert_type(dp.mean(budget=dp.epsilon(1), confidence=0.9), PureReleases[dp.Estimate])
-assert_type(dp.mean(budget=dp.epsilon(1, delta=1e-6)), ApproximateReleases[float])
-assert_type(dp.estimators.unbounded_mean(rho=1), Releases[float | dp.Estimate])
+assert_type(dp.mean(0, 1, dp.epsilon(1), confidence=None), PureReleases[float])
+assert_type(dp.mean(0, 1, dp.epsilon(1, delta=1e-6), confidence=None), ApproximateReleases[float])
+assert_type(dp.mean(budget=dp.rho(1), confidence=None), ConcentratedReleases[float])
+assert_type(
+    dp.mean(budget=dp.epsilon(1), confidence=0.9, sampling=False), PureReleases[dp.Estimate]
+)
+assert_type(dp.mean(budget=dp.epsilon(1, delta=1e-6), confidence=None), ApproximateReleases[float])
+assert_type(dp.estimators.unbounded_mean(rho=1, confidence=None), Releases[float | dp.Estimate])
 assert_type(dp.private_bounds(0.99, rho=1), Releases[tuple[Any, Any]])
 assert_type(dp.transformations.magnitude_counts(-2, 5, bits=1), SumStage)
-estimate: dp.Estimate = dp.mean(0, 1, dp.rho(1), confidence=0.95)([0.5])
+estimate: dp.Estimate = dp.mean(0, 1, dp.rho(1), confidence=0.95, sampling=False)([0.5])
 assert_type(dp.covariance(0, [1, 2], dp.rho(1)), ConcentratedReleases[Floats])
 assert_type(
     dp.covariance(0, 1, dp.epsilon(1), confidence=0.95), PureReleases[dp.releases.Covariance]
@@ -217,14 +237,15 @@ assert_type(
 )
 matrix = dp.releases.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
 assert_type(matrix.correlation(), Floats)
-assert_type(dp.variance(0, 1, dp.rho(1)), ConcentratedReleases[float])
+assert_type(dp.variance(0, 1, dp.rho(1), confidence=None), ConcentratedReleases[float])
 assert_type(
-    dp.variance(0, 1, dp.epsilon(1, delta=1e-6), confidence=0.95),
+    dp.variance(0, 1, dp.epsilon(1, delta=1e-6), confidence=0.95, sampling=False),
     ApproximateReleases[dp.Estimate],
 )
-assert_type(dp.standard_deviation(0, 1, dp.epsilon(1)), PureReleases[float])
+assert_type(dp.standard_deviation(0, 1, dp.epsilon(1), confidence=None), PureReleases[float])
 assert_type(
-    dp.standard_deviation(0, 1, dp.rho(1), confidence=0.9), ConcentratedReleases[dp.Estimate]
+    dp.standard_deviation(0, 1, dp.rho(1), confidence=0.9, sampling=False),
+    ConcentratedReleases[dp.Estimate],
 )
 assert_type(estimate.interval, tuple[float, float])
 dp.estimators.plug_in_mean(0, 1, rho=1, guess=0.5)
@@ -233,15 +254,18 @@ dp.estimators.resized_mean(0, 1, epsilon=1, delta=1e-6, fill=0)
 dp.estimators.simplex_mean(0, 1, rho=1, extra_count=0.1)
 dp.estimators.recentred_mean(0, 1, rho=1, first=0.1)
 dp.estimators.known_size_mean(0, 1, rho=1, confidence=0.9)
-dp.estimators.weighted_mean(0, 1, most=1, rho=1)
+dp.estimators.weighted_mean(0, 1, most=1, rho=1, confidence=None)
 dp.estimators.simplex_vector_mean(1, rho=1, confidence=0.9, sampling=True)
 dp.estimators.laplace_mean(1, epsilon=1, confidence=0.9)
 assert_type(dp.estimators.joint_mean(0, 1, epsilon=1), PureReleases[float | dp.Estimate])
 assert_type(dp.clamp(0, 1) >> dp.transformations.square(), RowStage)
 assert_type(dp.transformations.weighted_pairs(0, 1, most=1), RowStage)
-assert_type(dp.expected_error(dp.mean(0, 1, dp.rho(1)), n=10, guess=0), float)
+assert_type(dp.expected_error(dp.mean(0, 1, dp.rho(1), confidence=None), n=10, guess=0), float)
 assert_type(
-    dp.budget_for(lambda rho: dp.mean(0, 1, dp.rho(rho)), error=0.1, n=1000, guess=0), float
+    dp.budget_for(
+        lambda rho: dp.mean(0, 1, dp.rho(rho), confidence=None), error=0.1, n=1000, guess=0
+    ),
+    float,
 )
 assert_type(dp.estimators.laplace_mean(5, epsilon=1), Pure)
 assert_type(dp.centered_sum(dp.rho(1)), ConcentratedReleases[Floats])
@@ -261,7 +285,10 @@ assert_type(
 assert_type(dp.estimators.normal_variance(5, rho=1, by="direct"), ConcentratedReleases[Floats])
 assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Concentrated)
 assert_type(
-    dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)), Unsaid
+    dp.combinators.on_random_pairs(
+        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None)
+    ),
+    Unsaid,
 )
 assert_type(dp.transformations.random_rotation() >> dp.transformations.norm(), RowStage)
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
@@ -288,15 +315,15 @@ assert_type(dp.keep("age", between=(18, 65.5)), dp.Stage[Named, Named])
 counted_rows = (
     dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
 )
-by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, dp.epsilon(1)))
+by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, dp.epsilon(1), confidence=None))
 by_unknown = dp.by("sex", dp.count() >> dp.laplace(epsilon=1), epsilon=2, delta=1e-6)
 unknown_loss: dp.Mechanism[Any, dp.ApproximateDivergence, Any] = by_unknown
 assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])
 assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
-a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, dp.epsilon(1)))
+a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, dp.epsilon(1), confidence=None))
 assert_type(a_tenth, PureReleases[float])
 assert_type(
-    dp.records() >> dp.sample(Fraction(1, 3), dp.mean(0, 1, dp.epsilon(1))),
+    dp.records() >> dp.sample(Fraction(1, 3), dp.mean(0, 1, dp.epsilon(1), confidence=None)),
     dp.Measurement[Tables, dp.MaxDivergence, float],
 )
 assert_type(dp.bodies.OneHots(3).radius(1), float)
@@ -339,7 +366,8 @@ assert_type(dp.records(columns=["id", "age"], person="id"), Named)
 assert_type(dp.bound_contributions(3, groups=("city", 2), person="id"), dp.Stage[Named, Named])
 people = dp.table(person="id") >> dp.bound_contributions(3) >> dp.select("age")
 assert_type(
-    people >> dp.mean(0, 100, dp.epsilon(1)), dp.Measurement[Named, dp.MaxDivergence, float]
+    people >> dp.mean(0, 100, dp.epsilon(1), confidence=None),
+    dp.Measurement[Named, dp.MaxDivergence, float],
 )
 assert_type(dp.vector(3), Totals)
 assert_type(dp.vector(3, dp.metrics.L1Distance(), unit=0.5), Totals)
@@ -683,8 +711,8 @@ assert_type(dp.count() >> geometric(2), Pure)
 assert_type(quiet()([1.0]), float)
 assert_type(quiet() >> (lambda release: str(release)), PureReleases[str])
 assert_type((dp.clamp(0, 1) >> quiet()).bind(dp.records())([1.0]), float)
-assert_type(dp.mean(0, 1, dp.epsilon(1))([0.5]), float)
-assert_type(dp.mean(0, 1, dp.epsilon(1), confidence=0.95)([0.5]), dp.Estimate)
+assert_type(dp.mean(0, 1, dp.epsilon(1), confidence=None)([0.5]), float)
+assert_type(dp.mean(0, 1, dp.epsilon(1), confidence=0.95, sampling=False)([0.5]), dp.Estimate)
 
 made_up = [23.0, 31.0, 38.0, 45.0, 52.0, 67.0] * 50
 pure_count = dp.count() >> dp.laplace(epsilon=1)
@@ -692,14 +720,22 @@ shown = dp.plotting.privacy_curves({"Laplace": pure_count, "again": pure_count},
 dp.plotting.tradeoff_curve({"count": pure_count}, audits={"count": audited})
 dp.plotting.noise_probabilities(pure_count, confidence=0.9, unit="rows")
 dp.plotting.histogram_bars(dp.histogram(edges=[0, 50, 100], epsilon=1)(made_up), joint=True)
-dp.plotting.cdf_curve(dp.cdf(0, 100, epsilon=1, cells=8)(made_up))
-dp.plotting.density_curve(dp.cdf(0, 100, epsilon=1, cells=8)(made_up), cells=4)
-dp.plotting.estimate_intervals(dp.mean(0, 100, dp.epsilon(1), confidence=0.95)(made_up))
-dp.plotting.error_by_rows({"mean": dp.mean(0, 1, dp.epsilon(1))}, [100, 1000], guess=0.5, ax=shown)
-dp.plotting.error_by_mean({"mean": dp.mean(0, 1, dp.epsilon(1))}, [0.1, 0.5], n=100)
-dp.plotting.error_by_loss({"m": lambda e: dp.mean(0, 1, dp.epsilon(e))}, [0.1, 1], n=99, guess=0.5)
+dp.plotting.cdf_curve(dp.cdf(0, 100, epsilon=1, cells=8, confidence=None)(made_up))
+dp.plotting.density_curve(dp.cdf(0, 100, epsilon=1, cells=8, confidence=None)(made_up), cells=4)
+dp.plotting.estimate_intervals(
+    dp.mean(0, 100, dp.epsilon(1), confidence=0.95, sampling=False)(made_up)
+)
+dp.plotting.error_by_rows(
+    {"mean": dp.mean(0, 1, dp.epsilon(1), confidence=None)}, [100, 1000], guess=0.5, ax=shown
+)
+dp.plotting.error_by_mean(
+    {"mean": dp.mean(0, 1, dp.epsilon(1), confidence=None)}, [0.1, 0.5], n=100
+)
+dp.plotting.error_by_loss(
+    {"m": lambda e: dp.mean(0, 1, dp.epsilon(e), confidence=None)}, [0.1, 1], n=99, guess=0.5
+)
 dp.plotting.error_parts(
-    made_up, lambda a, b: dp.mean(a, b, dp.epsilon(1)), lower=0, uppers=[50, 99]
+    made_up, lambda a, b: dp.mean(a, b, dp.epsilon(1), confidence=None), lower=0, uppers=[50, 99]
 )
 dp.plotting.simplex_picture(0, 100, public_values=[20, 30])
 dp.plotting.noise_shapes((4, 1), rho=1)

@@ -34,7 +34,8 @@ from opendp_lite.numbers.exact import Number, confidence_of, rational_of_float, 
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.releases.estimates import Estimate, Estimates
+from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimates import Estimates
 from opendp_lite.samplers.law import ErrorLaw, Errors, Law, NormalError, ScaledError, half_widths
 from opendp_lite.spaces.examples import example, rows_in
 from opendp_lite.spaces.space import row_metric

@@ -105,7 +105,9 @@ def normal_variance(
     def program(ask: Ask[Zcdp]) -> Floats:
         middle = np.zeros(space.domain.columns)
         if early:
-            middle = each_column(ask(private_quantile(0.5, bounds=(-most, most), rho=early)))
+            middle = each_column(
+                ask(private_quantile(0.5, bounds=(-most, most), rho=early, confidence=None))
+            )
         found: Floats = deviations(ask, by, middle, most, budget - early, group) ** 2
         return found.clip(max=most**2)
 
@@ -131,15 +133,17 @@ def deviations(
     if by == "none" or (by == "pairs" and size is not None and size < 2 * group):
         return np.ones(columns)
     if by == "pairs":
-        half_square = private_quantile(0.5, bounds=(0, 2 * bound * bound), rho=rho)
+        half_square = private_quantile(0.5, bounds=(0, 2 * bound * bound), rho=rho, confidence=None)
         medians = each_column(ask(on_random_pairs(half_square, group)))
         return np.sqrt(medians / median_of_mean_square(group))
     if by == "direct":
-        upper = each_column(ask(private_quantile(_ONE_SIGMA, bounds=(-bound, bound), rho=rho)))
+        upper = each_column(
+            ask(private_quantile(_ONE_SIGMA, bounds=(-bound, bound), rho=rho, confidence=None))
+        )
         return np.maximum(upper - middle, bound * _NARROWEST)
     if by == "magnitude":
         ends = (bound * _NARROWEST, 2 * bound)
-        away = private_quantile(0.5, bounds=ends, scale="log", rho=rho, bits=_BITS)
+        away = private_quantile(0.5, bounds=ends, scale="log", rho=rho, bits=_BITS, confidence=None)
         return each_column(ask(center(dyadic(middle)) >> absolute() >> away)) / MEDIAN_OF_NORMAL
     rows = require_public_size(ask.space, 'variances by="binary"')
     shares = each_column(ask(clamp(0, 1) >> sum() >> gaussian(rho=rho))) / rows
@@ -229,7 +233,9 @@ def plan_mean(
     root = sqrt(space.domain.columns)
 
     def plan(ask: Ask[ZeroConcentratedDivergence]) -> Floats:
-        middle = each_column(ask(private_quantile(0.5, bounds=(-most, most), rho=rho_center)))
+        middle = each_column(
+            ask(private_quantile(0.5, bounds=(-most, most), rho=rho_center, confidence=None))
+        )
         sigma = deviations(ask, variances, middle, most, rho_spread, group)
         sigma = sigma + sigma.mean()
         shape = sigma ** (2 / (power + 2))
@@ -264,7 +270,7 @@ def shortened_sum(
     """
     n = require_public_size(ask.space, "PLAN")
     quantile = max(1 - (sqrt(n) + 10 / sqrt(radius)) / n, 0.5)
-    length = private_quantile(quantile, bounds=(0, longest), rho=radius)
+    length = private_quantile(quantile, bounds=(0, longest), rho=radius, confidence=None)
     shortened = rows >> clip_to_norm(ask(rows >> norm() >> length))
     return each_column(ask(shortened >> sum() >> gaussian(rho=last)))
 
@@ -380,7 +386,7 @@ class _PlanPlus:
         ends = (-self.bound, self.bound)
         unit = self.bound * _NEAR
         median = private_quantile(
-            0.5, bounds=ends, scale="asinh", unit=unit, rho=rho, bits=_FINE_BITS
+            0.5, bounds=ends, scale="asinh", unit=unit, rho=rho, bits=_FINE_BITS, confidence=None
         )
         return each_column(self.ask(median))
 
@@ -397,7 +403,9 @@ class _PlanPlus:
             return np.zeros(self.columns)
         beyond = max(beyond, _NARROWEST_TAIL)
         ends = (self.bound * _NARROWEST, 2 * self.bound)
-        far = private_quantile(1 - beyond, bounds=ends, scale="log", rho=rho, bits=_COARSE_BITS)
+        far = private_quantile(
+            1 - beyond, bounds=ends, scale="log", rho=rho, bits=_COARSE_BITS, confidence=None
+        )
         found = each_column(self.ask(center(dyadic(middle)) >> absolute() >> far))
         return found / NormalDist().inv_cdf(1 - beyond / 2)
 
@@ -406,7 +414,9 @@ class _PlanPlus:
         rho = self._part(0.02)
         weights = np.ceil(spread / spread.max() * _FINE)
         share = weights / weights.sum()
-        median = private_quantile(0.5, bounds=(-_REACH, _REACH), rho=rho, shares=weights)
+        median = private_quantile(
+            0.5, bounds=(-_REACH, _REACH), rho=rho, shares=weights, confidence=None
+        )
         rows = center(dyadic(middle)) >> scale(dyadic(1 / spread))
         moved = each_column(self.ask(rows >> median)) * spread
         slope = np.sqrt(2 * float(rho) * share) / self.people.rank

@@ -339,7 +339,9 @@ class RowCount:
         if reach * _MOST_SHORTENED < log(log(ends[1] / ends[0]) / _RESOLUTION) + 2:
             return ends[1]
         share = min(max(wanted, _NATS / reach), _MOST_SHORTENED)
-        length = private_quantile(1 - share, bounds=ends, scale="log", rho=cost, bits=_BITS)
+        length = private_quantile(
+            1 - share, bounds=ends, scale="log", rho=cost, bits=_BITS, confidence=None
+        )
         return float(self.ask(rows >> norm() >> length))
 
     def total(self, rows: Stage[RowSpace, Aggregate], rho: Fraction) -> tuple[Floats, RowCount]:

@@ -428,7 +428,7 @@ class Distribution(Answers):
         True
     """
 
-    picture: ClassVar = "type dp.plotting.density_curve(release)"
+    picture: ClassVar = "density_curve"
 
     basis: Basis
     sums: Floats = attrs.field(converter=_sums)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self, SupportsIndex
+from math import log, sqrt
+from statistics import NormalDist
+from typing import Any, ClassVar, Final, Self, SupportsIndex, cast
 
 import attrs
 import numpy as np
@@ -31,6 +33,7 @@ from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.releases.table import Record
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.features import block_counts, prefix_features
@@ -87,6 +90,7 @@ class CumulativeDistribution(Answers):
         deviation: The standard deviation of the noise.
         size: The number of rows where that is public. If None it is estimated.
         confidence: Of the intervals.
+        sampling: Whether the intervals are for the population that the rows are a sample of.
 
     Example:
         >>> import opendp_lite as dp
@@ -96,7 +100,7 @@ class CumulativeDistribution(Answers):
         (True, True)
     """
 
-    picture: ClassVar = "type dp.plotting.cdf_curve(release)"
+    picture: ClassVar = "cdf_curve"
 
     cells: Cells
     strategy: Strategy
@@ -104,6 +108,7 @@ class CumulativeDistribution(Answers):
     deviation: float
     size: int | None
     confidence: float | None = None
+    sampling: bool = False
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         made = Named(f"{Named.of(type(self)).path}._of_parts")
@@ -166,13 +171,15 @@ class CumulativeDistribution(Answers):
 
     @cached_property
     def _factors(self) -> tuple[float, float]:
-        """How many standard errors cover one share, and all of them at once.
+        """How many standard errors of the noise cover one share, and all of them at once.
+
+        For a population, noise and sample take half each of the failures of a band.
 
         From simulated noise with a public seed, over all edges.
         """
         if self.confidence is None:
             raise ParameterError(
-                "cdf: intervals need a confidence; add confidence=0.95 to cdf(...) when you release"
+                "cdf: this release has no intervals; leave out confidence=None when you release"
             )
         generator, whole = np.random.default_rng(_SEED), self._shares.whole
         errors = self._at_edges * self._rows / self.deviation
@@ -186,27 +193,49 @@ class CumulativeDistribution(Answers):
             off = counts if self.size is not None else counts - counts[:, -1:] * self._rising
             found.append(np.abs(off[:, sized]) / errors[sized])
         ratios = np.concatenate(found)
-        alone, together = (
-            float(np.quantile(each, self.confidence)) for each in (ratios, ratios.max(axis=1))
+        at_once = (1 + self.confidence) / 2 if self.sampling else self.confidence
+        return (
+            float(np.quantile(ratios, self.confidence)),
+            float(np.quantile(ratios.max(axis=1), at_once)),
         )
-        return alone, together
 
-    def _limits(self, factor: float) -> tuple[Floats, Floats]:
-        """Bounds at the edges, so many standard errors from the shares before they were to rise."""
+    def _limits(self, factor: float, most: float = 0.0, squared: float = 0.0) -> Ends:
+        """Bounds at the edges, from the shares before they were made to rise.
+
+        Args:
+            factor: How many standard errors the noise may be off.
+            most: How far off the share of a sample may be, beside.
+            squared: The square of how many of its deviations it may be off. All p fit for which
+                (share - p)^2 is at most that of the noise and squared p (1 - p) / n (Wilson 1927).
+        """
         shares = np.cumsum(self.strategy.counts(self._per_row))
         shares[-1] = 1.0
-        low = np.minimum(shares - factor * self._at_edges, self._rising)
-        high = np.maximum(shares + factor * self._at_edges, self._rising)
+        off, each = factor * self._at_edges + most, squared / self._rows
+        middle = (shares + each / 2) / (1 + each)
+        apart = (off**2 + each * shares * (1 - shares) + each**2 / 4 + each * off**2).clip(0)
+        half = np.sqrt(apart) / (1 + each)
+        low = np.minimum(middle - half, self._rising)
+        high = np.maximum(middle + half, self._rising)
+        # At the upper bound the share is 1 in any sample.
+        low[-1] = high[-1] = 1.0
         return low.clip(0, 1), high.clip(0, 1)
 
     @cached_property
     def _alone(self) -> tuple[Floats, Floats]:
-        return self._limits(self._factors[0])
+        score = 0.0
+        if self.sampling:
+            score = NormalDist().inv_cdf((1 + cast(float, self.confidence)) / 2)
+        return self._limits(self._factors[0], squared=score**2)
 
     @cached_property
     def _together(self) -> tuple[Floats, Floats]:
         """Where all bounds hold, each also holds at every edge beyond, as the truth rises."""
-        low, high = self._limits(self._factors[1])
+        most = 0.0
+        if self.sampling:
+            # Dvoretzky, Kiefer, Wolfowitz with the constant of Massart 1990.
+            failures = (1 - cast(float, self.confidence)) / 2
+            most = sqrt(log(2 / failures) / (2 * self._rows))
+        low, high = self._limits(self._factors[1], most)
         return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
 
     def _between(self, numbers: Floats, limits: tuple[Floats, Floats]) -> Ends:
@@ -243,18 +272,14 @@ class CumulativeDistribution(Answers):
         first, last = open_.argmax(axis=-1), cells - 1 - open_[..., ::-1].argmax(axis=-1)
         return _pair(edges[(first - 1).clip(0)], edges[last])
 
-    def table(self) -> dict[str, Floats]:
-        """The share at every edge, as columns of a table: ``pandas.DataFrame(found.table())``."""
-        columns = {
-            "x": self.edges,
-            "share": self._rising.copy(),
-            "standard_error": self._at_edges.copy(),
-        }
-        if self.confidence is None:
-            return columns
-        limits = (*self._alone, *self._together)
-        names = ("low", "high", "band_low", "band_high")
-        return columns | {name: each.copy() for name, each in zip(names, limits, strict=True)}
+    def records(self) -> list[Record]:
+        """A row for each edge: the share, with its interval and the band where it has them."""
+        columns = {"x": self.edges, "share": self._rising, "standard_error": self._at_edges}
+        if self.confidence is not None:
+            limits = (*self._alone, *self._together)
+            columns |= dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True))
+        rows = zip(*(each.tolist() for each in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     @property
     def _origin(self) -> Mapping[str, object]:
@@ -309,7 +334,8 @@ def cdf(
     epsilon: Number | None = None,
     delta: Number | None = None,
     cells: int = 1024,
-    confidence: Number | None = None,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
 ) -> Measured[CumulativeDistribution]:
     """The whole distribution of one column: the share of rows up to any number, from one release.
 
@@ -326,12 +352,14 @@ def cdf(
         cells: How many cells of one width, up to 4096. Shares are right at their edges and
             interpolated between. More cells hardly add noise. For whole numbers take one for each,
             ``cdf(0, 120, cells=120, ...)`` say.
-        confidence: 0.95, say, asks for intervals too.
+        confidence: Of the intervals, which cost nothing; None asks for none.
+        sampling: Whether the intervals are for the population that the rows are a random sample
+            of. With False they are for these rows.
 
     Returns:
         A ``CumulativeDistribution``: ``cdf(x)``, ``quantile(q)``, ``median()``, ``density(x)``,
-        ``mean()`` and so on, each with a standard error; with a confidence also ``interval(x)``,
-        ``band(x)`` and ``quantile_interval(q)``. Missing values are left out; where the number of
+        ``mean()`` and so on, each with a standard error, and ``interval(x)``, ``band(x)`` and
+        ``quantile_interval(q)``. Missing values are left out; where the number of
         rows is public they count as the middle of the bounds.
 
     Raises:
@@ -341,12 +369,12 @@ def cdf(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> ages = np.random.default_rng(0).normal(40, 12, 50_000)
-        >>> release = dp.cdf(0, 100, epsilon=1, confidence=0.95)
+        >>> release = dp.cdf(0, 100, epsilon=1)
         >>> found = release(ages)
         >>> round(found.median().value), round(found.cdf(65).value, 2), release.map(1)
         (40, 0.98, 1.0)
         >>> low, high = found.interval(65)
-        >>> 0 < high - low < 0.01
+        >>> 0 < high - low < 0.01  # for the population
         True
     """
     whole = budget_of("cdf", rho, epsilon, delta)
@@ -359,6 +387,7 @@ def cdf(
     strategy, size = (tree if pure else square_root)(len(public.edges)), space.domain.size
 
     def cumulative_distribution(sums: Floats) -> CumulativeDistribution:
-        return CumulativeDistribution(public, strategy, sums, law.standard_deviation, size, share)
+        deviation = law.standard_deviation
+        return CumulativeDistribution(public, strategy, sums, deviation, size, share, sampling)
 
     return released >> cumulative_distribution

@@ -31,6 +31,7 @@ from opendp_lite.engines.grouped import Numbers
 from opendp_lite.engines.plan import Map
 from opendp_lite.estimators.parts.budget import (
     ApproximateBudget,
+    Budget,
     Measured,
     RowSpace,
     budget_of,
@@ -46,8 +47,11 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of, nearest, round_up
 from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Stage, mechanism
-from opendp_lite.releases.estimates import Estimate
-from opendp_lite.releases.result import Result
+from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimates import Estimates
+from opendp_lite.releases.intervals import share_interval
+from opendp_lite.releases.result import Result, refuse_array
+from opendp_lite.releases.table import Record, name_key
 from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example
@@ -97,13 +101,12 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         sex  count  95 % interval
         f      312  309 to 315
         m      290  287 to 293
-        From the noise alone. Each interval goes 3 up and down; 4 holds for all at once.
-        >>> found["f"].interval, list(found), found.shares().round(2)
+        Of these rows. Each interval goes 3 up and down; 4 holds for all at once.
+        >>> found["f"].interval, list(found), found.shares().values.round(2)
         ((309.0, 315.0), ['f', 'm'], array([0.52, 0.48]))
     """
 
-    picture: ClassVar = "type dp.plotting.histogram_bars(release)"
-    frame: ClassVar = "pd.Series(release.as_dict()['counts'], list(release))"
+    picture: ClassVar = "histogram_bars"
 
     columns: tuple[str, ...]
     categories: tuple[Hashable, ...]
@@ -134,12 +137,41 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             )
         return self._within(self.joint_margin)
 
-    def shares(self) -> NDArray[np.float64]:
-        """The counts as shares of their sum, with 0 for those below 0; NaN if none is above."""
-        found = self.counts.clip(0).astype(np.float64)
-        with np.errstate(all="ignore"):
-            shares: NDArray[np.float64] = found / found.sum()
-        return shares
+    def shares(self, *, sampling: bool = True) -> Estimates:
+        """The counts as shares of their sum: ``np.asarray(found.shares())`` has the numbers.
+
+        Args:
+            sampling: Whether the intervals are for the population that the rows are a random sample
+                of. With False they are for these rows. Neither costs anything.
+
+        Returns:
+            ``Estimates`` by key. Intervals are Wilson's, with the noise in them. Counts below 0
+            count as 0. Where the keys were not declared, the shares are of the keys that show.
+        """
+        counts, noise = self.counts.clip(0).astype(np.float64), self.standard_error**2
+        total, cells = counts.sum(), max(len(counts), 1)
+        joint = 1 - (1 - self.confidence) / cells  # Bonferroni
+
+        def intervals(confidence: float) -> list[tuple[float, float]]:
+            variances = noise, noise * (cells - 1)
+            return [
+                share_interval(one, total - one, variances, confidence, sampling=sampling)
+                for one in counts.tolist()
+            ]
+
+        values = counts / total if total else np.full(len(counts), 1 / cells)
+        of_sample = values * (1 - values) * total if sampling else 0.0
+        off = np.sqrt((1 - values) ** 2 * noise + values**2 * noise * (cells - 1) + of_sample)
+        return Estimates(
+            values,
+            np.minimum(off / total, 0.5) if total else np.full(len(counts), 0.5),
+            np.reshape(intervals(self.confidence), (-1, 2)),
+            np.reshape(intervals(joint), (-1, 2)),
+            self.confidence,
+            tuple(", ".join(line[:-2]) for line in self._lines(len(self))),
+            sampling=sampling,
+            shared_noise=True,
+        )
 
     def grid(self) -> NDArray[Any]:
         """The counts as an array with an axis for each column.
@@ -156,9 +188,10 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         if place is None:
             raise KeyError(f"there is no key {key!r}; {self._there()}")
         low, high = map(float, self.intervals[place])
-        return Estimate(
+        found = Estimate(
             float(self.counts[place]), self.standard_error, (low, high), self.confidence
         )
+        return found.of_part(self._release, key)
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.categories)
@@ -179,9 +212,23 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             "threshold": self.threshold,
         }
 
-    def table(self) -> str:
-        """All keys, counts and intervals, a line for each."""
-        return _align(self._titles(), self._lines(len(self)))
+    def records(self) -> list[Record]:
+        """A row for each count, with its key and its interval."""
+        names = list(map(name_key, self.columns))
+        keys = self.categories if len(names) > 1 else [(key,) for key in self.categories]
+        rows = zip(cast(Iterable[tuple[Hashable, ...]], keys), self.counts.tolist(), strict=True)
+        return [
+            {
+                **dict(zip(names, map(_cell, key), strict=True)),
+                "count": count,
+                "low": low,
+                "high": high,
+                "standard_error": self.standard_error,
+            }
+            for (key, count), (low, high) in zip(rows, self.intervals.tolist(), strict=True)
+        ]
+
+    __array__ = refuse_array
 
     def __repr__(self) -> str:
         if self.axes is not None and len(self.axes) == _BIN:
@@ -205,6 +252,11 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             return table
         all_of_them = step_picture(spots, [label(key) for key in self], f"{len(self)} counts")
         return f"<div>{all_of_them}{table}... and {more} more</div>"
+
+    @cached_property
+    def _release(self) -> object:
+        """What all counts are parts of: each has rows and noise of its own."""
+        return object()
 
     @cached_property
     def _places(self) -> dict[Hashable, int]:
@@ -250,7 +302,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         return significant(self.standard_error, float(number))[0]
 
     def _note(self) -> str:
-        note = f"From the noise alone. Each interval goes {self._digits(self.margin)} up and down"
+        note = f"Of these rows. Each interval goes {self._digits(self.margin)} up and down"
         if self.joint_margin is not None:
             return f"{note}; {self._digits(self.joint_margin)} holds for all at once."
         return f"{note}. Keys with a noisy count below {self.threshold} are not shown."
@@ -268,6 +320,11 @@ def label(key: Hashable) -> str:
     if isinstance(key, str):
         return printable(key)
     return "missing" if key is None else str(key)
+
+
+def _cell(key: Hashable) -> Hashable:
+    """A key as a cell of a table: a bin as text."""
+    return label(key) if isinstance(key, tuple) else key
 
 
 def _plain(key: Hashable) -> object:
@@ -380,7 +437,7 @@ def histogram(
     """
     level = confidence_of(confidence, "histogram: confidence")
     whole = budget_of("histogram", rho, epsilon, delta)
-    start = _pick(space, column, edges)
+    start = pick_columns(space, column, "histogram", numbers=edges is not None)
     domain = start.output_space.domain
     titles = domain.names or (_BARE,) * domain.columns
     if categories is None and edges is None:
@@ -394,22 +451,34 @@ def histogram(
         shown = _Shown(titles, threshold.law, level, least=threshold.least)
         return start >> unknown >> shown.shown_counts_with_intervals
     keys, axes, placed = _declare(domain.columns, categories, edges, other)
-    counted = start >> placed >> sum()
-    ways = [whole.with_claimed_loss(counted >> whole.noise())]
-    if isinstance(whole, ApproximateBudget):
-        ways.append(_as_approximate(counted >> laplace(epsilon=whole.epsilon)))
-    best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
+    best = count_places(start >> placed, whole)
     made = best >> _Shown(titles, best.facts.laws[0], level, keys, axes).counts_with_intervals
     return attrs.evolve(made, facts=attrs.evolve(made.facts, errors=best.facts.errors))
 
 
-def _pick(space: TableSpace, column: Which | None, edges: object) -> Picked:
-    """The columns that are counted: those that are there where none is named."""
+def count_places(placed: Transformation[TableSpace, RowSpace], whole: Budget) -> Measured[Floats]:
+    """Noisy counts of rows that have a one in at most one place, with the lesser noise."""
+    counted = placed >> sum()
+    ways = [whole.with_claimed_loss(counted >> whole.noise())]
+    if isinstance(whole, ApproximateBudget):
+        ways.append(_as_approximate(counted >> laplace(epsilon=whole.epsilon)))
+    return min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
+
+
+def pick_columns(space: TableSpace, column: Which | None, step: str, *, numbers: bool) -> Picked:
+    """The columns that are counted: those that are there where none is named.
+
+    Args:
+        space: Of the data.
+        column: What was asked for.
+        step: Whose, for refusals.
+        numbers: Whether a column without a name is read as numbers.
+    """
     if column is not None:
         asked = [column] if isinstance(column, int | str) else column
-        return select_columns(space, asked, "histogram")
+        return select_columns(space, asked, step)
     domain = space.domain
-    if edges is None or not isinstance(domain, Tables) or domain.names is not None:
+    if not numbers or not isinstance(domain, Tables) or domain.names is not None:
         return Transformation(space, space, identity, identity)
     metric = space.metric.of_new_values()
     rows = attrs.evolve(space, domain=Rows(1, domain.size), metric=metric)

@@ -43,7 +43,7 @@ from opendp_lite.numbers.exact import Number, exact, format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records

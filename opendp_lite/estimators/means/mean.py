@@ -38,7 +38,7 @@ from opendp_lite.numbers.exact import (
 )
 from opendp_lite.pipeline.core import Measurement, Private
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 
@@ -57,8 +57,9 @@ def mean(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: None = None,
-) -> Mechanism[RowSpace, Spent, float]: ...
+    confidence: Number = 0.95,
+    sampling: bool = True,
+) -> Mechanism[RowSpace, Spent, Estimate]: ...
 @overload
 def mean(
     lower: Number | None = None,
@@ -68,9 +69,8 @@ def mean(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number,
-    sampling: bool = False,
-) -> Mechanism[RowSpace, Spent, Estimate]: ...
+    confidence: None,
+) -> Mechanism[RowSpace, Spent, float]: ...
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The mean of one column, by the best estimator for the setting.",
@@ -85,10 +85,10 @@ def mean(
         "`unbounded_mean`.",
     ),
     examples=lambda: [
-        example(records(), 0, 100, rho=0.1),
-        example(records(), rho=0.1),
+        example(records(), 0, 100, rho=0.1, confidence=None),
+        example(records(), rho=0.1, confidence=None),
         example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=True),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1),
+        example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1, confidence=None),
     ],
 )
 def mean(
@@ -100,8 +100,8 @@ def mean(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number | None = None,
-    sampling: bool = False,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
 ) -> Measured[float | Estimate]:
     """The mean of one column, by the best estimator for the setting.
 
@@ -115,13 +115,15 @@ def mean(
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
-        confidence: 0.95, say, asks for an interval too.
+        confidence: The share of samples, or of releases, whose interval holds the mean. None asks
+            for a number alone.
         sampling: Whether the interval is for the mean of the population, of which the rows are a
-            random sample. It then costs a twentieth of the budget.
+            random sample: this takes a twentieth of the budget. With False it is for the mean of
+            these rows, and counts the noise alone.
 
     Returns:
-        A number in the bounds, or with a confidence an ``Estimate``. Missing values are left out;
-        where the number of rows is public they count as the middle of the bounds.
+        An ``Estimate``, or without a confidence a number in the bounds. Missing values are left
+        out; where the number of rows is public they count as the middle of the bounds.
 
     Raises:
         ParameterError: If one bound or the budget is missing or impossible, or if the public
@@ -130,12 +132,13 @@ def mean(
     Example:
         >>> import opendp_lite as dp
         >>> ages = [23.0, 31.0, 38.0, 45.0, 52.0, 67.0] * 1000
-        >>> round(dp.mean(0, 100, epsilon=1)(ages))
+        >>> estimate = dp.mean(0, 100, epsilon=1)(ages)
+        >>> round(float(estimate))
         43
-        >>> estimate = dp.mean(0, 100, epsilon=1, confidence=0.95)(ages)
-        >>> low, high = estimate.interval
-        >>> 0 < high - low < 0.2
-        True
+        >>> low, high = estimate.interval  # for the population
+        >>> of_noise = estimate.noise_interval  # for these rows
+        >>> 0.5 < high - low < 1, 0 < of_noise[1] - of_noise[0] < 0.2
+        (True, True)
     """
     if lower is upper is None:
         learned = estimators.unbounded_mean(
@@ -236,8 +239,9 @@ class _Explanation:
     def _interval(self) -> str:
         if self.request.confidence is None:
             return "add confidence=0.95 to get one with each release"
-        covers = "noise and sampling" if self.request.sampling else "the noise alone"
-        return f"each release has one, which covers {covers}"
+        if self.request.sampling:
+            return "each release has one, for the population that the rows are a sample of"
+        return "each release has one, for these rows"
 
 
 def _error(plan: EstimatorPlan, rows: int, share: int) -> float:
@@ -286,7 +290,8 @@ def expected_error(
 
     Example:
         >>> import opendp_lite as dp
-        >>> round(dp.expected_error(dp.mean(0, 100, rho=0.03), n=1000, guess=40), 2)
+        >>> mean = dp.mean(0, 100, rho=0.03, confidence=None)
+        >>> round(dp.expected_error(mean, n=1000, guess=40), 2)
         0.25
         >>> simplex = dp.estimators.simplex_mean(0, 100, rho=0.03)
         >>> round(dp.expected_error(simplex, n=1000, guess=40), 2)
@@ -357,7 +362,8 @@ def budget_for(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.budget_for(lambda rho: dp.mean(0, 100, rho=rho), error=0.25, n=1000, guess=40)
+        >>> mean = lambda rho: dp.mean(0, 100, rho=rho, confidence=None)
+        >>> dp.budget_for(mean, error=0.25, n=1000, guess=40)
         0.0289
     """
     if isinstance(make, Mechanism | Measurement):

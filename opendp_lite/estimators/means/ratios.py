@@ -24,7 +24,7 @@ from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records, row_metric
 from opendp_lite.spelling.description import Proof
@@ -186,7 +186,7 @@ def simplex_ratio(sums: ArrayLike, lower: float, upper: float) -> float:
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix A"],
     ),
     examples=lambda: [
-        example(records(columns=["age", "visits"]), 0, 10, most=2, rho=0.1),
+        example(records(columns=["age", "visits"]), 0, 10, most=2, rho=0.1, confidence=None),
         example(
             records(columns=["age", "visits"]),
             0,
@@ -207,8 +207,8 @@ def weighted_mean(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number | None = None,
-    sampling: bool = False,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
 ) -> Measured[float | Estimate]:
     """The mean of values with weights: the sum of w x over the sum of w.
 
@@ -235,7 +235,7 @@ def weighted_mean(
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.repeat([[4.0, 1.0], [10.0, 0.5]], 5000, axis=0)
         >>> mean = dp.records(columns=2) >> dp.estimators.weighted_mean(0, 10, most=1, epsilon=1)
-        >>> round(mean(rows), 1)
+        >>> round(float(mean(rows)), 1)
         6.0
     """
     column = BoundedColumn.between(lower, upper, "weighted_mean")

@@ -32,7 +32,7 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 
@@ -68,9 +68,9 @@ _FARTHER: Final = 2
         sources=["Canonne, Kamath, Steinke 2020, proposition 12"],
     ),
     examples=lambda: [
-        example(records(), rho=0.1),
+        example(records(), rho=0.1, confidence=None),
         example(records(), epsilon=1, delta=1e-6, confidence=0.9, sampling=True),
-        example(records(size=2000, metric=ChangeOneDistance()), epsilon=3),
+        example(records(size=2000, metric=ChangeOneDistance()), epsilon=3, confidence=None),
     ],
 )
 def unbounded_mean(
@@ -80,8 +80,8 @@ def unbounded_mean(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number | None = None,
-    sampling: bool = False,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
 ) -> Measured[float | Estimate]:
     """The mean of one column of which no bounds are known. ``mean`` without bounds picks it.
 
@@ -97,7 +97,7 @@ def unbounded_mean(
         sampling: As for ``mean``.
 
     Returns:
-        A number, or with a confidence an ``Estimate``. Values beyond 2^300 in size count as 2^300.
+        An ``Estimate``, or without a confidence a number. Values beyond 2^300 in size count as it.
         The number of rows may be too small for bounds. The release is then a private median, and
         with fewer rows still it is 0. ``explain()`` says before how many are too few. An
         ``Estimate`` says it of its release: ``too_few`` is True. A number alone does not. The
@@ -114,7 +114,7 @@ def unbounded_mean(
         >>> import opendp_lite as dp, numpy as np
         >>> incomes = np.random.default_rng(0).lognormal(10, 1, 20_000)
         >>> estimate = dp.estimators.unbounded_mean(rho=0.03)(incomes)
-        >>> bool(abs(estimate / incomes.mean() - 1) < 0.03)
+        >>> bool(abs(float(estimate) / incomes.mean() - 1) < 0.03)
         True
     """
     request = Request.of("mean", confidence, sampling, rho, epsilon, delta)

@@ -321,7 +321,9 @@ def scaled_mean(
 
     def program(ask: Ask[Zcdp]) -> Floats:
         ends = (bound / exp(_NATS), bound * exp(_NATS))
-        length = private_quantile(1 - share, bounds=ends, scale="log", rho=whole / _SEARCH)
+        length = private_quantile(
+            1 - share, bounds=ends, scale="log", rho=whole / _SEARCH, confidence=None
+        )
         return ask(mean_within(ask(rows >> norm() >> length), ask.left))
 
     if searched:

@@ -31,7 +31,7 @@ from opendp_lite.estimators.parts.request import (
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center

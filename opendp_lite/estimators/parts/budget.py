@@ -148,7 +148,7 @@ class Budget:
     def median(self, **asked: object) -> Noisy[float]:
         """A private median that costs all of it, with these arguments."""
         quantile: Callable[..., Noisy[float]] = measurements.private_quantile
-        return quantile(0.5, **asked, **{self.keyword: self.amount})
+        return quantile(0.5, confidence=None, **asked, **{self.keyword: self.amount})
 
     def scale(self, sensitivity: float) -> float:
         """The scale of that noise."""

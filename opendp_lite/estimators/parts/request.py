@@ -34,7 +34,7 @@ from opendp_lite.numbers.exact import (
     rational_of_float,
 )
 from opendp_lite.pipeline.steps import Stage
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.sums import sum
@@ -247,7 +247,7 @@ class Request:
         step: The estimator's name, for refusals.
         whole: All of the budget.
         confidence: The share of releases whose interval holds the mean; None for a plain number.
-        sampling: Whether the rows are a random sample of those whose mean is wanted.
+        sampling: Whether the interval is for the population that the rows are a sample of.
     """
 
     step: str
@@ -265,7 +265,7 @@ class Request:
         epsilon: Number | None = None,
         delta: Number | None = None,
     ) -> Request:
-        """Refuses two budgets or none, and sampling without a confidence."""
+        """Refuses two budgets or none."""
         return cls.within(budget_of(step, rho, epsilon, delta), step, confidence, sampling)
 
     @classmethod
@@ -274,10 +274,6 @@ class Request:
         if sampling not in (True, False):
             raise ParameterError(f"{step}: sampling is True or False, got {quote(sampling)}")
         if confidence is None:
-            if sampling:
-                raise ParameterError(
-                    f"{step}: sampling=True widens an interval; add confidence=0.95"
-                )
             return cls(step, whole, None, False)
         share = float(confidence_of(confidence, f"{step}: confidence"))
         return cls(step, whole, share, sampling)
@@ -368,6 +364,7 @@ class Request:
         if self.confidence is None:
             return mean
         total, rows = float(found.total), float(found.rows)
+        of_rows = ratio.interval(total, rows, self.confidence) if self.sampling else None
         return Estimate(
             mean,
             float(ratio.standard_error(total, rows, spread)),
@@ -376,4 +373,5 @@ class Request:
             max(rows, 0),
             self.sampling,
             bounds=(float(ratio.lower), float(ratio.upper)),
+            noise_interval=of_rows,
         )

@@ -37,7 +37,7 @@ from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, rational_of_float
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import Example, example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp
@@ -264,7 +264,7 @@ class SpreadPlan:
         whole = budget_of(step, *budget).with_choices()
         request = Request.within(whole, step, confidence, sampling)
         if request.sampling:
-            powers = "fourth powers, which sampling=True takes,"
+            powers = "fourth powers, which sampling=False does without,"
             column.require(_LARGEST_TO_SQUARE_TWICE, step, powers)
         (column.rows(space) >> whole.median(bounds=column.typed)).bind(space)
         return cls(column, request, rings_for(float(2 * column.half)))
@@ -284,9 +284,14 @@ class SpreadPlan:
             found = self._moments(ask)
             if confidence is None:
                 return shown(found.variance, 0.0)[0]
-            interval, wide = (
+            of_rows = attrs.evolve(found, spread=0.0)
+            interval, wide, of_noise = (
                 (shown(low, 0.0)[0], shown(high, 0.0)[0])
-                for low, high in (found.interval(confidence), found.wide_interval(confidence))
+                for low, high in (
+                    found.interval(confidence),
+                    found.wide_interval(confidence),
+                    of_rows.interval(confidence),
+                )
             )
             return Estimate(
                 *shown(found.variance, found.standard_error),
@@ -296,6 +301,7 @@ class SpreadPlan:
                 sampling,
                 clipped=True,
                 wide_interval=wide,
+                noise_interval=of_noise if sampling else None,
             )
 
         whole = self.request.whole
@@ -391,9 +397,16 @@ def _as_deviation(variance: float, error: float) -> Shown:
 
 def _examples() -> list[Example]:
     return [
-        example(records(), 0, 100, rho=0.1),
-        example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1, confidence=0.95),
+        example(records(), 0, 100, rho=0.1, confidence=None),
+        example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=False),
+        example(
+            records(size=20, metric=ChangeOneDistance()),
+            -1,
+            1,
+            epsilon=0.1,
+            confidence=0.95,
+            sampling=False,
+        ),
     ]
 
 
@@ -410,8 +423,9 @@ def variance(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: None = None,
-) -> Mechanism[RowSpace, Spent, float]: ...
+    confidence: Number = 0.95,
+    sampling: bool = True,
+) -> Mechanism[RowSpace, Spent, Estimate]: ...
 @overload
 def variance(
     lower: Number,
@@ -421,9 +435,8 @@ def variance(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number,
-    sampling: bool = False,
-) -> Mechanism[RowSpace, Spent, Estimate]: ...
+    confidence: None,
+) -> Mechanism[RowSpace, Spent, float]: ...
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The variance of one column, for values of any shape.",
@@ -450,8 +463,8 @@ def variance(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number | None = None,
-    sampling: bool = False,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
 ) -> Measured[float | Estimate]:
     """The variance of one column, for values of any shape.
 
@@ -465,9 +478,9 @@ def variance(
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
-        confidence: 0.95, say, asks for an interval too.
+        confidence: As for ``mean``: with None a number alone.
         sampling: Whether the interval is for the variance of the population, of which the rows
-            are a random sample. It then costs a twentieth of the budget.
+            are a random sample: this takes a twentieth of the budget. If not, for these rows.
 
     Returns:
         The mean squared distance from the mean: divided by n, as ``numpy.var`` with ``ddof=0``. It
@@ -487,9 +500,9 @@ def variance(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> waits = np.random.default_rng(0).exponential(3, 100_000)
-        >>> round(dp.variance(0, 1000, epsilon=1)(waits))
+        >>> estimate = dp.variance(0, 1000, epsilon=1)(waits)
+        >>> round(float(estimate))
         9
-        >>> estimate = dp.variance(0, 1000, epsilon=1, confidence=0.95)(waits)
         >>> low, high = estimate.interval
         >>> 0 < high - low < 0.5
         True
@@ -509,8 +522,9 @@ def standard_deviation(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: None = None,
-) -> Mechanism[RowSpace, Spent, float]: ...
+    confidence: Number = 0.95,
+    sampling: bool = True,
+) -> Mechanism[RowSpace, Spent, Estimate]: ...
 @overload
 def standard_deviation(
     lower: Number,
@@ -520,9 +534,8 @@ def standard_deviation(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number,
-    sampling: bool = False,
-) -> Mechanism[RowSpace, Spent, Estimate]: ...
+    confidence: None,
+) -> Mechanism[RowSpace, Spent, float]: ...
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The standard deviation of one column, for values of any shape.",
@@ -545,8 +558,8 @@ def standard_deviation(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number | None = None,
-    sampling: bool = False,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
 ) -> Measured[float | Estimate]:
     """The standard deviation of one column, for values of any shape.
 
@@ -560,9 +573,8 @@ def standard_deviation(
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
-        confidence: 0.95, say, asks for an interval too.
-        sampling: As for ``variance``: whether the interval is for the population. It then costs a
-            twentieth of the budget.
+        confidence: As for ``mean``: with None a number alone.
+        sampling: As for ``variance``: whether the interval is for the population.
 
     Returns:
         The root of what ``variance`` releases, between 0 and half the width of the bounds. With a
@@ -575,7 +587,7 @@ def standard_deviation(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> waits = np.random.default_rng(0).exponential(3, 10_000)
-        >>> round(dp.standard_deviation(0, 1000, epsilon=1)(waits))
+        >>> round(float(dp.standard_deviation(0, 1000, epsilon=1)(waits)))
         3
     """
     step = "standard_deviation"

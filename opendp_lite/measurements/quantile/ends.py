@@ -18,7 +18,8 @@ from opendp_lite.measurements.quantile.places import Places
 from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Measurement
-from opendp_lite.releases.estimates import Estimate, Estimates
+from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimates import Estimates
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
 
@@ -215,4 +216,4 @@ class EndsRelease:
         names = tuple(format_number(laws[0].quantile) for laws in self.laws)
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
-        return Estimates(*all_of_them, sampling=sampling).take(self.order)
+        return Estimates(*all_of_them, sampling=sampling, shared_noise=True).take(self.order)

@@ -98,12 +98,13 @@ _RAREST: Final = Fraction(1, 10**9)
         ],
     ),
     examples=lambda: [
-        example(records(), 0.5, bounds=(0, 1), rho=0.1),
+        example(records(), 0.5, bounds=(0, 1), rho=0.1, confidence=None),
         example(
             records(size=20, metric=ChangeOneDistance()),
             [0.25, 0.5],
             candidates=[0, 0.1, 7],
             epsilon=0.1,
+            confidence=None,
         ),
         example(
             records(columns=2),
@@ -113,10 +114,15 @@ _RAREST: Final = Fraction(1, 10**9)
             unit=0.1,
             rho=1,
             shares=[1, 2.5],
+            confidence=None,
         ),
-        example(records(), [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1),
+        example(records(), [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1, confidence=None),
         example(
-            records(size=20, metric=ChangeOneDistance()), [0.1, 0.5, 0.9], candidates=[0, 1], rho=1
+            records(size=20, metric=ChangeOneDistance()),
+            [0.1, 0.5, 0.9],
+            candidates=[0, 1],
+            rho=1,
+            confidence=None,
         ),
         example(records(), 0.5, bounds=(0, 100), epsilon=1, confidence=0.95, sampling=True),
         example(
@@ -142,8 +148,8 @@ def private_quantile(
     unit: Number | None = None,
     shares: Sequence[Number] | Numeric | None = None,
     bits: int | None = None,
-    confidence: Number | None = None,
-    sampling: bool = False,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
     sure: bool = False,
 ) -> Measurement[Space[Rows], Any]:
     """Estimates one or more quantiles of each column, with intervals if you ask for a confidence.
@@ -168,9 +174,10 @@ def private_quantile(
         bits: How fine the lattice is: 2^bits cells, or with "log" and "asinh" 2^bits to a doubling.
             48 and 44 by default, and 40 to a doubling for three or more quantiles. With few,
             numbers that are nearly equal are found with less loss.
-        confidence: 0.95, say, asks for an interval with each quantile. One or two quantiles are
-            then the middle of two that are released in their place, a few ranks apart. For values
-            on which many rows lie give ``candidates``, or take ``sure``.
+        confidence: The share of samples, or of releases, whose intervals hold the quantiles. One or
+            two quantiles are then the middle of two that are released in their place, a few ranks
+            apart. For values on which many rows lie give ``candidates``, or take ``sure``. None
+            asks for numbers alone.
         sampling: Whether the interval is for the quantile of the population, of which the rows are
             a random sample. If not, it is for that of the rows.
         sure: Whether the intervals hold for all data, however bunched, and are two to three times
@@ -178,16 +185,16 @@ def private_quantile(
             of all intervals of a column.
 
     Returns:
-        An array of the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number
-        for one column. A release is the shortest decimal in a cell of the lattice, and tells that
+        An ``Estimate``, or ``Estimates`` of several quantiles, whose intervals hold together.
+        Several columns have a tuple of them, or for several quantiles a tuple of tuples,
+        ``found[quantile][column]``. Without a confidence: an array of the shape of
+        ``numpy.quantile(rows, quantiles, axis=0)``, and a number for one column.
+
+        A release is the shortest decimal in a cell of the lattice, and tells that
         cell alone. Several quantiles come in order. Without rows every cell is as likely for one
         quantile. A row with a missing value is left out. Where the number of rows is public, the
         centre of the rows' body takes its place, or the middle cell or candidate where they have
         none.
-
-        With a confidence an ``Estimate`` takes the place of each number: alone, or in ``Estimates``
-        for several quantiles, whose intervals hold together. Several columns have a tuple of them,
-        or for several quantiles a tuple of tuples, ``found[quantile][column]``.
 
     Raises:
         ParameterError: If the bounds, candidates or other parameters do not fit together.
@@ -198,14 +205,14 @@ def private_quantile(
         >>> median = dp.private_quantile(0.5, bounds=(0, 100), rho=0.03)
         >>> median.map(1)
         0.03
-        >>> 48 < median(list(range(100)) * 100) < 52
+        >>> 48 < float(median(list(range(100)) * 100)) < 52
         True
         >>> fifths = dp.private_quantile([0.2, 0.5, 0.8], bounds=(0, 100), epsilon=1)
-        >>> fifths([x / 100 for x in range(10_000)]).round(-1)
+        >>> found = fifths([x / 100 for x in range(10_000)])
+        >>> found.values.round(-1)
         array([20., 50., 80.])
-        >>> sure = dp.private_quantile(0.5, bounds=(0, 100), epsilon=1, confidence=0.95)
-        >>> low, high = sure([x / 100 for x in range(10_000)]).interval
-        >>> 0 < high - low < 5
+        >>> low, high = found["0.5"].interval
+        >>> 0 < high - low < 9
         True
     """
     wanted, several = _quantiles(quantiles)
@@ -389,16 +396,12 @@ def _level(
     for name, flag in (("sampling", sampling), ("sure", sure)):
         if not isinstance(flag, bool):
             raise ParameterError(f"private_quantile: {name} is True or False, got {quote(flag)}")
-        if confidence is None and flag:
-            raise ParameterError(
-                f"private_quantile: {name}=True widens an interval; add confidence=0.95"
-            )
     if confidence is None:
         return None
     if wanted[0] == 0 or wanted[-1] == 1:
         raise ParameterError(
             "private_quantile: the quantiles 0 and 1 may lie anywhere beyond the data, so they "
-            "have no interval; ask for 0.01 or 0.99, or leave out confidence="
+            "have no interval; ask for 0.01 or 0.99, or for a number alone with confidence=None"
         )
     share = confidence_of(confidence, "private_quantile: confidence")
     if not _RAREST <= share <= 1 - _RAREST:

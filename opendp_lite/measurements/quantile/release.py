@@ -381,4 +381,5 @@ class QuantileRelease:
             law.confidence,
             tuple(map(format_number, law.quantiles)),
             sampling=law.sampling is not None,
+            shared_noise=True,
         )

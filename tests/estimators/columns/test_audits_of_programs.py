@@ -51,8 +51,8 @@ OTHERS = [
         for each in (False, True)
     ),
     (E.binary_mean(rho=0.5), ONES, ONES[:3]),
-    (dp.mean(rho=0.5), HALF[100:500], np.append(HALF[100:500], FAR)),
-    (dp.mean(rho=0.5), HALF[:2], HALF[:3]),
+    (dp.mean(rho=0.5, confidence=None), HALF[100:500], np.append(HALF[100:500], FAR)),
+    (dp.mean(rho=0.5, confidence=None), HALF[:2], HALF[:3]),
     *(
         (E.unbounded_mean(**loss), HALF[100:500], np.append(HALF[101:500], FAR))
         for loss in ({"rho": 0.5}, {"epsilon": 4})
@@ -61,8 +61,8 @@ OTHERS = [
     (dp.private_bounds(0.9, rho=0.5), HALF[:3], HALF[:2]),
     (dp.private_bounds(0.9, rho=0.5), HALF, MOVED),
     (dp.covariance(0, 9, rho=0.5), [0.0, 0.0, 9.0], [0.0] * 3),
-    (dp.variance(0, 9, rho=0.5), [0.0, 0.0, 0.0, 9.0], [0.0] * 3),
-    (dp.variance(0, 9, epsilon=1), [0.0, 0.0, 0.0, 9.0], [0.0] * 4),
+    (dp.variance(0, 9, rho=0.5, confidence=None), [0.0, 0.0, 0.0, 9.0], [0.0] * 3),
+    (dp.variance(0, 9, epsilon=1, confidence=None), [0.0, 0.0, 0.0, 9.0], [0.0] * 4),
 ]
 """An estimator, and neighbours that move it most. A ``standard_deviation`` is
 a function of the same release as a ``variance``; the noises of both are checked by the sums' tests.

@@ -35,7 +35,7 @@ def claimed(space: Tables, honest: dp.Mechanism[Tables, Zcdp]) -> dp.Measurement
 def of_copies(space: Tables, copies: int, share: int) -> dp.Measurement[Tables, Zcdp]:
     """A median of so many copies of every row, with a share of the budget."""
     domain = attrs.evolve(space.domain, size=space.domain.size * copies)
-    median = dp.private_quantile(0.5, candidates=AROUND, rho=RHO / share)
+    median = dp.private_quantile(0.5, candidates=AROUND, rho=RHO / share, confidence=None)
     honest = median.bind(attrs.evolve(space, domain=domain))
 
     def function(rows, entropy):
@@ -51,7 +51,7 @@ def of_copies(space: Tables, copies: int, share: int) -> dp.Measurement[Tables, 
 def of_shuffles(space: Tables, shuffles: int, share: int) -> dp.Measurement[Tables, Zcdp]:
     """The half squared differences of pairs from so many shuffles, with a share of the budget."""
     domain = attrs.evolve(space.domain, size=space.domain.size // 2 * shuffles)
-    median = dp.private_quantile(0.5, candidates=POINTS, rho=RHO / share)
+    median = dp.private_quantile(0.5, candidates=POINTS, rho=RHO / share, confidence=None)
     honest = median.bind(attrs.evolve(space, domain=domain))
     release = honest.function.law
 
@@ -123,7 +123,10 @@ def test_three_copies_cost_nine_times_and_not_three():
 
 def test_a_replaced_row_moves_a_rank_by_one_and_not_by_half():
     paid = {moved: RHO / moved**2 for moved in (Fraction(1, 2), 1)}
-    half, one = (claimed(dp.private_quantile(0.5, candidates=AROUND, rho=r)) for r in paid.values())
+    half, one = (
+        claimed(dp.private_quantile(0.5, candidates=AROUND, rho=r, confidence=None))
+        for r in paid.values()
+    )
     found_in(space_of(4) >> half, *FOUR)
     dp.audit(space_of(4) >> one, *FOUR, releases=1000)
 

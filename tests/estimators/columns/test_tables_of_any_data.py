@@ -26,7 +26,7 @@ def test_no_search_ends_at_a_radius_of_nothing(monkeypatch):
     """Where one did, an exception came in place of a release."""
 
     def nothing(quantile, lower, upper, rho, steps):
-        return dp.private_quantile(0.5, candidates=[0.0, 1e-300], rho=rho)
+        return dp.private_quantile(0.5, candidates=[0.0, 1e-300], rho=rho, confidence=None)
 
     monkeypatch.setattr(
         import_module("opendp_lite.estimators.papers.many_columns"), "quantile_by_search", nothing

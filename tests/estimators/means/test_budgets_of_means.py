@@ -213,12 +213,17 @@ def test_budgets_at_the_ends_release_numbers(bounds, loss):
 def test_a_mean_says_which_was_chosen():
     sized = dp.records(size=9, metric=REPLACE)
     chosen = {
-        "the estimator is recentred_mean: ": dp.mean(0, 1, rho=1).explain(),
-        "the estimator is joint_mean: ": dp.mean(0, 1, epsilon=1).explain(),
-        "the estimator is known_size_mean: ": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
+        "the estimator is recentred_mean: ": dp.mean(0, 1, rho=1, confidence=None).explain(),
+        "the estimator is joint_mean: ": dp.mean(0, 1, epsilon=1, confidence=None).explain(),
+        "the estimator is known_size_mean: ": (
+            sized >> dp.mean(0, 1, epsilon=1, confidence=None)
+        ).explain(),
     }
     assert all(words in text for words, text in chosen.items())
-    assert "the estimator is recentred_mean: " in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
+    assert (
+        "the estimator is recentred_mean: "
+        in dp.mean(0, 1, epsilon=1, delta=1e-6, confidence=None).explain()
+    )
     for make, other, loss in (
         (dp.mean, E.recentred_mean, {"rho": 0.2}),
         (dp.mean, E.joint_mean, {"epsilon": 0.2}),
@@ -233,10 +238,10 @@ SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
 @pytest.mark.parametrize(
     ("estimator", "rows", "mean"),
     [
-        (dp.mean(0, 100, rho=0.1), 300, 40.0),
-        (dp.mean(0, 100, epsilon=0.3), 300, 40.0),
-        (dp.mean(0, 100, epsilon=0.3), 5, 90.0),
-        (SIZED >> dp.mean(0, 100, epsilon=0.3), 300, 40.0),
+        (dp.mean(0, 100, rho=0.1, confidence=None), 300, 40.0),
+        (dp.mean(0, 100, epsilon=0.3, confidence=None), 300, 40.0),
+        (dp.mean(0, 100, epsilon=0.3, confidence=None), 5, 90.0),
+        (SIZED >> dp.mean(0, 100, epsilon=0.3, confidence=None), 300, 40.0),
         (E.simplex_mean(0, 100, epsilon=1, delta=1e-6), 300, 40.0),
         (E.plug_in_mean(0, 100, epsilon=0.3), 300, 40.0),
     ],
@@ -282,17 +287,17 @@ def test_asking_twice_comes_to_the_same_and_spends_no_entropy(monkeypatch):
         raise AssertionError("entropy was asked for")
 
     monkeypatch.setattr(import_module("opendp_lite.pipeline.core"), "SecureEntropy", refused)
-    estimator = dp.mean(0, 100, rho=0.5)
+    estimator = dp.mean(0, 100, rho=0.5, confidence=None)
     assert dp.expected_error(estimator, 100, 40) == dp.expected_error(estimator, 100, 40)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda loss: dp.mean(0, 100, rho=loss),
-        lambda loss: dp.mean(0, 100, epsilon=loss),
+        lambda loss: dp.mean(0, 100, rho=loss, confidence=None),
+        lambda loss: dp.mean(0, 100, epsilon=loss, confidence=None),
         lambda loss: E.plug_in_mean(0, 100, rho=loss, confidence=0.95, sampling=True),
-        lambda loss: SIZED >> dp.mean(0, 100, epsilon=loss),
+        lambda loss: SIZED >> dp.mean(0, 100, epsilon=loss, confidence=None),
     ],
 )
 @pytest.mark.parametrize("error", [0.02, 3.0])
@@ -311,7 +316,11 @@ def test_the_loss_for_an_error_is_the_least_of_three_digits(make, error):
         (partial(dp.mean, 0, 100), 1e-30, "no budget up to 1e12 brings the error down to 1e-30"),
         (partial(dp.mean, 0, 100), 200, "the smallest budget already meets an error of 200"),
         (partial(dp.mean, 0, 100), 0, "error must be above 0"),
-        (dp.mean(0, 100, rho=1), 1, r"takes a function .* Got the estimator dp.mean"),
+        (
+            dp.mean(0, 100, rho=1, confidence=None),
+            1,
+            r"takes a function .* Got the estimator dp.mean",
+        ),
     ],
 )
 def test_errors_that_no_loss_or_any_meets(make, allowed, words):
@@ -324,12 +333,20 @@ def test_errors_that_no_loss_or_any_meets(make, allowed, words):
     ("estimator", "asked", "words"),
     [
         (0.5, {}, r"expected_error takes an estimator, such as dp.mean\(.*\), got 0.5"),
-        (dp.mean(0, 1, rho=1), {"n": 0}, "n must be a whole number of at least 1"),
-        (dp.mean(0, 1, rho=1), {"n": 2.5}, "n must be a whole number"),
-        (dp.mean(0, 1, rho=1), {"guess": float("nan")}, "guess"),
-        (dp.mean(0, 1, rho=1), {"guess": 2}, "guess must lie in the bounds 0 to 1, .* got 2"),
-        (SIZED >> dp.mean(0, 1, rho=1), {}, "rows is public, n must be 300, got 9"),
-        (dp.mean(0, 1, rho=1), {"spread": float("inf")}, "spread"),
+        (dp.mean(0, 1, rho=1, confidence=None), {"n": 0}, "n must be a whole number of at least 1"),
+        (dp.mean(0, 1, rho=1, confidence=None), {"n": 2.5}, "n must be a whole number"),
+        (dp.mean(0, 1, rho=1, confidence=None), {"guess": float("nan")}, "guess"),
+        (
+            dp.mean(0, 1, rho=1, confidence=None),
+            {"guess": 2},
+            "guess must lie in the bounds 0 to 1, .* got 2",
+        ),
+        (
+            SIZED >> dp.mean(0, 1, rho=1, confidence=None),
+            {},
+            "rows is public, n must be 300, got 9",
+        ),
+        (dp.mean(0, 1, rho=1, confidence=None), {"spread": float("inf")}, "spread"),
     ],
 )
 def test_refusals(estimator, asked, words):
@@ -343,7 +360,7 @@ def test_what_it_does_not_know_is_refused():
         table >> E.weighted_mean(0, 1, most=1, rho=1),
         table >> E.simplex_vector_mean(1, rho=1),
         dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1),
-        dp.mean(0, 1, rho=1) >> float,
+        dp.mean(0, 1, rho=1, confidence=None) >> float,
     ):
         with pytest.raises(dp.SpaceError, match=r"for the means of one column: mean, .*accuracy"):
             dp.expected_error(other, 9, 0.5)

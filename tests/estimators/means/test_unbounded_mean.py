@@ -61,7 +61,7 @@ def visits() -> np.ndarray:
 
 def test_the_error_on_doctor_visits():
     """The best bounds in hindsight err by about 0.003, bounds 100 times too wide by more than 1."""
-    assert error(dp.mean(rho=0.5), visits(), 60) < 0.008
+    assert error(dp.mean(rho=0.5, confidence=None), visits(), 60) < 0.008
 
 
 RANDOM = np.random.default_rng(3)
@@ -82,8 +82,8 @@ def test_errors_are_near_those_of_the_best_bounds(name):
     data, reach = KNOWN[name]
     sized = dp.records(size=len(data), metric=dp.ChangeOneDistance())
     noise = reach / (len(data) * sqrt(2 * 0.5))
-    assert 0.5 * noise < error(dp.mean(rho=0.5), data, 20) < 2.2 * noise
-    assert 0.5 * noise < error(sized >> dp.mean(rho=0.5), data, 20) < 4.4 * noise
+    assert 0.5 * noise < error(dp.mean(rho=0.5, confidence=None), data, 20) < 2.2 * noise
+    assert 0.5 * noise < error(sized >> dp.mean(rho=0.5, confidence=None), data, 20) < 4.4 * noise
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -92,14 +92,14 @@ def test_no_run_is_far_off(loss):
     rows = 600 if "rho" in loss else 3000
     data = np.random.default_rng(4).normal(50, 10, rows)
     assert all(
-        abs(dp.mean(**loss).insecure_release(data, seed).value - data.mean()) < 5
+        abs(dp.mean(**loss, confidence=None).insecure_release(data, seed).value - data.mean()) < 5
         for seed in range(30)
     )
 
 
 def test_equal_values_come_out_as_they_are():
     for value in (0.0, 42.0, -1e50, 0.1):
-        found = dp.mean(rho=0.1).insecure_release(np.full(ROWS, value), 1).value
+        found = dp.mean(rho=0.1, confidence=None).insecure_release(np.full(ROWS, value), 1).value
         assert abs(found - value) <= 1e-9 * abs(value) + 1e-70
 
 
@@ -118,18 +118,29 @@ def test_intervals_hold_the_mean_where_nothing_is_clipped(sampling):
 
 def test_too_few_rows():
     """Some for a median, none for anything: documented, and the interval says it."""
-    some = dp.mean(rho=0.1, confidence=0.9).insecure_release(np.full(200, 7.0), 1).value
+    some = (
+        dp.mean(rho=0.1, confidence=0.9, sampling=False)
+        .insecure_release(np.full(200, 7.0), 1)
+        .value
+    )
     assert some.value == 7.0
-    none = dp.mean(rho=0.1, confidence=0.9).insecure_release([7.0] * 3, 1).value
+    none = dp.mean(rho=0.1, confidence=0.9, sampling=False).insecure_release([7.0] * 3, 1).value
     assert none.value == 0.0
     for each in (some, none):
         assert each.interval == (-FARTHEST, FARTHEST)
         assert each.standard_error == FARTHEST
         assert each.too_few
         assert f"too few rows, about {each.rows:.0f}" in str(each)
-    enough = dp.mean(rho=0.1, confidence=0.9).insecure_release(np.full(ROWS, 7.0), 1).value
+    enough = (
+        dp.mean(rho=0.1, confidence=0.9, sampling=False)
+        .insecure_release(np.full(ROWS, 7.0), 1)
+        .value
+    )
     assert not enough.too_few
-    assert all(dp.mean(epsilon=1).insecure_release([], seed).value == 0 for seed in range(100))
+    assert all(
+        dp.mean(epsilon=1, confidence=None).insecure_release([], seed).value == 0
+        for seed in range(100)
+    )
 
 
 @pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 2, "delta": 1e-6}], ids=str)
@@ -153,7 +164,7 @@ def test_too_few_rows_of_a_public_number_have_a_median(paid, loss):
 @pytest.mark.parametrize("rows", [300, 20_000])
 def test_where_no_row_shows_how_far_values_reach_the_interval_says_it(rows):
     """All equal, or a tenth of 300 rows unseen: a narrow interval would be a lie."""
-    mean = dp.mean(rho=0.1, confidence=0.9)
+    mean = dp.mean(rho=0.1, confidence=0.9, sampling=False)
     values = np.full(rows, 42.0)
     if rows == 300:
         values[:20] = np.geomspace(43, 4e6, 20)
@@ -168,14 +179,14 @@ def test_a_further_look_finds_few_rows_beside_many_equal_ones():
     """30 of 300 rows were missed in a tenth of the runs, which then came to almost 0."""
     random = np.random.default_rng(77)
     values = np.where(random.random(300) < 0.9, 0.0, random.exponential(10, 300))
-    mean = dp.mean(rho=0.5)
+    mean = dp.mean(rho=0.5, confidence=None)
     assert all(mean.insecure_release(values, seed).value > 0.1 for seed in range(30))
 
 
 def test_a_look_at_blocks_finds_few_rows_of_a_public_number():
     """They are spread over five doublings. A last look at doublings missed them in these runs."""
     space = dp.records(size=300, metric=dp.ChangeOneDistance())
-    mean = space >> dp.mean(rho=0.5)
+    mean = space >> dp.mean(rho=0.5, confidence=None)
     for seed in (2, 14, 22, 24, 32, 41, 44, 46, 48, 53):
         random = np.random.default_rng(seed)
         values = np.where(random.random(300) < 0.9, 0.0, random.exponential(10, 300))
@@ -195,7 +206,7 @@ def mostly_zeros(tables: int) -> np.ndarray:
 def test_a_first_look_that_misses_the_last_rows_does_not_set_the_bounds(tables, seed):
     """These were clipped to 16, which lost 0.25."""
     values = mostly_zeros(tables)
-    found = dp.mean(rho=0.5).insecure_release(values, seed).value
+    found = dp.mean(rho=0.5, confidence=None).insecure_release(values, seed).value
     assert abs(found - values.mean()) < 0.15
 
 
@@ -205,14 +216,14 @@ def test_a_median_that_was_missed_is_found_out(monkeypatch, middle):
     monkeypatch.setattr(module.BoundsSearch, "middle", lambda *_: middle)
     values = mostly_zeros(4)
     space = dp.records(size=1000, metric=dp.ChangeOneDistance())
-    mean = space >> dp.mean(rho=0.1)
+    mean = space >> dp.mean(rho=0.1, confidence=None)
     off = [mean.insecure_release(values, seed).value - values.mean() for seed in range(10)]
     assert np.abs(off).max() < 0.7
 
 
 def test_rows_in_another_order_or_container_come_to_the_same():
     rows = np.random.default_rng(5).normal(0, 3, ROWS).round(2)
-    bound = dp.mean(rho=1).bound
+    bound = dp.mean(rho=1, confidence=None).bound
     expected = bound.insecure_release(rows, seed=3).value
     cut = dp.Blocks(lambda: iter(np.array_split(rows, 7)))
     for data in (rows[::-1], rows.tolist(), cut, np.append(rows, [np.nan] * 9)):
@@ -431,11 +442,11 @@ def test_bounds_reach_no_farther_from_the_mean_than_values_do():
 
 
 def test_an_expected_error_is_refused_in_words():
-    for make in (dp.mean(rho=0.1), SIZED >> dp.mean(rho=0.1)):
+    for make in (dp.mean(rho=0.1, confidence=None), SIZED >> dp.mean(rho=0.1, confidence=None)):
         with pytest.raises(dp.ParameterError, match="Plan with bounds that you think fit"):
             dp.expected_error(make, n=ROWS, guess=4)
     with pytest.raises(dp.ParameterError, match="Plan with bounds that you think fit"):
-        dp.budget_for(lambda rho: dp.mean(rho=rho), error=0.5, n=1000, guess=4)
+        dp.budget_for(lambda rho: dp.mean(rho=rho, confidence=None), error=0.5, n=1000, guess=4)
 
 
 def test_a_budget_that_a_refusal_names_is_enough():
@@ -443,15 +454,15 @@ def test_a_budget_that_a_refusal_names_is_enough():
         space = dp.records(size=size, metric=dp.ChangeOneDistance())
         for keyword in ("rho", "epsilon"):
             with pytest.raises(dp.ParameterError) as refusal:
-                space >> dp.mean(**{keyword: 0.001})
+                space >> dp.mean(**{keyword: 0.001}, confidence=None)
             named = float(str(refusal.value).rpartition(f"{keyword}=")[2])
-            space >> dp.mean(**{keyword: named * 1.06})
+            space >> dp.mean(**{keyword: named * 1.06}, confidence=None)
 
 
 @pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 1}], ids=str)
 def test_an_explanation_says_how_many_rows_are_too_few(loss):
     """The numbers are those at which a run decides, were its count exact, within 2 %."""
-    text = dp.mean(**loss).explain()
+    text = dp.mean(**loss, confidence=None).explain()
     few, none = map(int, re.findall(r"fewer than about (\d+)", str(text)))
     plan = SearchPlan.of(dp.records(), budget_of("here", **loss))
     assert plan.succeeds(few)
@@ -459,14 +470,17 @@ def test_an_explanation_says_how_many_rows_are_too_few(loss):
     assert module._shows_median(plan, none, None)
     assert not module._shows_median(plan, none / 1.02 - 1, None)
     assert "the number does not show which it is: confidence=0.95 adds" in text
-    assert "too_few of the release then says so" in dp.mean(**loss, confidence=0.9).explain()
+    assert (
+        "too_few of the release then says so"
+        in dp.mean(**loss, confidence=0.9, sampling=False).explain()
+    )
 
 
 def test_an_explanation_says_what_is_spent():
-    assert "the estimator is unbounded_mean" in dp.mean(rho=0.03).explain()
-    assert "recentred_mean between the bounds" in dp.mean(rho=0.03).explain()
-    assert "joint_mean between the bounds" in dp.mean(epsilon=1).explain()
-    text = (SIZED >> dp.mean(rho=0.5, confidence=0.9)).explain()
+    assert "the estimator is unbounded_mean" in dp.mean(rho=0.03, confidence=None).explain()
+    assert "recentred_mean between the bounds" in dp.mean(rho=0.03, confidence=None).explain()
+    assert "joint_mean between the bounds" in dp.mean(epsilon=1, confidence=None).explain()
+    text = (SIZED >> dp.mean(rho=0.5, confidence=0.9, sampling=False)).explain()
     assert "known_size_mean between the bounds" in text
     assert "0.01 of the budget finds a median" in text
     assert "for the mean of the clipped values" in text

@@ -94,8 +94,8 @@ def test_every_shape(shape):
     draw, upper, most = SHAPES[shape]
     values = draw(np.random.default_rng(3), 10_000)
     for space in (dp.records(), sized(10_000)):
-        variance = space >> dp.variance(0, upper, rho=0.5)
-        deviation = space >> dp.standard_deviation(0, upper, rho=0.5)
+        variance = space >> dp.variance(0, upper, rho=0.5, confidence=None)
+        deviation = space >> dp.standard_deviation(0, upper, rho=0.5, confidence=None)
         for seed in range(3):
             found = variance.insecure_release(values, seed=seed).value
             assert found == pytest.approx(values.var(), rel=most)
@@ -104,7 +104,7 @@ def test_every_shape(shape):
 
 def test_it_divides_by_n_and_not_by_one_less():
     values = np.array([0.0, 1.0] * 10)
-    found = dp.variance(0, 1, rho=1e9).insecure_release(values, seed=0).value
+    found = dp.variance(0, 1, rho=1e9, confidence=None).insecure_release(values, seed=0).value
     assert found == pytest.approx(0.25, abs=1e-3)
     assert np.var(values, ddof=1) > 0.26
 
@@ -154,8 +154,12 @@ def test_an_interval_ends_where_variances_stop_to_fit():
 
 def test_the_interval_of_a_deviation_ends_at_roots():
     values = np.random.default_rng(0).normal(50, 10, 2000)
-    first = dp.variance(0, 100, rho=0.5, confidence=0.9).insecure_release(values, seed=4).value
-    second = dp.standard_deviation(0, 100, rho=0.5, confidence=0.9)
+    first = (
+        dp.variance(0, 100, rho=0.5, confidence=0.9, sampling=False)
+        .insecure_release(values, seed=4)
+        .value
+    )
+    second = dp.standard_deviation(0, 100, rho=0.5, confidence=0.9, sampling=False)
     other = second.insecure_release(values, seed=4).value
     assert other.value == pytest.approx(sqrt(first.value))
     assert other.interval == pytest.approx(tuple(map(sqrt, first.interval)))
@@ -214,7 +218,7 @@ def test_where_noise_hides_all_rows_the_bounds_are_the_limits(rows):
 def test_few_rows_are_not_clipped_to_a_part_of_their_spread(loss):
     """The median release is 0.93 to 1 of the variance. It was 0.74 with epsilon = 0.3."""
     values = np.random.default_rng(0).normal(50, 10, 1000)
-    release = dp.records() >> dp.variance(0, 100, **loss)
+    release = dp.records() >> dp.variance(0, 100, **loss, confidence=None)
     found = [release.insecure_release(values, seed=seed).value for seed in range(30)]
     assert 0.85 < np.median(found) / values.var() < 1.1
 
@@ -231,7 +235,7 @@ def test_an_interval_is_never_narrow_where_noise_hides_the_spread(space, loss):
     """
     generator = np.random.default_rng(5)
     values = np.where(generator.random(1000) < 0.9, 0, generator.exponential(1, 1000))
-    release = space >> dp.variance(0, 100, **loss, confidence=0.95)
+    release = space >> dp.variance(0, 100, **loss, confidence=0.95, sampling=False)
     misses = 0
     for seed in range(12):
         found = release.insecure_release(values, seed=seed).value
@@ -302,7 +306,9 @@ def test_nothing_is_beyond_limits_that_are_the_bounds():
 def test_the_wide_interval_holds_what_was_clipped():
     """In 24 of 30 releases or more of which 29 should; the other interval in fewer than 24."""
     held = np.zeros(2)
-    release = dp.records() >> dp.standard_deviation(0, 1000, epsilon=1, confidence=0.95)
+    release = dp.records() >> dp.standard_deviation(
+        0, 1000, epsilon=1, confidence=0.95, sampling=False
+    )
     for seed in range(30):
         values = np.random.default_rng(seed).lognormal(0, 1, 1000)
         found = release.insecure_release(values, seed=seed).value
@@ -363,30 +369,38 @@ def test_an_explanation_names_the_sample():
 def test_extreme_bounds(lower, upper):
     values = np.linspace(lower, upper, 500)
     for space in (dp.records(), sized(500)):
-        found = (space >> dp.variance(lower, upper, rho=1))(values)
+        found = (space >> dp.variance(lower, upper, rho=1, confidence=None))(values)
         assert found == pytest.approx((upper - lower) ** 2 / 12, rel=0.5)
 
 
 def test_missing_values_are_left_out_or_count_as_the_middle():
     values = np.array([10.0, 30.0] * 3000 + [np.nan] * 6000)
-    added = dp.variance(0, 100, rho=1e4).insecure_release(values, seed=0).value
+    added = dp.variance(0, 100, rho=1e4, confidence=None).insecure_release(values, seed=0).value
     assert added == pytest.approx(100, rel=0.01)
-    filled = (sized(12_000) >> dp.variance(0, 100, rho=1e4)).insecure_release(values, seed=0).value
+    filled = (
+        (sized(12_000) >> dp.variance(0, 100, rho=1e4, confidence=None))
+        .insecure_release(values, seed=0)
+        .value
+    )
     assert filled == pytest.approx(np.where(np.isnan(values), 50, values).var(), rel=0.01)
 
 
 def test_a_column_of_a_table():
     table = {"age": np.full(4000, 50.0), "income": np.tile([0.0, 8.0], 2000)}
     pipeline = dp.records(columns=["age", "income"]) >> dp.select("income")
-    assert (pipeline >> dp.variance(0, 100, rho=0.5))(table) == pytest.approx(16, rel=0.1)
-    assert (pipeline >> dp.standard_deviation(0, 100, rho=0.5))(table) == pytest.approx(4, rel=0.1)
+    assert (pipeline >> dp.variance(0, 100, rho=0.5, confidence=None))(table) == pytest.approx(
+        16, rel=0.1
+    )
+    assert (pipeline >> dp.standard_deviation(0, 100, rho=0.5, confidence=None))(
+        table
+    ) == pytest.approx(4, rel=0.1)
 
 
 # What is typed wrongly.
 
 
 def test_the_explanation_says_where_the_budget_goes():
-    said = dp.variance(0, 100, epsilon=1).explain()
+    said = dp.variance(0, 100, epsilon=1, confidence=None).explain()
     assert "10% of the budget is for a median, 35%" in said
     assert "for the clipped values" in " ".join(str(said).split())
 

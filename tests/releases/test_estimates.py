@@ -64,7 +64,7 @@ def test_it_is_frozen_compared_pickled_and_written():
 
 def test_it_is_shown_as_a_table():
     lines = repr(THREE).splitlines()
-    assert lines[0] == "<Estimates of 3 numbers, 90 % intervals from the noise alone"
+    assert lines[0] == "<Estimates of 3 numbers, intervals in 90 % of releases of these rows"
     assert lines[2].split() == ["a", "12.0", "1.0", "10.0", "to", "14.0", "9.0", "to", "15.0"]
     html = THREE._repr_html_()
     assert html.count("<tr>") == 4
@@ -82,11 +82,13 @@ def test_intervals_that_hold_jointly_are_shown_once():
     ends = [(1.0, 3.0), (4.0, 6.0)]
     found = Estimates([2.0, 5.0], [0.5, 0.5], ends, ends, 0.9, ("low", "high"))
     lines = repr(found).splitlines()
-    assert lines[0] == "<Estimates of 2 numbers, 90 % joint intervals from the noise alone"
+    assert lines[0] == "<Estimates of 2 numbers, joint intervals in 90 % of releases of these rows"
     assert lines[1].split() == ["value", "std.", "error", "joint", "interval"]
     assert lines[3].split() == ["high", "5.00", "0.50", "4.00", "to", "6.00>"]
     assert found._repr_html_().count("interval</th>") == 1
-    several = dp.private_quantile([0.25, 0.75], bounds=(0, 9), epsilon=9, confidence=0.9)
+    several = dp.private_quantile(
+        [0.25, 0.75], bounds=(0, 9), epsilon=9, confidence=0.9, sampling=False
+    )
     assert str(several(np.arange(900) % 9)).count("interval") == 2
 
 
@@ -133,29 +135,29 @@ def estimate(mean, error, low, high, **asked) -> dp.Estimate:
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        (estimate(41.2587, 0.0821, 41.097, 41.421), "41.259 (95 % interval 41.097 to 41.421"),
-        (estimate(41.2587, 1.96, 37.4, 45.1), "41.3 (95 % interval 37.4 to 45.1"),
-        (estimate(41.2587, 24.0, 0.0, 100.0), "41 (95 % interval 0 to 100"),
-        (estimate(41258.7, 240.0, 40000.0, 41999.0), "41260 (95 % interval 40000 to 42000"),
-        (estimate(-0.0001, 0.4, -0.9, 0.9), "0.00 (95 % interval -0.90 to 0.90"),
-        (estimate(3642.0, 1.4, 3639.0, 3645.0), "3642 (95 % interval 3639 to 3645"),
-        (estimate(3.0, 0.2, 2.0, 4.0), "3 (95 % interval 2 to 4"),
-        (estimate(3.0, 0.2, 2.0, 4.5), "3.00 (95 % interval 2.00 to 4.50"),
-        (estimate(0.5, 0.0, 0.5, 0.5), "0.5 (95 % interval 0.5 to 0.5"),
-        (estimate(1.0, 0.0999, 0.8, 1.2), "1.00 (95 % interval 0.80 to 1.20"),
+        (estimate(41.2587, 0.0821, 41.097, 41.421), "41.259 (41.097 to 41.421"),
+        (estimate(41.2587, 1.96, 37.4, 45.1), "41.3 (37.4 to 45.1"),
+        (estimate(41.2587, 24.0, 0.0, 100.0), "41 (0 to 100"),
+        (estimate(41258.7, 240.0, 40000.0, 41999.0), "41260 (40000 to 42000"),
+        (estimate(-0.0001, 0.4, -0.9, 0.9), "0.00 (-0.90 to 0.90"),
+        (estimate(3642.0, 1.4, 3639.0, 3645.0), "3642 (3639 to 3645"),
+        (estimate(3.0, 0.2, 2.0, 4.0), "3 (2 to 4"),
+        (estimate(3.0, 0.2, 2.0, 4.5), "3.0 (2.0 to 4.5"),
+        (estimate(0.5, 0.0, 0.5, 0.5), "0.5 (0.5 to 0.5"),
+        (estimate(1.0, 0.0999, 0.8, 1.2), "1.0 (0.8 to 1.2"),
     ],
 )
 def test_as_many_digits_as_the_second_of_the_error(shown, words):
-    assert str(shown) == f"{words}, from the noise alone)"
+    assert str(shown) == f"{words} in 95 % of releases of these rows)"
 
 
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        (estimate(1.25e-40, 3e-42, 1.2e-40, 1.3e-40), "1.250e-40 (95 % interval 1.200e-40 to"),
-        (estimate(2.50000000000007, 7.3e-14, 2.4999999999999, 2.5000000000002), "2.5 (95 %"),
-        (estimate(1.25e90, 3e88, 1.2e90, 1.3e90), "1.250e+90 (95 % interval 1.200e+90 to"),
-        (estimate(0.0, 3e-42, -1e-41, 1e-41), "0 (95 % interval -1.00e-41 to 1.00e-41"),
+        (estimate(1.25e-40, 3e-42, 1.2e-40, 1.3e-40), "1.250e-40 (1.200e-40 to"),
+        (estimate(2.50000000000007, 7.3e-14, 2.4999999999999, 2.5000000000002), "2.5 ("),
+        (estimate(1.25e90, 3e88, 1.2e90, 1.3e90), "1.250e+90 (1.200e+90 to"),
+        (estimate(0.0, 3e-42, -1e-41, 1e-41), "0 (-1.00e-41 to 1.00e-41"),
     ],
 )
 def test_numbers_far_out_have_a_power_of_ten(shown, words):
@@ -163,28 +165,49 @@ def test_numbers_far_out_have_a_power_of_ten(shown, words):
 
 
 def test_what_the_interval_is_of():
-    assert "from noise and sampling" in str(estimate(1.0, 0.1, 0.0, 2.0, sampling=True))
+    sampled = estimate(1.0, 0.1, 0.8, 1.2, sampling=True)
+    assert str(sampled) == "1.0 (0.8 to 1.2 in 95 % of samples like this)"
+    both = estimate(1.0, 0.1, 0.8, 1.2, sampling=True, noise_interval=(0.95, 1.05))
+    assert str(both) == "1.0 (0.8 to 1.2 in 95 % of samples like this; 0.05 of the 0.20 is noise)"
     other = dp.Estimate(1.0, 0.1, (0.0, 2.0), 0.9995, 3.0)
-    assert "(99.95 % interval" in str(other)
+    assert "in 99.95 % of releases" in str(other)
     surest = dp.Estimate(1.0, 0.1, (0.0, 2.0), 0.9999999, 3.0)
-    assert "(99.99999 % interval" in str(surest)
+    assert "in 99.99999 % of releases" in str(surest)
+
+
+def test_a_value_near_a_bound_and_one_that_says_little_say_so():
+    def within(value, low, high, bounds, **asked):
+        return str(dp.Estimate(value, 0.1, (low, high), 0.95, 7.0, bounds=bounds, **asked))
+
+    near = "near the bound 10, so values beyond it may be clipped"
+    assert near in within(9.6, 9.5, 9.7, (0.0, 10.0))
+    assert "near" not in within(9.4, 9.3, 9.5, (0.0, 10.0))
+    assert "near the bound -10" in within(-9.5, -9.9, -9.1, (-10.0, 0.0))
+    # 0 is where most columns end by themselves.
+    assert "near" not in within(0.1, 0.0, 0.2, (0.0, 10.0))
+    assert "near" not in within(-0.1, -0.2, 0.0, (-10.0, 0.0))
+    assert "too few rows, about 7" in within(5.0, 2.4, 7.6, (0.0, 10.0))
+    assert "too few" not in within(5.0, 2.6, 7.4, (0.0, 10.0))
 
 
 def test_clipping_by_a_search_is_told():
     shown = estimate(1.0, 0.1, 0.0, 2.0, clipped=True)
-    assert str(shown).endswith("from the noise alone, after clipping)")
-    for pipeline in (dp.variance(0, 9, epsilon=9, confidence=0.9), dp.mean(rho=9, confidence=0.9)):
+    assert str(shown).endswith("in 95 % of releases of these rows after clipping)")
+    for pipeline in (
+        dp.variance(0, 9, epsilon=9, confidence=0.9, sampling=False),
+        dp.mean(rho=9, confidence=0.9, sampling=False),
+    ):
         assert "after clipping" in str(pipeline(np.arange(2000) % 9))
 
 
 def test_too_few_rows_are_told():
     shown = estimate(0.0, 2e90, -2e90, 2e90, too_few=True)
-    assert str(shown).endswith("from the noise alone; too few rows, about 100)")
-    assert repr(shown).endswith("from the noise alone; too few rows, about 100>")
+    assert str(shown).endswith("of these rows; too few rows, about 100)")
+    assert repr(shown).endswith("of these rows; too few rows, about 100)>")
     assert ">100, too few</td>" in shown._repr_html_()
     assert shown.as_dict()["too_few"] is True
     uncounted = dp.Estimate(0.0, 2e90, (-2e90, 2e90), 0.95, too_few=True)
-    assert str(uncounted).endswith("from the noise alone; too few rows)")
+    assert str(uncounted).endswith("of these rows; too few rows)")
 
 
 def test_it_is_a_number_too():
@@ -192,9 +215,9 @@ def test_it_is_a_number_too():
 
 
 def test_a_released_one_is_shown_to_its_digits(seeded):
-    shown = str(dp.mean(0, 100, rho=0.5, confidence=0.95)([40.0] * 1000))
-    mean, _, rest = shown.partition(" (95 % interval ")
-    low, _, high = rest.removesuffix(", from the noise alone)").partition(" to ")
+    shown = str(dp.mean(0, 100, rho=0.5, confidence=0.95, sampling=False)([40.0] * 1000))
+    mean, _, rest = shown.partition(" (")
+    low, _, high = rest.removesuffix(" in 95 % of releases of these rows)").partition(" to ")
     assert [len(each.partition(".")[2]) for each in (mean, low, high)] == [3] * 3
     assert float(low) < float(mean) < float(high)
 
@@ -204,11 +227,11 @@ INF, NAN = float("inf"), float("nan")
 
 def test_it_is_shown_short_and_in_digits_that_its_error_leaves():
     shown = estimate(41.2587, 0.0821, 41.097, 41.421)
-    words = "41.259 +- 0.082, 95 % interval 41.097 to 41.421, from the noise alone"
+    words = "41.259 (41.097 to 41.421 in 95 % of releases of these rows)"
     assert repr(shown) == f"<Estimate {words}>"
     assert len(repr(shown)) <= 80
     html = shown._repr_html_()
-    for each in ("41.259", "0.082", "41.097 to 41.421", "95 % interval", "the noise alone", "100"):
+    for each in ("41.259", "0.082", "41.097 to 41.421", "95 % of releases of these", "100"):
         assert each in html
     assert html.count("<tr>") == 5
 
@@ -233,6 +256,7 @@ def test_it_goes_to_json_and_back():
         "wide_interval": None,
         "bounds": None,
         "too_few": False,
+        "noise_interval": None,
     }
     assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
 
@@ -242,7 +266,7 @@ def test_numbers_that_json_does_not_have_are_none():
     assert found["value"] is found["standard_error"] is None
     assert found["interval"] == [None, 1.0]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert repr(estimate(NAN, INF, -INF, 1.0)).startswith("<Estimate nan +- inf")
+    assert repr(estimate(NAN, INF, -INF, 1.0)).startswith("<Estimate nan (-inf to 1")
 
 
 def test_a_released_one_goes_to_json(seeded):

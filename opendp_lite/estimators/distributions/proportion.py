@@ -1,0 +1,195 @@
+"""The share of the rows that have certain values in a column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, cast, overload
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.bodies.simplex import OneHots
+from opendp_lite.engines.data.categories import Categories
+from opendp_lite.estimators.distributions.histograms import (
+    TableSpace,
+    count_places,
+    pick_columns,
+)
+from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
+from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.measures.budgets import PrivacyBudget, Spent
+from opendp_lite.metrics.distances import ChangeOneDistance
+from opendp_lite.numbers.exact import Number, confidence_of, quote
+from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
+from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.intervals import share_interval
+from opendp_lite.samplers.law import Law
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import records
+from opendp_lite.transformations.encoding import bins, one_hot
+from opendp_lite.transformations.row_maps import row_map_trusted
+
+_ENDS: Final = 2
+
+
+@overload
+def proportion(
+    column: int | str | None = None,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    among: Sequence[object] | None = None,
+    between: tuple[Number, Number] | None = None,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number = 0.95,
+    sampling: bool = True,
+) -> Mechanism[TableSpace, Spent, Estimate]: ...
+@overload
+def proportion(
+    column: int | str | None = None,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    among: Sequence[object] | None = None,
+    between: tuple[Number, Number] | None = None,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    confidence: None,
+) -> Mechanism[TableSpace, Spent, float]: ...
+@mechanism(
+    does="The share of the rows that have certain values in a column.",
+    changes="A row with a missing value is left out, unless None is among the values.",
+    proof=costs_budget(
+        "Each row counts in one of two places: those values, or others. So the rows are corners of "
+        "a simplex, as those of `histogram`."
+    ),
+    examples=lambda: [
+        example(records(columns=["sex", "age"]), "sex", among=[1], epsilon=1),
+        example(records(columns=["sex", "age"]), "age", among=[0, 2.5, None], rho=0.1),
+        example(
+            records(size=20, metric=ChangeOneDistance()),
+            between=(1, 3),
+            epsilon=1,
+            delta=1e-6,
+            confidence=0.9,
+            sampling=False,
+        ),
+        example(records(), among=[1], epsilon=0.5, confidence=None),
+    ],
+)
+def proportion(
+    space: TableSpace,
+    column: int | str | None = None,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    among: Sequence[object] | None = None,
+    between: tuple[Number, Number] | None = None,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = 0.95,
+    sampling: bool = True,
+) -> Measured[float | Estimate]:
+    """The share of the rows that have certain values in a column.
+
+    Args:
+        column: The name of the column. Leave it out if the data are one column.
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        among: The values, as in ["north", "south"]; None stands for missing cells.
+        between: In place of values: the least and the largest number, as in (18, 65). Both count.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        rho: The budget of zero-concentrated privacy, with Gaussian noise.
+        delta: With ``epsilon``.
+        confidence: The share of samples, or of releases, whose interval holds the share. None asks
+            for a number alone.
+        sampling: Whether the interval is for the population that the rows are a random sample of.
+            This costs nothing. With False it is for the share in these rows.
+
+    Returns:
+        An ``Estimate`` between 0 and 1, or without a confidence a number. Its interval is Wilson's,
+        with the noise in it: it holds rare shares too.
+
+    Raises:
+        ParameterError: If not just one of ``among`` and ``between`` is given, or the budget is
+            missing.
+        SpaceError: If the column is not there.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> survey = {"city": ["Rome", "Oslo", "Rome", "Bonn"] * 1000}
+        >>> found = dp.proportion("city", among=["Rome"], epsilon=1)(survey)
+        >>> round(float(found), 1)
+        0.5
+        >>> low, high = found.interval  # for the population
+        >>> 0.02 < high - low < 0.04
+        True
+    """
+    if (among is None) == (between is None):
+        raise ParameterError("proportion takes one of among=['north'] or between=(18, 65)")
+    start = pick_columns(space, column, "proportion", numbers=between is not None)
+    placed: Stage[Any, RowSpace]
+    if among is not None:
+        declared = Categories.of(among, "proportion")
+        placed, places = one_hot(among, other=True), len(declared.values)
+    else:
+        if not isinstance(between, Sequence) or len(between) != _ENDS or None in between:
+            raise ParameterError(
+                f"proportion: between is a pair of numbers such as (18, 65), got {quote(between)}; "
+                "for all above 18 give an end that no value reaches"
+            )
+        placed, places = bins(cast(Any, between), other=True), 1
+
+    rows = start >> (placed if places == 1 else placed >> _merge_places(places))
+    whole = budget_of("proportion", rho, epsilon, delta)
+    best = count_places(rows, whole)
+    level = (
+        None if confidence is None else float(confidence_of(confidence, "proportion: confidence"))
+    )
+    return best >> _Share(best.facts.laws[0], level, sampling).read
+
+
+@stage
+def _merge_places(space: RowSpace, places: int) -> Transformation[RowSpace, RowSpace]:
+    """One place for all of the first, and one for the others."""
+
+    def merge(rows: Floats) -> Floats:
+        return np.column_stack([rows[:, :places].sum(axis=1), rows[:, places:].sum(axis=1)])
+
+    return row_map_trusted(space, merge, OneHots(2))
+
+
+@attrs.frozen
+class _Share:
+    """How two noisy counts are read as a share."""
+
+    law: Law
+    confidence: float | None
+    sampling: bool
+
+    def read(self, counts: Floats) -> float | Estimate:
+        """The share of the first, with an interval where one is asked for."""
+        ones, others = (max(float(each), 0.0) for each in counts)
+        rows = ones + others
+        value = ones / rows if rows else 0.5
+        if self.confidence is None:
+            return value
+        noise = self.law.standard_deviation
+        of_noise, of_sample = (
+            share_interval(ones, others, (noise**2, noise**2), self.confidence, sampling=each)
+            for each in (False, True)
+        )
+        sample = value * (1 - value) / rows if self.sampling and rows else 0.0
+        # At most half of the width, which knowing nothing leaves.
+        apart = noise * np.hypot(value, 1 - value) / rows if rows else 0.5
+        return Estimate(
+            value,
+            min(float(np.hypot(apart, sample**0.5)), 0.5),
+            of_sample if self.sampling else of_noise,
+            self.confidence,
+            rows,
+            self.sampling,
+            noise_interval=of_noise if self.sampling else None,
+        )

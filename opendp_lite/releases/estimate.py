@@ -1,0 +1,465 @@
+"""A released number with how far off it may be, and what is computed from several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from math import ceil, floor, inf, isfinite, nan
+from numbers import Real
+from typing import Any, ClassVar, Final, NoReturn, Self
+
+import attrs
+
+from opendp_lite import display
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import copy_with
+from opendp_lite.display.formatting import for_json, html_table, percent, significant
+from opendp_lite.releases.intervals import IntervalEnds, divide, join_errors, subtract
+from opendp_lite.releases.result import Result
+from opendp_lite.releases.table import Record
+
+# Within this share of the width from a bound, values beyond it may have moved the release.
+_NEAR: Final = 0.05
+_LITTLE: Final = 0.5
+_MOST_DECIMALS: Final = 15
+
+
+@attrs.frozen(repr=False)
+class NoiseSource:
+    """A draw of noise, and the rows that it was added to.
+
+    Args:
+        release: The same value for all parts of a release, such as the groups of ``by``.
+        part: Which of them. Other parts have other rows, and noise of their own.
+    """
+
+    release: object
+    part: Hashable = None
+
+
+def _new_source() -> frozenset[NoiseSource]:
+    return frozenset([NoiseSource(object())])
+
+
+@attrs.frozen(repr=False)
+class Estimate(Result):
+    """A released number with its standard error and an interval. All of it is private.
+
+    ``a - b``, ``a / b``, ``a + 3``, ``2 * a``, ``round(a, 2)`` are estimates: their errors follow
+    from those of the parts (see ``dp.difference``). ``float(a)`` is the value alone.
+
+    Args:
+        value: The estimate, of a mean or a count, say.
+        standard_error: Of the value, to the first order.
+        interval: Holds what is estimated in a share ``confidence`` of all releases. For a mean this
+            is the mean of the clipped values.
+        confidence: Such as 0.95.
+        rows: About how many rows there are; None where the release does not tell.
+        sampling: Whether both errors also cover that the rows are a random sample, so that the
+            interval is for the population. If not, they are those of the noise alone.
+        clipped: Whether values were clipped at ends that a private search found. The interval is
+            then for the clipped values. With few rows these may lie far from all values.
+        wide_interval: With what such clipping may have moved, where the release can tell. It holds
+            the statistic of all values within the bounds if tails are thin: ``variance`` says how
+            thin.
+        bounds: What is estimated lies between them; None where nothing bounds it on both sides.
+        too_few: Whether the rows were too few, as a noisy count has it, to learn where the values
+            lie. The value is then a private median, or 0, and says nothing of the mean.
+        noise_interval: The one for these rows, where ``interval`` is for the population; None where
+            the release does not tell.
+
+    Example:
+        >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
+        >>> estimate
+        <Estimate 41.259 (41.097 to 41.421 in 95 % of releases of these rows)>
+        >>> 2 * estimate - 40
+        <Estimate 42.52 (42.19 to 42.84 in 95 % of releases of these rows)>
+        >>> float(estimate), f"{estimate:.1f}", estimate.as_dict()["interval"]
+        (41.2587, '41.3', [41.097, 41.421])
+    """
+
+    picture: ClassVar = "estimate_intervals"
+    # Numbers of numpy leave arithmetic to this class, which knows the errors.
+    __array_ufunc__: ClassVar[None] = None
+
+    value: float
+    standard_error: float
+    interval: IntervalEnds
+    confidence: float
+    rows: float | None = None
+    sampling: bool = False
+    clipped: bool = False
+    wide_interval: IntervalEnds | None = None
+    bounds: IntervalEnds | None = None
+    too_few: bool = False
+    noise_interval: IntervalEnds | None = None
+    # Not stored: two readings of one file would be two draws of noise.
+    sources: frozenset[NoiseSource] = attrs.field(
+        factory=_new_source, init=False, eq=False, repr=False
+    )
+
+    def of_part(self, release: object, part: Hashable) -> Self:
+        """The same estimate as a part of a release whose parts have other rows and other noise."""
+        return copy_with(self, sources=frozenset([NoiseSource(release, part)]))
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        said = f"{self._ends(self.interval)} in {self._say_coverage()}"
+        return f"{self.justify(self.value)[0]} ({'; '.join([said, *self._warnings()])})"
+
+    def __repr__(self) -> str:
+        return f"<Estimate {self}>"
+
+    def _repr_html_(self) -> str:
+        value, error = self.justify(self.value, self.standard_error)
+        shown = {
+            "estimate": value,
+            "standard error": error,
+            "interval": self._ends(self.interval),
+            "holds in": self._say_coverage(),
+        }
+        if self.noise_interval is not None:
+            shown["for these rows"] = self._ends(self.noise_interval)
+        if self.wide_interval is not None:
+            shown["with what clipping may move"] = self._ends(self.wide_interval)
+        if self.rows is not None:
+            shown["rows, about"] = f"{self.rows:.0f}{', too few' if self.too_few else ''}"
+        drawn = "" if self.bounds is None else self._on_bounds(*self.bounds)
+        return f"<div>{html_table(shown)}{drawn}</div>"
+
+    def _on_bounds(self, lower: float, upper: float) -> str:
+        scale = display.Scale(lower, upper)
+        return f"<div style='width:fit-content'>{scale.dot(self.spot())}{scale.title()}</div>"
+
+    def spot(self) -> display.Spot:
+        """The value with its interval, for a picture."""
+        return display.Spot(float(self.value), *map(float, self.interval))
+
+    def _ends(self, interval: IntervalEnds) -> str:
+        low, high = self.justify(*interval)
+        return f"{low} to {high}"
+
+    def _say_coverage(self) -> str:
+        """What the interval holds."""
+        clipped = " after clipping" if self.clipped else ""
+        if not self.sampling:
+            return f"{percent(self.confidence)} of releases of these rows{clipped}"
+        return f"{percent(self.confidence)} of samples like this{clipped}"
+
+    def _warnings(self) -> list[str]:
+        """What else there is to know: each in a few words."""
+        said = []
+        half = _half_width(self.interval)
+        if self.noise_interval is not None and isfinite(half):
+            of_noise, all_of_it = significant(half, _half_width(self.noise_interval), half)
+            said.append(f"{of_noise} of the {all_of_it} is noise")
+        if self.wide_interval is not None:
+            said.append(f"{self._ends(self.wide_interval)} with what clipping may move")
+        few = self.too_few
+        if self.bounds is not None:
+            width = self.bounds[1] - self.bounds[0]
+            few = few or half >= _LITTLE * width / 2
+            said.extend(
+                f"near the bound {bound:g}, so values beyond it may be clipped"
+                for bound in self.bounds
+                # 0 is mostly the end of what can be, and no choice.
+                if bound and abs(self.value - bound) <= _NEAR * width
+            )
+        if few:
+            said.append("too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}"))
+        return said
+
+    def justify(self, *numbers: float) -> tuple[str, ...]:
+        """Numbers with as many digits as the second of the standard error.
+
+        There are fewer where the value and its ends have fewer, as counts do.
+        """
+        shown = significant(self.standard_error, *numbers)
+        places = _decimals(self.value, *self.interval)
+        return tuple(
+            f"{number:.{places}f}"
+            if "e" not in text
+            and places < len(text.partition(".")[2])
+            and round(number, places) == number
+            else text
+            for number, text in zip(numbers, shown, strict=True)
+        )
+
+    def records(self) -> list[Record]:
+        """The number with its interval, as one row."""
+        low, high = self.interval
+        found = {"value": self.value, "low": low, "high": high}
+        found["standard_error"] = self.standard_error
+        return [found if self.rows is None else found | {"rows": self.rows}]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
+        fields = (each.name for each in attrs.fields(type(self)) if each.init)
+        return {name: for_json(getattr(self, name)) for name in fields}
+
+    def __add__(self, other: object) -> Estimate:
+        if isinstance(other, Estimate):
+            return difference(self, -other)
+        by = _number(other)
+        return NotImplemented if by is None else self._map_ends(lambda end: end + by)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Estimate:
+        return self._scale(-1.0)
+
+    def __sub__(self, other: object) -> Estimate:
+        if isinstance(other, Estimate):
+            return difference(self, other)
+        by = _number(other)
+        return NotImplemented if by is None else self._map_ends(lambda end: end - by)
+
+    def __rsub__(self, other: object) -> Estimate:
+        return -self + other
+
+    def __mul__(self, other: object) -> Estimate:
+        if isinstance(other, Estimate):
+            raise TypeError(
+                "two releases are not multiplied: the error of the product is not known. Write "
+                "float(a) * float(b) for the values alone"
+            )
+        by = _number(other)
+        return NotImplemented if by is None else self._scale(by)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> Estimate:
+        if isinstance(other, Estimate):
+            return ratio(self, other)
+        by = _number(other)
+        if by is None:
+            return NotImplemented
+        found = self._map_ends(lambda end: end / by)
+        return copy_with(found, standard_error=self.standard_error / abs(by))
+
+    def __round__(self, digits: int | None = None) -> Estimate:
+        """The value rounded. Ends are rounded outwards, so that the interval holds as much."""
+        places = digits or 0
+        return self._with_ends(
+            round(self.value, places),
+            lambda ends: (_round_to(floor, ends[0], places), _round_to(ceil, ends[1], places)),
+        )
+
+    def __lt__(self, other: object) -> bool:
+        """By value, so that ``sorted`` and ``max`` work; with a number it is refused."""
+        if not isinstance(other, Estimate):
+            self._refuse_comparison(other)
+        return self.value < other.value
+
+    def __gt__(self, other: object) -> bool:
+        if not isinstance(other, Estimate):
+            self._refuse_comparison(other)
+        return self.value > other.value
+
+    def _refuse_comparison(self, other: object) -> NoReturn:
+        number = _number(other)
+        if number is None:
+            raise TypeError(f"a release does not compare with {type(other).__name__}")
+        low, high = self.interval
+        found = "holds" if low <= number <= high else "lies above" if low > number else "lies below"
+        raise TypeError(
+            f"a release is known up to its error: its {percent(self.confidence)} interval, "
+            f"{self._ends(self.interval)}, {found} {number:g}. Write float(release) to compare "
+            "the value alone"
+        )
+
+    __le__ = __ge__ = _refuse_comparison
+
+    def _scale(self, by: float) -> Estimate:
+        found = self._map_ends(lambda end: end * by)
+        return copy_with(found, standard_error=self.standard_error * abs(by))
+
+    def _map_ends(self, change: Callable[[float], float]) -> Estimate:
+        """Of a rising or a falling function of what is estimated."""
+
+        def of_ends(ends: IntervalEnds) -> IntervalEnds:
+            low, high = sorted(map(change, ends))
+            return low, high
+
+        return self._with_ends(change(self.value), of_ends)
+
+    def _with_ends(self, value: float, change: Callable[[IntervalEnds], IntervalEnds]) -> Estimate:
+        wide, bounds, noise = (
+            each and change(each) for each in (self.wide_interval, self.bounds, self.noise_interval)
+        )
+        return copy_with(
+            self,
+            value=value,
+            interval=change(self.interval),
+            wide_interval=wide,
+            bounds=bounds,
+            noise_interval=noise,
+        )
+
+
+def difference(first: Estimate, second: Estimate, *, independent: bool | None = None) -> Estimate:
+    """The difference of two released numbers, with an interval. ``a - b`` is the same.
+
+    The groups of one ``dp.by`` have other rows and other noise, so their errors are independent.
+    So are those of two releases whose intervals are for the rows alone. Of others you say whether
+    the rows of one are chosen without regard to those of the other, as two yearly samples are.
+
+    Args:
+        first: A release with an interval, or what a session released.
+        second: Likewise, at the same confidence.
+        independent: Whether the two are of different people, sampled on their own. With False the
+            interval holds however the two depend, and is wider.
+
+    Returns:
+        An ``Estimate``. Nothing is read, and nothing is spent.
+
+    Raises:
+        ParameterError: If one has no interval, the confidences differ, or it is not known whether
+            they are independent.
+
+    Proof:
+        MOVER (Zou and Donner 2008): each interval gives its own side's error, and the squares of
+        the errors add up.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pay = dp.by("sex", ["f", "m"], dp.select("pay") >> dp.mean(0, 100, epsilon=1))
+        >>> found = pay({"sex": ["f", "m"] * 5000, "pay": [40, 30, 50, 40] * 2500})
+        >>> 8 < float(dp.difference(found["f"], found["m"])) < 12
+        True
+    """
+    one, other, apart = _pair("difference", first, second, independent)
+    error = join_errors(one.standard_error, other.standard_error, independent=apart)
+    return _join(one, other, one.value - other.value, error, partial(subtract, independent=apart))
+
+
+def ratio(first: Estimate, second: Estimate, *, independent: bool | None = None) -> Estimate:
+    """The ratio of two released numbers, with an interval. ``a / b`` is the same.
+
+    Args:
+        first: A release with an interval, or what a session released.
+        second: Likewise. Where its interval holds 0, that of the ratio is endless.
+        independent: As for ``difference``.
+
+    Returns:
+        An ``Estimate``. Nothing is read, and nothing is spent.
+
+    Raises:
+        ParameterError: As for ``difference``.
+
+    Proof:
+        All r for which ``difference`` leaves 0 to first - r second (Donner and Zou 2012).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pay = dp.by("sex", ["f", "m"], dp.select("pay") >> dp.mean(0, 100, epsilon=1))
+        >>> found = pay({"sex": ["f", "m"] * 5000, "pay": [40, 30, 50, 40] * 2500})
+        >>> 1.2 < float(dp.ratio(found["f"], found["m"])) < 1.4
+        True
+    """
+    one, other, apart = _pair("ratio", first, second, independent)
+    if other.value == 0:
+        return _join(one, other, nan, inf, partial(divide, independent=apart))
+    value = one.value / other.value
+    # To the first order, by the derivatives of a / b.
+    error = join_errors(one.standard_error, value * other.standard_error, independent=apart)
+    ends = partial(divide, independent=apart)
+    return _join(one, other, value, error / abs(other.value), ends)
+
+
+def _pair(
+    step: str, first: object, second: object, independent: bool | None
+) -> tuple[Estimate, Estimate, bool]:
+    """Both, and whether their errors are independent: refused where neither known nor said."""
+    one, other = _estimate(step, first), _estimate(step, second)
+    if one.confidence != other.confidence:
+        raise ParameterError(
+            f"{step}: the intervals are of {percent(one.confidence)} and "
+            f"{percent(other.confidence)}; release both at one confidence"
+        )
+    if independent is not None:
+        return one, other, independent
+    if not _known_independent(one, other):
+        raise ParameterError(
+            f"{step}: the two may be of the same people, or have the same noise. Write "
+            f"dp.{step}(a, b, independent=True) if each is a sample of its own, or "
+            "independent=False for an interval that holds in any case"
+        )
+    return one, other, True
+
+
+def _estimate(step: str, given: object) -> Estimate:
+    """An estimate, or that of a release which a session paid for."""
+    found = given if isinstance(given, Estimate) else getattr(given, "value", None)
+    if not isinstance(found, Estimate):
+        raise ParameterError(
+            f"{step} takes two released numbers with intervals, got {type(given).__name__}; add "
+            "confidence=0.95 to a pipeline that releases a number alone"
+        )
+    return found
+
+
+def _known_independent(first: Estimate, second: Estimate) -> bool:
+    """Whether rows and noise are known to be others."""
+    pairs = [(a, b) for a in first.sources for b in second.sources]
+    if all(a.release is b.release and a.part != b.part for a, b in pairs):
+        return True
+    return not (first.sampling or second.sampling or any(a == b for a, b in pairs))
+
+
+def _join(
+    one: Estimate,
+    other: Estimate,
+    value: float,
+    error: float,
+    ends: Callable[[float, IntervalEnds, float, IntervalEnds], IntervalEnds],
+) -> Estimate:
+    noise = None
+    if one.sampling or other.sampling:
+        # The interval of a number that is not for a population is that of its noise.
+        parts = [each.noise_interval if each.sampling else each.interval for each in (one, other)]
+        if parts[0] is not None and parts[1] is not None:
+            noise = ends(one.value, parts[0], other.value, parts[1])
+    found = Estimate(
+        value,
+        error,
+        ends(one.value, one.interval, other.value, other.interval),
+        one.confidence,
+        sampling=one.sampling or other.sampling,
+        clipped=one.clipped or other.clipped,
+        too_few=one.too_few or other.too_few,
+        noise_interval=noise,
+    )
+    return copy_with(found, sources=one.sources | other.sources)
+
+
+def _half_width(ends: IntervalEnds) -> float:
+    return ends[1] / 2 - ends[0] / 2
+
+
+def _number(given: object) -> float | None:
+    """A real number as a float; None for anything else."""
+    return float(given) if isinstance(given, Real | Decimal) else None
+
+
+def _round_to(towards: Callable[[Fraction], int], number: float, places: int) -> float:
+    """A float to so many decimals, in one direction; an end that is endless stays so."""
+    if not isfinite(number):
+        return number
+    exact, unit = Fraction(number), Fraction(10) ** -places
+    return float(towards(exact / unit) * unit)
+
+
+def _decimals(*numbers: float) -> int:
+    """The fewest decimals with which all of the numbers are exact."""
+    for places in range(_MOST_DECIMALS):
+        if all(round(number, places) == number for number in numbers):
+            return places
+    return _MOST_DECIMALS

@@ -1,0 +1,121 @@
+"""Intervals of differences, ratios and shares from the intervals of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import hypot, inf, sqrt
+from statistics import NormalDist
+
+IntervalEnds = tuple[float, float]
+
+
+def join_errors(first: float, second: float, *, independent: bool) -> float:
+    """How far off two numbers are together.
+
+    The root of the squares where they are independent. Otherwise the sum, which holds however the
+    two depend: the standard deviation of a sum is at most the sum of the deviations (Minkowski).
+    """
+    return hypot(first, second) if independent else abs(first) + abs(second)
+
+
+def subtract(
+    first: float,
+    of_first: IntervalEnds,
+    second: float,
+    of_second: IntervalEnds,
+    *,
+    independent: bool,
+) -> IntervalEnds:
+    """The interval of a difference, by MOVER (Zou and Donner 2008, Statistics in Medicine 27).
+
+    It takes what each interval leaves on its own side, so lopsided ones stay so.
+    """
+    below = join_errors(first - of_first[0], of_second[1] - second, independent=independent)
+    above = join_errors(of_first[1] - first, second - of_second[0], independent=independent)
+    return first - second - below, first - second + above
+
+
+def divide(
+    first: float,
+    of_first: IntervalEnds,
+    second: float,
+    of_second: IntervalEnds,
+    *,
+    independent: bool,
+) -> IntervalEnds:
+    """The interval of a ratio: all r for which ``subtract`` leaves 0 to first - r second.
+
+    Donner and Zou 2012, Statistical Methods in Medical Research 21. The delta method is too narrow
+    where the second number lies few standard errors from 0. It is endless if the second may be 0.
+    """
+    if of_second[0] <= 0 <= of_second[1]:
+        return -inf, inf
+    if second < 0:
+        first, of_first = -first, (-of_first[1], -of_first[0])
+        second, of_second = -second, (-of_second[1], -of_second[0])
+    least = _least_ratio if independent else _least_corner
+    high = -least(-first, -of_first[1], second, of_second)
+    return least(first, of_first[0], second, of_second), high
+
+
+def _least_ratio(value: float, low: float, by: float, of_by: IntervalEnds) -> float:
+    """The r at which value - r by less its error is 0: there is one, as this falls with r."""
+    off = value - low
+    spread = of_by[1] - by if low >= 0 else by - of_by[0]
+    rest = (by - spread) * (by + spread)
+    # (value - off) (value + off), without the loss of digits of a difference of squares.
+    product = low * (value + off)
+    root = sqrt(max((value * by) ** 2 - rest * product, 0.0))
+    if low >= 0:
+        return product / (value * by + root) if value else 0.0
+    return (value * by - root) / rest
+
+
+def _least_corner(_: float, low: float, by: float, of_by: IntervalEnds) -> float:
+    return low / of_by[1 if low >= 0 else 0]
+
+
+def share_interval(
+    ones: float, others: float, variances: tuple[float, float], confidence: float, *, sampling: bool
+) -> IntervalEnds:
+    """All shares that fit two noisy counts: Wilson's interval (1927) with the noise in it.
+
+    Args:
+        ones: The noisy number of rows in the share.
+        others: The noisy number of all other rows.
+        variances: Those of the noise of both.
+        confidence: Such as 0.95.
+        sampling: Whether the interval is for the population that the rows are a sample of.
+
+    Proof:
+        For a share p, (1 - p) ones - p others has mean 0 whatever the number n of rows. Its
+        variance is that of the noise, (1-p)^2 v + p^2 w, and of the sample, n p (1-p). What it says
+        of the noise corrects n, and the correction is uncorrelated with it.
+    """
+    # No count is below 0, so this only brings them closer to the true ones; and some share fits.
+    ones, others = max(ones, 0.0), max(others, 0.0)
+    score = NormalDist().inv_cdf((1 + confidence) / 2)
+    of_ones, of_others = variances
+
+    def misses(share: float) -> float:
+        rest = 1 - share
+        gap = rest * ones - share * others
+        noise = rest * rest * of_ones + share * share * of_others
+        rows = ones + others
+        if noise > 0:
+            rows -= gap * (rest * of_ones - share * of_others) / noise
+        sample = max(rows, 0.0) * share * rest if sampling else 0.0
+        return gap * gap - score * score * (noise + sample)
+
+    best = ones / (ones + others) if ones + others else 0.5
+    return _end(misses, best, 0.0), _end(misses, best, 1.0)
+
+
+def _end(misses: Callable[[float], float], inside: float, end: float) -> float:
+    """Where what fits ends, between a share that fits and an end: by bisection."""
+    if misses(end) <= 0:
+        return end
+    for _ in range(60):
+        middle = (inside + end) / 2
+        inside, end = (middle, end) if misses(middle) <= 0 else (inside, middle)
+    return end

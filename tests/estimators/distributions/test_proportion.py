@@ -1,0 +1,99 @@
+"""Shares: their noise, their intervals for rows and for a population, and refusals."""
+
+from __future__ import annotations
+
+from math import hypot, sqrt
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+CITIES = {"city": ["Rome", "Oslo", "Bonn", "Oslo"] * 500, "age": [float(n) for n in range(2000)]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "share"),
+    [
+        ({"column": "city", "among": ["Rome"]}, 0.25),
+        ({"column": "city", "among": ["Rome", "Oslo"]}, 0.75),
+        ({"column": "age", "between": (0, 399)}, 0.2),
+        ({"column": "age", "between": (1600, 1999)}, 0.2),
+    ],
+)
+@pytest.mark.parametrize("loss", [{"epsilon": 50}, {"rho": 500}, {"epsilon": 60, "delta": 1e-6}])
+def test_a_share_counts_what_is_asked_for(asked, share, loss, seeded):
+    found = dp.proportion(**asked, **loss)(CITIES)
+    assert float(found) == pytest.approx(share, abs=0.002)
+    assert found.rows == pytest.approx(2000, abs=2)
+    root = sqrt(share * (1 - share) / 2000)
+    assert found.standard_error == pytest.approx(root, rel=0.05)
+    alone = dp.proportion(**asked, **loss, confidence=None)(CITIES)
+    assert alone == pytest.approx(share, abs=0.002)
+
+
+def test_the_noise_of_a_share_is_that_of_two_counts(seeded):
+    """2000 releases: the deviation is known to 1.6 %, so 10 % is six deviations off."""
+    share = dp.proportion("city", among=["Rome"], epsilon=0.1, sampling=False)
+    found = [share(CITIES) for _ in range(2000)]
+    deviation = sqrt(2) * 10 * hypot(0.75, 0.25) / 2000
+    assert np.std([float(each) for each in found]) == pytest.approx(deviation, rel=0.1)
+    assert np.median([each.standard_error for each in found]) == pytest.approx(deviation, rel=0.1)
+
+
+@pytest.mark.parametrize(("share", "rows"), [(0.02, 100), (0.3, 100), (0.02, 500)])
+def test_the_interval_holds_the_share_of_the_population(share, rows, seeded):
+    """Of 1000 samples 93 to 98 % would be near 95; 3.4 % below that is five deviations."""
+    rng = np.random.default_rng(5)
+    estimate = dp.proportion(among=[1], rho=0.5)
+    ends = np.array([estimate(rng.binomial(1, share, rows)).interval for _ in range(1000)])
+    held = np.mean((ends[:, 0] <= share) & (share <= ends[:, 1]))
+    assert held > 0.916
+
+
+def test_missing_values_are_left_out_unless_they_are_asked_for(seeded):
+    table = {"x": [1.0, 0.0, float("nan"), float("nan")] * 500}
+    assert float(dp.proportion("x", among=[1], epsilon=50)(table)) == pytest.approx(0.5, abs=0.01)
+    found = dp.proportion("x", among=[None], epsilon=50)(table)
+    assert float(found) == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("rows", [[], [1.0]])
+def test_few_rows_say_that_they_say_little(rows, seeded):
+    found = dp.proportion(among=[1], epsilon=0.01)(rows)
+    assert 0 <= found.interval[0] <= found.value <= found.interval[1] <= 1
+    assert found.standard_error <= 0.5
+
+
+def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
+    counts = dp.histogram("city", categories=["Rome", "Oslo", "Bonn"], epsilon=1)(CITIES)
+    shares = counts.shares()
+    assert shares.values.sum() == pytest.approx(1)
+    assert shares["Oslo"].interval[0] < 0.5 < shares["Oslo"].interval[1]
+    width = np.diff(shares["Oslo"].interval).item()
+    assert width == pytest.approx(2 * 1.96 * sqrt(0.25 / 2000), rel=0.05)
+    of_rows = counts.shares(sampling=False)
+    noise = counts.standard_error * hypot(0.5, 0.5 * sqrt(2)) / 2000
+    assert np.diff(of_rows["Oslo"].interval).item() == pytest.approx(2 * 1.96 * noise, rel=0.05)
+    assert (shares.joint_intervals[:, 0] <= shares.intervals[:, 0]).all()
+    with pytest.raises(dp.ParameterError, match="same noise"):
+        shares[0] - shares[1]
+    assert float(counts["Rome"] - counts["Bonn"]) == counts.counts[0] - counts.counts[2]
+    empty = dp.histogram("city", categories=["Ulm"], epsilon=1)({"city": ["Rome"]}).shares()
+    assert np.isfinite(empty.values).all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({}, "one of among"),
+        ({"among": [1], "between": (0, 1)}, "one of among"),
+        ({"between": (5, None)}, "pair of numbers"),
+        ({"between": 5}, "pair of numbers"),
+        ({"among": [1, 1]}, "twice"),
+        ({"between": (5, 4)}, "edges"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(asked, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.records() >> dp.proportion(**asked, epsilon=1)

@@ -1,0 +1,152 @@
+"""Releases as rows, frames, CSV and Arrow; tables to publish."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as arrow
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.releases.table import ReleaseTable
+
+TABLE = {"sex": ["f", "m"] * 500, "age": [20.0, 50.0] * 500}
+MEAN = dp.select("age") >> dp.mean(0, 100, epsilon=1)
+COUNT = dp.count() >> dp.laplace(epsilon=1)
+ESTIMATE = ["value", "low", "high", "standard_error"]
+
+RELEASES: list[tuple[Any, list[str], int]] = [
+    (MEAN, [*ESTIMATE, "rows"], 1),
+    (dp.by("sex", ["f", "m", "x"], MEAN), ["sex", *ESTIMATE, "rows"], 3),
+    (dp.by(["sex", "age"], [["f"], [20, 50]], COUNT), ["sex", "age", "value"], 2),
+    (
+        dp.by("sex", ["f", "m"], dp.compose(n=COUNT, age=MEAN)),
+        ["sex", "statistic", "value", "low", "high", "standard_error", "rows"],
+        4,
+    ),
+    (dp.by("sex", ["f"], dp.compose(COUNT, COUNT)), ["sex", "part", "value"], 2),
+    (dp.histogram("sex", categories=["f", "m"], epsilon=1), ["sex", "count", *ESTIMATE[1:]], 2),
+    (
+        dp.histogram(["sex", "age"], categories=["f", "m"], edges=[0, 30, 60], epsilon=1),
+        ["sex", "age", "count", *ESTIMATE[1:]],
+        4,
+    ),
+    (
+        dp.select("age") >> dp.private_quantile([0.2, 0.5], bounds=(0, 100), epsilon=1),
+        ["name", *ESTIMATE],
+        2,
+    ),
+    (
+        dp.select("age") >> dp.cdf(0, 100, epsilon=1, cells=4, confidence=0.9, sampling=False),
+        ["x", "share", "standard_error", "low", "high", "band_low", "band_high"],
+        5,
+    ),
+]
+
+
+@pytest.mark.parametrize(("pipeline", "columns", "rows"), RELEASES)
+def test_each_release_is_a_table_for_every_reader(pipeline, columns, rows):
+    found = (dp.table() >> pipeline)(TABLE)
+    frame, records = found.to_frame(), found.records()
+    assert list(frame.columns) == list(pl.DataFrame(found.table()).columns) == columns
+    assert len(frame) == len(found.table()) == arrow.table(found.table()).num_rows == rows
+    assert len(list(csv.reader(io.StringIO(found.to_csv())))) == rows + 1
+    assert all(set(each) <= set(columns) for each in records)
+    assert str(found.table()).splitlines()[0].split() == columns
+    assert "<table" in found.table()._repr_html_()
+    name = columns[-2]
+    assert [row.get(name) for row in records] == found.table().columns[name]
+
+
+def test_numbers_in_a_frame_are_those_of_the_release():
+    found = dp.by("sex", ["f", "m"], MEAN)(TABLE)
+    frame = found.to_frame().set_index("sex")
+    for key, each in found.items():
+        assert frame.loc[key, "value"] == each.value
+        assert (frame.loc[key, "low"], frame.loc[key, "high"]) == each.interval
+    counts = dp.histogram("age", edges=[0, 30, 60], epsilon=1)(TABLE)
+    assert counts.to_frame()["age"].tolist() == ["0 to 30", "30 to 60"]
+    assert counts.to_frame()["count"].tolist() == counts.counts.tolist()
+
+
+@pytest.mark.parametrize("read", [pd.DataFrame, np.asarray])
+def test_keys_alone_are_never_taken_for_the_release(read):
+    for pipeline in (
+        dp.by("sex", ["f"], MEAN),
+        dp.histogram("sex", categories=["f"], epsilon=1),
+        dp.table() >> dp.compose(n=COUNT),
+    ):
+        with pytest.raises(TypeError, match=r"to_frame\(\)"):
+            read(pipeline(TABLE))
+
+
+def test_a_column_named_as_a_statistic_keeps_its_keys():
+    found = dp.histogram("count", categories=[0, 1], epsilon=1)({"count": [0, 1] * 50})
+    assert list(found.records()[0])[:2] == ["count (key)", "count"]
+    assert [row["count (key)"] for row in found.records()] == [0, 1]
+
+
+def test_a_table_to_publish_leaves_out_few_and_rounds_outwards():
+    rows = [
+        {"sex": "f", "count": 312, "low": 309, "high": 313},
+        {"sex": "m", "count": 9, "low": 6, "high": 12},
+        {"sex": "x", "count": 10, "low": 7, "high": 13},
+    ]
+    table = ReleaseTable.of(rows, 10, 5)
+    assert table.columns == {
+        "sex": ["f", "m", "x"],
+        "count": [310, None, 10],
+        "low": [305, None, 5],
+        "high": [315, None, 15],
+    }
+    assert table.note.startswith("Not shown (-): fewer than 10. Rounded to multiples of 5")
+    assert str(table).splitlines()[2].split() == ["m", "-", "-", "-"]
+    means = [{"sex": "f", "value": 15.04, "low": 14.96, "high": 15.12, "rows": 4.0}]
+    assert ReleaseTable.of(means, None, 0.1).columns["low"] == [14.9]
+    assert ReleaseTable.of(means, None, 0.1).columns["high"] == [15.2]
+    assert ReleaseTable.of(means, 5, None).columns["value"] == [None]
+    endless = [{"value": 1.0, "low": float("-inf"), "high": float("inf")}]
+    assert ReleaseTable.of(endless, None, 1).columns["high"] == [float("inf")]
+    for asked in ({"round": 0}, {"suppress": -1}, {"round": "5 units"}):
+        with pytest.raises(dp.ParameterError, match="table: "):
+            dp.histogram("sex", categories=["f"], epsilon=1)(TABLE).table(**asked)
+
+
+def test_csv_goes_into_a_file(tmp_path):
+    found = dp.by("sex", ["f", "m"], MEAN)(TABLE)
+    assert found.to_csv(tmp_path / "means.csv") is None
+    assert pd.read_csv(tmp_path / "means.csv")["value"].tolist() == [
+        float(each) for each in found.values()
+    ]
+
+
+def test_cells_of_several_kinds_are_text_in_arrow():
+    table = ReleaseTable({"key": ["f", 1, None], "value": [1, 2.5, None]})
+    assert arrow.table(table).to_pydict() == {"key": ["f", "1", None], "value": [1.0, 2.5, None]}
+
+
+def test_a_release_of_a_session_is_a_table_too():
+    ask = dp.session(TABLE, budget=dp.epsilon(2))
+    assert len(ask(dp.by("sex", ["f", "m"], MEAN)).to_frame()) == 2
+    counted = ask(COUNT)
+    assert counted.records() == [{"value": counted.value}]
+
+
+@pytest.mark.parametrize(("name", "words"), [("to_pandas", "to_frame"), ("hist", "plot()")])
+def test_what_other_libraries_call_it_leads_there(name, words):
+    with pytest.raises(AttributeError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        getattr(MEAN(TABLE), name)
+
+
+def test_plots_are_drawn():
+    pytest.importorskip("matplotlib").use("Agg")
+    for pipeline in (MEAN, dp.by("sex", ["f", "m"], MEAN), RELEASES[5][0], RELEASES[-1][0]):
+        assert (dp.table() >> pipeline)(TABLE).plot().get_title()
+    assert dp.session(TABLE, budget=dp.epsilon(1))(MEAN).plot().get_title()
+    with pytest.raises(TypeError, match="no picture"):
+        dp.session(TABLE, budget=dp.epsilon(1))(COUNT).plot()
