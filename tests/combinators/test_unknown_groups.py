@@ -97,7 +97,8 @@ UNITS = {
 }
 PIPELINES = {
     "a vector": dp.select("x") >> dp.clamp(-1, 3) >> dp.sum() >> dp.laplace(scale=9),
-    "a quantile": dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=0.1, confidence=None),
+    "a quantile": dp.select("x")
+    >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=0.1, confidence=None),
     "a mean": dp.select("x") >> dp.mean(0, 9, epsilon=0.1, confidence=None),
     "a delta": dp.count() >> dp.gaussian(rho=0.01) >> dp.to_approximate(1e-7),
 }

@@ -301,7 +301,9 @@ def test_units_other_than_one_are_paid_for():
 @pytest.mark.parametrize("loss", [{"epsilon": 2}, {"rho": 1}], ids=str)
 def test_a_row_that_moves_two_has_the_same_curve(loss, confidence):
     sure = confidence is not None
-    plain = dp.private_quantile(0.5, bounds=(0, 9), confidence=confidence, sure=sure, sampling=False, **loss)
+    plain = dp.private_quantile(
+        0.5, bounds=(0, 9), confidence=confidence, sure=sure, sampling=False, **loss
+    )
     pipeline = doubled() >> plain
     for epsilon in (0.5, 1, 1.5):
         assert 0 < pipeline.delta(epsilon) == plain.bind(dp.records()).delta(epsilon)

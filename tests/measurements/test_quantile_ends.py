@@ -23,7 +23,9 @@ LOSSES = [{"epsilon": 1}, {"rho": 0.5}]
 
 def built(relation: str = "add or remove", q=0.5, size: int = 900, **given):
     asked = {"confidence": 0.9, "sampling": False, **given}
-    return space_of(relation, size) >> dp.private_quantile(q, candidates=POINTS, **asked, confidence=None)
+    return space_of(relation, size) >> dp.private_quantile(
+        q, candidates=POINTS, **asked, confidence=None
+    )
 
 
 def release_of(bound) -> EndsRelease:
@@ -173,7 +175,9 @@ def test_a_gap_may_be_missed_and_the_sure_way_holds_it():
 def test_what_is_shown(loss, rows):
     data = np.tile(np.random.default_rng(3).integers(0, 100, rows).astype(float)[:, None], 2)
     where = {"candidates": range(101), "confidence": 0.9, "sampling": True, **loss}
-    both = dp.records(columns=2) >> dp.private_quantile([0.9, 0.5], **where, shares=[1, 5], confidence=None)
+    both = dp.records(columns=2) >> dp.private_quantile(
+        [0.9, 0.5], **where, shares=[1, 5], confidence=None
+    )
     found = both(data)
     assert (len(found), *map(len, found)) == (2, 2, 2)
     for nine, five in zip(*found, strict=True):
@@ -206,9 +210,9 @@ def test_refusals(name):
             dp.records()
         )
     with pytest.raises(dp.ParameterError, match=f"{name} is True or False"):
-        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}, sampling=False).bind(
-            dp.records()
-        )
+        dp.private_quantile(
+            0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}, sampling=False
+        ).bind(dp.records())
 
 
 def test_three_quantiles_have_sure_intervals():
