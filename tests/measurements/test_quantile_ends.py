@@ -23,9 +23,7 @@ LOSSES = [{"epsilon": 1}, {"rho": 0.5}]
 
 def built(relation: str = "add or remove", q=0.5, size: int = 900, **given):
     asked = {"confidence": 0.9, "sampling": False, **given}
-    return space_of(relation, size) >> dp.private_quantile(
-        q, candidates=POINTS, **asked, confidence=None
-    )
+    return space_of(relation, size) >> dp.private_quantile(q, candidates=POINTS, **asked)
 
 
 def release_of(bound) -> EndsRelease:
@@ -159,7 +157,7 @@ def test_a_gap_may_be_missed_and_the_sure_way_holds_it():
         sum(
             low <= 50 <= high
             for low, high in (
-                dp.private_quantile(0.35, sure=sure, **asked, confidence=None)
+                dp.private_quantile(0.35, sure=sure, **asked)
                 .insecure_release(rows, seed)
                 .value.interval
                 for seed in range(100)
@@ -175,9 +173,7 @@ def test_a_gap_may_be_missed_and_the_sure_way_holds_it():
 def test_what_is_shown(loss, rows):
     data = np.tile(np.random.default_rng(3).integers(0, 100, rows).astype(float)[:, None], 2)
     where = {"candidates": range(101), "confidence": 0.9, "sampling": True, **loss}
-    both = dp.records(columns=2) >> dp.private_quantile(
-        [0.9, 0.5], **where, shares=[1, 5], confidence=None
-    )
+    both = dp.records(columns=2) >> dp.private_quantile([0.9, 0.5], **where, shares=[1, 5])
     found = both(data)
     assert (len(found), *map(len, found)) == (2, 2, 2)
     for nine, five in zip(*found, strict=True):
@@ -187,9 +183,9 @@ def test_what_is_shown(loss, rows):
             assert low <= each.value <= high
             assert all(float(number).is_integer() for number in (low, each.value, high))
             assert (each.confidence, each.sampling) == (0.9, True)
-    alone = dp.private_quantile(0.5, **where, confidence=None)(data[:, 0])
+    alone = dp.private_quantile(0.5, **where)(data[:, 0])
     assert alone.rows == pytest.approx(rows, abs=400)
-    several = dp.private_quantile([0.5, 0.2, 0.5], **where, confidence=None)(data[:, 0])
+    several = dp.private_quantile([0.5, 0.2, 0.5], **where)(data[:, 0])
     assert several.names == ("0.5", "0.2", "0.5")
     assert (several.values[0], several.values[1]) == (several.values[2], several.values.min())
 
@@ -205,14 +201,10 @@ def test_a_release_has_no_more_digits_than_its_cell():
 
 @pytest.mark.parametrize("name", ["sure", "sampling"])
 def test_refusals(name):
-    with pytest.raises(dp.ParameterError, match=f"{name}=True widens"):
-        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=None, **{name: True}).bind(
+    with pytest.raises(dp.ParameterError, match=f"{name} is True or False"):
+        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}).bind(
             dp.records()
         )
-    with pytest.raises(dp.ParameterError, match=f"{name} is True or False"):
-        dp.private_quantile(
-            0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}, sampling=False
-        ).bind(dp.records())
 
 
 def test_three_quantiles_have_sure_intervals():
