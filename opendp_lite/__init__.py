@@ -14,7 +14,8 @@
 
 ``print(mean.explain())`` shows every step and how far off the release may be. More names
 are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.measurements``,
-``dp.measures``, ``dp.metrics``, ``dp.releases`` and ``dp.transformations``. ``dp.plotting`` draws.
+``dp.measures``, ``dp.metrics``, ``dp.releases`` and ``dp.transformations``. ``dp.plotting`` draws,
+and ``dp.data`` has a table to try things on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 from opendp_lite import bases as bases
 from opendp_lite import bodies as bodies
 from opendp_lite import combinators as combinators
+from opendp_lite import data as data
 from opendp_lite import estimators as estimators
 from opendp_lite import measurements as measurements
 from opendp_lite import measures as measures

@@ -18,7 +18,7 @@ FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
 PUBLIC: dict[str, Any] = {
     **{
         f"dp.{room.__name__.rpartition('.')[2]}.{name}": getattr(room, name)
-        for room in (*(getattr(dp, name) for name in ROOMS), dp.plotting)
+        for room in (*(getattr(dp, name) for name in ROOMS), dp.data, dp.plotting)
         for name in room.__all__
         if name not in dp.__all__
     },

@@ -42,6 +42,7 @@ ORDER = (
     "engines.containers",
     "engines",
     "engines.data",
+    "data",
     "releases",
     "spelling",
     "display",

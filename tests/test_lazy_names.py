@@ -150,7 +150,8 @@ import threading
 import opendp_lite as dp
 from opendp_lite.base.public_names import ROOMS
 
-names = [name for name in dp.__all__ if name.islower() and name not in (*ROOMS, "plotting")][::6]
+folders = {*ROOMS, "data", "plotting"}
+names = [name for name in dp.__all__ if name.islower() and name not in folders][::6]
 start, found = threading.Barrier(8), [{} for _ in range(8)]
 
 def ask(place):

@@ -31,7 +31,7 @@ _FRONT: Final = "dp"
 @cache
 def kinds() -> tuple[ModuleType, ...]:
     """The modules that have a page, with a list of their names: one for each kind of name."""
-    return *(getattr(dp, name) for name in ROOMS), dp.plotting
+    return *(getattr(dp, name) for name in ROOMS), dp.data, dp.plotting
 
 
 @cache

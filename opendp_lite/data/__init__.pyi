@@ -1,0 +1,1 @@
+from opendp_lite.data.tables import doctor_visits as doctor_visits
