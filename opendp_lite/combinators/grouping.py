@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from math import ceil
 from typing import Any, Final, TypeAlias, cast, overload
 
@@ -226,8 +226,9 @@ def by(
         "rows have none."
     ),
     proof=Proof(
-        "Parallel composition: a row is in one group, and the releases are independent. "
-        "Of more than 16 rows the group that changes n-th most changes by at most 1/n of them. "
+        "Parallel composition: a row is in one group, and the releases are independent. So they "
+        "are one release that loses to a row what a group's does, and k rows are k units of it. "
+        "Or the worst way to part the rows, or shares of a loss for rows and for groups. "
         "Keys that are not declared: `thresholded_counts`, and then all groups, in an adaptive "
         "program.",
         adding="the loss of one group for one row; the worst way to part k rows, or a bound on it",
@@ -482,7 +483,10 @@ def _one_by_one(
     space: Space[Tables], keys: Keys, pipeline: Mechanism[Any, M, R]
 ) -> Measurement[Space[Tables], M, ByGroup[R]]:
     """A release for each group, independent of the others."""
-    inner = pipeline.bind(space_of_group(space))
+    group, after = space_of_group(space), pipeline.after
+    # A conversion of the loss of each group says less than one of the loss of all.
+    last = next((at for at, link in enumerate(after) if isinstance(link, Conversion)), len(after))
+    inner = attrs.evolve(pipeline, after=after[:last]).bind(group)
     measure = inner.output_measure
     releases = (inner.function,) * keys.groups.count
     loss = LossOfGroups(measure, inner.privacy_map, keys.most)
@@ -491,7 +495,7 @@ def _one_by_one(
     def privacy_map(distance: Fraction) -> object:
         return loss.of(ceil(distance * changes))
 
-    return Measurement(
+    found: Measurement[Space[Tables], M, ByGroup[R]] = Measurement(
         space,
         measure,
         Release(Group(keys.groups, inner.function.of), SideBySide(releases, keys.label)),
@@ -503,8 +507,9 @@ def _one_by_one(
                 for part in inner.facts.errors
             ),
         ),
-        trace=inner.trace,
     )
+    found = reduce(follow, map(_on_each, after[last:]), found)
+    return attrs.evolve(found, trace=pipeline.bind(group).trace)
 
 
 def _explanation(inner: AnyMeasurement, changes: int) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -15,11 +16,14 @@ from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.spaces.maps import PrivacyMap
 
-# Groups, and pieces of rows, of which all ways to part them are looked at.
-_MOST_SPLIT: Final = 16
-# Sizes are all up to here, and then each a twentieth above the last.
-_FINE: Final = 20
-_A_TENTH: Final = (Fraction(1), Fraction(9))
+# A twentieth more is near enough: the first part is 1/20 of a loss.
+_A_TWENTIETH: Final = (Fraction(1), Fraction(19))
+# Sizes are all up to here, and then each a 64th above the last.
+_FINE: Final = 64
+# Of so many groups all ways are tried beyond that too.
+_FEW: Final = 8
+# Halvings, which leave a 128th.
+_STEPS: Final = 6
 
 
 @attrs.frozen(eq=False)
@@ -33,77 +37,110 @@ class LossOfGroups:
     def of(self, changes: int) -> object:
         """The largest over all ways to part the rows among the groups, or a bound on it.
 
-        It is the loss of all rows in one group where no way loses more: see ``_in_one``.
+        Of up to 64 rows it is the largest, or one that is at most a twentieth above that of all
+        rows in one group.
         """
-        found = self._in_one(changes)
-        return self._in_parts(changes) if found is None else found
+        measure, whole = self.measure, self._alone(changes)
+        groups = min(self.groups, changes)
+        if groups == 1:
+            return whole
+        # The groups' releases are one release, which loses to a row what that of its group does.
+        # So the rows of all groups are so many units at once.
+        spread: Any = measure.spread(self._alone(1), whole, changes)
+        if self._near(spread, whole):
+            return spread
+        rows = (0, *some_sizes(changes, _FINE))
+        alone = [measure.zero(), *map(self._alone, rows[1:])]
+        # Nor does any way lose more than if each group lost as much as by all rows.
+        found = [
+            *self._in_shares(rows, alone, groups),
+            spread,
+            measure.together([whole] * groups),
+        ]
+        if changes > _FINE:
+            best = self._least(found)
+            # Some way loses so much: what is near it may stay.
+            some = measure.compose([self._alone(changes // groups)] * groups)
+            many = groups > _FEW and changes > 2 * _FINE
+            if many or self._near(best, whole) or self._near(best, some):
+                return best
+        return self._least([self._in_parts(rows, alone, groups), *found])
 
-    def _in_one(self, changes: int) -> object | None:
-        """A loss for all ways that is near that of all rows in one group; None where none is.
+    def _in_shares(self, rows: Sequence[int], alone: Sequence[Any], groups: int) -> list[Any]:
+        """A loss of which each group pays a share, some by its rows and some by being changed.
 
-        It is a tenth above it at most. Of up to 16 rows ``_in_parts`` looks at all ways.
+        None where the measure knows no shares.
 
         Proof:
-            Each j rows of a group lose at most their share, j / ``changes``, of some loss, which
-            is then one for all groups. Rows between two sizes lose at most what the larger size
-            does, and have more than the smaller one's share.
+            The shares of all rows, by number, and of all groups that change, are at most 1. Rows
+            between two sizes lose at most what the larger size does, and have more than the
+            smaller one's share. The loss is convex in what the groups pay alike, so halving steps
+            find the best; any gives a bound.
         """
-        measure, whole, one = self.measure, self._alone(changes), self._alone(1)
-        if changes == 1:
-            return whole
-        more = measure.compose([whole, measure.split(whole, _A_TENTH)[0]])
-        spread: object = measure.spread(one, whole, changes)
-        if spread is not None and measure.within(spread, more):
-            return spread
-        if changes <= _MOST_SPLIT:
-            return None
-        by_rows: object = measure.group(one, changes)
-        if measure.within(by_rows, whole):
-            return by_rows
-        found, before = without_curve(whole), 0
-        for size in some_sizes(changes, _FINE):
-            covered = measure.cover(found, self._alone(size), Fraction(before + 1, changes))
-            if covered is None or not measure.within(covered, more):
-                return None
-            found, before = covered, size
-        return found
 
-    def _in_parts(self, changes: int) -> object:
-        """The largest over all ways to part the rows, one by one, or a bound on it.
+        @cache
+        def shared(alike: Fraction) -> Any:
+            found: Any = without_curve(alone[-1])
+            for before, loss in zip(rows, alone[1:], strict=False):
+                share = (1 - alike) * Fraction(before + 1, rows[-1]) + alike / groups
+                found = self.measure.cover(found, loss, share)
+                if found is None:
+                    break
+            return found
 
-        Up to 16 rows it is the largest. Of more, the rows of each of the 16 groups that change most
-        are rounded up to whole pieces. The group that changes n-th most has at most 1/n of them.
+        at, step = Fraction(0), Fraction(1)
+        if shared(at) is None:
+            return []
+        for _ in range(_STEPS):
+            for each in (at - step, at + step):
+                if 0 <= each <= 1 and self.measure.within(shared(each), shared(at)):
+                    at = each
+            step /= 2
+        return [shared(at)]
+
+    def _in_parts(self, rows: Sequence[int], alone: Sequence[Any], groups: int) -> Any:
+        """The largest over all ways to part the rows, size by size.
+
+        It is the largest for as many rows as have a size each. Beyond, the rows that are not in one
+        half of the groups are rounded up to a size.
         """
-        groups = min(self.groups, changes)
-        few = min(groups, _MOST_SPLIT)
-        width = max(1, -(-changes // _MOST_SPLIT))
-        # Rounding adds at most width - 1 rows to each group.
-        pieces = range(1, (changes + few * (width - 1)) // width + 1)
-        alone = cache(self._alone)
+        found = alone
+        for bit in f"{groups:b}"[1:]:
+            found = self._beside(rows, found, found)
+            found = self._beside(rows, found, alone) if bit == "1" else found
+        return found[-1]
 
-        def of_group(rank: int) -> list[object]:
-            most = [min(piece * width, changes // rank) for piece in pieces]
-            return [self.measure.zero(), *map(alone, most)]
+    def _beside(
+        self, rows: Sequence[int], first: Sequence[Any], second: Sequence[Any]
+    ) -> list[Any]:
+        """Of the groups of both, for each size."""
+        least = [0, *(before + 1 for before in rows[:-1])]
 
-        worst = of_group(1)
-        for here in map(of_group, range(2, few + 1)):
-            worst = [worst[0], *(self._part(here, worst, piece) for piece in pieces)]
-        if width == 1:
-            return worst[-1]
-        # n is rounded down to a power of two, which leaves few losses to compute: one with a delta
-        # may take 50 ms.
-        ranks = range(few + 1, groups + 1)
-        others = [alone(changes >> (rank.bit_length() - 1)) for rank in ranks]
-        by_groups = self.measure.compose([worst[-1], *others])
-        by_rows = self.measure.group(self.of(1), changes)
-        # Of two pairs neither may be within the other. By groups then has the smaller delta, and an
-        # epsilon that is near the truth unless there are many groups.
-        within = self.measure.within
-        if within(by_groups, by_rows) or not (others or within(by_rows, by_groups)):
-            return self.measure.worst([by_groups])
-        return by_rows if self._promises(by_rows) else self.measure.worst([by_groups])
+        def worst(size: int) -> Any:
+            ways = zip(first, least[: bisect_left(rows, size) + 1], strict=False)
+            return self.measure.worst(
+                [
+                    self.measure.compose([loss, second[bisect_left(rows, size - here)]])
+                    for loss, here in ways
+                ]
+            )
 
-    def _promises(self, loss: object) -> bool:
+        return [first[0], *map(worst, rows[1:])]
+
+    def _least(self, losses: Sequence[Any]) -> Any:
+        """The least, and the last of equals; of pairs that cross, the first."""
+        best = losses[0]
+        for each in losses[1:]:
+            if self.measure.within(each, best) or not self._promises(best):
+                best = each
+        return best
+
+    def _near(self, loss: Any, known: Any) -> bool:
+        """Whether a loss is at most a twentieth above another one."""
+        more = self.measure.split(known, _A_TWENTIETH)[0]
+        return self.measure.within(loss, self.measure.compose([known, more]))
+
+    def _promises(self, loss: Any) -> bool:
         """Whether not every release has this loss, as at a delta of 1."""
         try:
             self.measure.require_promise(loss)
@@ -111,11 +148,6 @@ class LossOfGroups:
             return False
         return True
 
-    def _alone(self, rows: int) -> object:
+    def _alone(self, rows: int) -> Any:
         """The loss if so many rows come or go in one group."""
         return self.privacy_map(Fraction(rows))
-
-    def _part(self, alone: Sequence[object], others: Sequence[object], rows: int) -> object:
-        """The worst of giving some rows to one more group and the rest to the groups before."""
-        ways = [self.measure.compose([alone[here], others[rows - here]]) for here in range(1, rows)]
-        return self.measure.worst([alone[rows], others[rows], *ways])

@@ -57,6 +57,9 @@ class LaplaceProfile(Profile):
     def rho(self) -> Fraction:
         return _rho(self.loss, Fraction(1))
 
+    def group(self, size: int) -> Profile:
+        return LaplaceProfile(self.loss * size)
+
     def renyi(self, orders: tuple[Fraction, ...]) -> Divergences:
         known = (min(order * self.rho, self._divergence(order)) for order in orders)
         return Fraction(0), self.loss, tuple(known)
@@ -117,6 +120,9 @@ class DiscreteLaplaceProfile(Profile):
     @property
     def rho(self) -> Fraction:
         return _rho(self.pure, _over_sinh(self.rate))
+
+    def group(self, size: int) -> Profile:
+        return DiscreteLaplaceProfile(self.rate, self.steps * size)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         # The largest j with (n - 2 j) r above epsilon: a loss of epsilon itself adds nothing.

@@ -15,7 +15,8 @@ from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import curved_number
-from opendp_lite.measures.divergences import MaxDivergence, PureConcentratedProfile
+from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.measures.profile import PureConcentratedProfile
 from opendp_lite.numbers.exact import Number, exact, positive, round_up, sqrt_up
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Facts, Measurement

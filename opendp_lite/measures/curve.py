@@ -222,6 +222,15 @@ class ComposedProfile(Profile):
             tuple(sum(each, Fraction(0)) for each in divergences),
         )
 
+    def group(self, size: int) -> Profile | None:
+        # Of each release the pair of laws of so many units: the product of them is that of all.
+        whole = [(part.group(size), count) for part, count in self.releases]
+        summed = self.summed.group(size) or super().group(size)
+        parts = [part for part, count in whole if part is not None for _ in range(count)]
+        if summed is None or len(parts) < sum(count for _, count in whole):
+            return super().group(size)
+        return composed_profile(parts, summed)
+
     def _delta(self, epsilon: Fraction) -> Fraction:
         return min(curve.delta(epsilon) for curve in _curves(self))
 

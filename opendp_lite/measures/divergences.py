@@ -20,7 +20,6 @@ from opendp_lite.measures.curve import (
     gaussian_curve,
     without_curve,
 )
-from opendp_lite.measures.loss_distribution import Floats, LossDistribution
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
@@ -28,7 +27,6 @@ from opendp_lite.measures.profile import (
     PointProfile,
     Profile,
     PureProfile,
-    zcdp_of_pure,
 )
 from opendp_lite.numbers.exact import (
     digits_up,
@@ -81,6 +79,11 @@ class AdditiveMeasure(Measure[Fraction]):
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * Fraction(group_size(size)) ** self.power
 
+    def spread(self, one: Fraction, whole: Fraction, size: int) -> Fraction:
+        number, curve = without_curve(self.group(one, size)), self.profile(one).group(size)
+        known = None if curve is None else self.admit(curve)
+        return number if known is None else curved_number(min(number, without_curve(known)), curve)
+
     def cover(self, whole: Fraction, loss: Fraction, share: Fraction) -> Fraction:
         return max(without_curve(whole), without_curve(loss) / share)
 
@@ -117,32 +120,6 @@ class MaxDivergence(AdditiveMeasure):
 
     def words(self, loss: Fraction) -> str:
         return f"epsilon = {digits_up(without_curve(loss))} (pure differential privacy)"
-
-
-@attrs.frozen
-class PureConcentratedProfile(Profile):
-    """The lesser of the curves of a pure loss and of a zCDP loss, which both hold."""
-
-    loss: Fraction
-    zcdp: Fraction
-
-    @property
-    def pure(self) -> Fraction:
-        return self.loss
-
-    @property
-    def rho(self) -> Fraction:
-        return min(self.zcdp, zcdp_of_pure(self.loss))
-
-    def deltas(self, levels: Floats) -> Floats:
-        return PureProfile(self.loss).deltas(levels)
-
-    def atoms(self) -> LossDistribution | None:
-        return PureProfile(self.loss).atoms()
-
-    def _delta(self, epsilon: Fraction) -> Fraction:
-        known = PureProfile(self.loss).delta(epsilon)
-        return min(known, ConcentratedProfile(self.zcdp).delta(epsilon))
 
 
 @attrs.frozen(repr=False)
@@ -327,26 +304,12 @@ class ApproximateDivergence(Measure[Pair]):
             return epsilon, max(delta, least / share)
         return max(epsilon, loss[0] / share), max(delta, loss[1] / share)
 
-    def spread(self, one: Pair, whole: Pair, size: int) -> Pair | None:
-        # Of a group, mu and the root of rho are its size times those of one unit, and so is a pure
-        # loss. Of several groups the squares add up, to at most that of all units in one.
-        known, (epsilon, delta) = self.profile(one), whole
-        curves: list[Profile] = []
-        if known.gaussian_ratio is not None:
-            curves.append(GaussianProfile(known.gaussian_ratio * size**2))
-        elif known.rho is not None:
-            curves.append(ConcentratedProfile(known.rho * size**2))
-        if known.pure is not None:
-            curves.append(PureProfile(known.pure * size))
-        found: list[tuple[Fraction, Profile]] = []
-        for curve in curves:
-            if curve.least_delta <= delta:
-                met = curve.delta(epsilon) <= delta
-                found.append((epsilon if met else curve.epsilon(delta), curve))
-        if not found:
-            return None
-        least, curve = min(found, key=lambda each: each[0])
-        return curved_pair((least, delta), curve)
+    def spread(self, one: Pair, whole: Pair, size: int) -> Pair:
+        curve, (epsilon, delta) = self.profile(one).group(size), whole
+        if curve is None or curve.least_delta > delta:
+            return self.group(one, size)
+        met = curve.delta(epsilon) <= delta
+        return curved_pair((epsilon if met else curve.epsilon(delta), delta), curve)
 
     def group(self, loss: Pair, size: int) -> Pair:
         count, (epsilon, delta) = group_size(size), loss

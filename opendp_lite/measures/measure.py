@@ -128,18 +128,18 @@ class Measure(Storable, ABC, Generic[Loss]):
         """
         return None
 
-    def spread(self, one: Loss, whole: Loss, size: int) -> Loss | None:
-        """The loss of independent releases among which ``size`` units are parted in whatever way.
+    def spread(self, one: Loss, whole: Loss, size: int) -> Loss:
+        """The loss of ``size`` units at once, by the curve of one where it is known for groups.
 
-        It is known by the curve of one unit, where that curve grows like those of groups. None
-        where it is not, or where ``group`` says as much.
+        It is that of independent releases of which one unit changes one, wherever the units are.
 
         Args:
-            one: The loss of each release for one unit.
-            whole: That of one release for all units.
+            one: The loss for one unit.
+            whole: One that is known where all units change one release: the loss is given at its
+                delta.
             size: How many units there are.
         """
-        return None
+        return self.group(one, size)
 
     @abstractmethod
     def group(self, loss: Loss, size: int) -> Loss:

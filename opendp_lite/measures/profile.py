@@ -136,6 +136,21 @@ class Profile(ABC):
         ]
         return Fraction(0), pure, tuple(map(min, zip(*known, strict=True)))
 
+    def group(self, size: int) -> Profile | None:
+        """The curve of so many units at once, where this is that of one; None where none is known.
+
+        Proof:
+            By what a pure loss and a zCDP loss are for groups. Where the curve is that of shifts of
+            one law with a concave log density, k units have the curve of a shift that is k times as
+            far, since the best tests for one shift are the best for all: see ``LaplaceProfile``.
+            This is so for Gaussian and Laplace noise, and for bounded range.
+        """
+        pure, rho = self.pure, self.rho
+        if pure is None:
+            return None if rho is None else ConcentratedProfile(rho * size**2)
+        of_pure = PureProfile(pure * size)
+        return of_pure if rho is None else PureConcentratedProfile(of_pure.loss, rho * size**2)
+
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """About the epsilon of a delta, and about how far off it is: where a search begins."""
         return 1.0, 1.0
@@ -330,6 +345,9 @@ class PureProfile(PointProfile):
 
     spill: Fraction = attrs.field(default=Fraction(0), init=False, repr=False)
 
+    def group(self, size: int) -> Profile:
+        return PureProfile(self.loss * size)
+
 
 @attrs.frozen
 class BoundedRangeProfile(Profile):
@@ -343,7 +361,8 @@ class BoundedRangeProfile(Profile):
         where it is less. For each t between 0 and E, the worst pair of laws has two points, with
         the losses t and t - E (Dong, Durfee, Rogers 2020, section 3). The largest delta over all t
         is at t = (E + e) / 2: (1 - exp((e - E) / 2))^2 / (1 - exp(-E)). This curve is that of one
-        pair of laws, whose loss has the density exp((x - E) / 2) / (2 (1 - exp(-E))) on [-E, E].
+        pair of laws, whose loss has the density exp((x - E) / 2) / (2 (1 - exp(-E))) on [-E, E]: a
+        logistic law and the same law moved by E.
     """
 
     loss: Fraction
@@ -355,6 +374,9 @@ class BoundedRangeProfile(Profile):
     @property
     def rho(self) -> Fraction:
         return min(self.loss * self.loss / 8, zcdp_of_pure(self.loss))
+
+    def group(self, size: int) -> Profile:
+        return BoundedRangeProfile(self.loss * size)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         # From below; a tiny loss may leave nothing of it, and then any pure loss's curve holds.
@@ -422,6 +444,32 @@ class ConcentratedProfile(Profile):
 
 
 @attrs.frozen
+class PureConcentratedProfile(Profile):
+    """The lesser of the curves of a pure loss and of a zCDP loss, which both hold."""
+
+    loss: Fraction
+    zcdp: Fraction
+
+    @property
+    def pure(self) -> Fraction:
+        return self.loss
+
+    @property
+    def rho(self) -> Fraction:
+        return min(self.zcdp, zcdp_of_pure(self.loss))
+
+    def deltas(self, levels: Floats) -> Floats:
+        return PureProfile(self.loss).deltas(levels)
+
+    def atoms(self) -> LossDistribution | None:
+        return PureProfile(self.loss).atoms()
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        known = PureProfile(self.loss).delta(epsilon)
+        return min(known, ConcentratedProfile(self.zcdp).delta(epsilon))
+
+
+@attrs.frozen
 class GaussianProfile(Profile):
     """The exact curve of the Gaussian mechanism with (l2 distance / sigma)^2 = ``ratio``.
 
@@ -438,6 +486,9 @@ class GaussianProfile(Profile):
     @property
     def rho(self) -> Fraction:
         return self.ratio / 2
+
+    def group(self, size: int) -> Profile:
+        return GaussianProfile(self.ratio * size**2)
 
     def _event(self, library: ModuleType) -> object:
         return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))

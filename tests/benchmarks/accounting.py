@@ -24,10 +24,11 @@ from opendp_lite.measures.renyi import filter_budget
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "measures"))
 
-from random_compositions import least_margin, trials
+from random_compositions import least_margin, parted_rows, trials
 
 DELTA = 1e-6
 COMPOSITIONS = 100_000
+GROUPS = 30_000
 SECONDS = 0.3
 TOTAL = dp.clamp(0, 1) >> dp.sum()
 COUNT = dp.count()
@@ -191,9 +192,20 @@ def random_ones() -> Iterator[Row]:
     composed.combine_atoms = atoms
 
 
+def random_groups() -> Iterator[Row]:
+    """Random rows in random groups, against exact rational arithmetic."""
+    generator = np.random.default_rng(0)
+    margins = [trial.margin(generator) for trial in parted_rows(seed=1, count=GROUPS)]
+    below = sum(margin < 1 for margin in margins)
+    name = f"claimed delta over the true one, {GROUPS} random ways to part rows among groups"
+    texts = f"least {min(margins):.12f}", "below the truth", f"{below}"
+    yield Row(name, *texts, f"median {median(margins):.6f}", "never below 1", below == 0)
+
+
 def rows(options: Namespace) -> Iterator[Row]:
     """All of them."""
     yield from compositions()
     yield from samples()
     yield from queries()
     yield from random_ones()
+    yield from random_groups()

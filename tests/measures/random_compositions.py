@@ -1,18 +1,23 @@
-"""Random releases of small laws, and their composed delta in exact rational arithmetic."""
+"""Random releases of small laws, of all data or of groups, and their delta in exact arithmetic."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import attrs
 import numpy as np
 
+import opendp_lite as dp
+from opendp_lite.combinators.losses_of_groups import LossOfGroups
 from opendp_lite.combinators.losses_of_samples import AmplifiedProfile
 from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile
+from opendp_lite.measures.curve import composed_profile, curved_number, curved_pair
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import BoundedRangeProfile, PointProfile, Profile, PureProfile
-from opendp_lite.numbers.exact import exp_down, log_up
+from opendp_lite.numbers.exact import exp_down, exp_up, log_up
 
 Law = tuple[tuple[Fraction, Fraction], ...]
 """The probabilities (P, Q) of each outcome; where Q is 0 the loss is infinite."""
@@ -140,3 +145,133 @@ def least_margin(
         if true:
             worst = min(worst, float(claim(level) / true))
     return worst
+
+
+MOST_ROWS = 4
+Laws = tuple[tuple[Fraction, ...], ...]
+
+
+@attrs.frozen
+class Counted:
+    """The law of a release for each number of rows, and the curve that is claimed for a change."""
+
+    laws: Laws
+    claim: Callable[[int], Profile]
+
+
+def noisy_count(odds: Fraction) -> Counted:
+    """With discrete Laplace noise, outcomes beyond both ends put together."""
+    q, last = 1 / odds, MOST_ROWS
+    ends, inside = 1 / (1 + q), (1 - q) / (1 + q)
+    laws = tuple(
+        tuple((ends if here in (0, last) else inside) * q ** abs(rows - here) for here in range(5))
+        for rows in range(last + 1)
+    )
+    return Counted(laws, lambda rows: DiscreteLaplaceProfile(log_above(odds), rows))
+
+
+def choice(odds: Fraction, generator: np.random.Generator) -> Counted:
+    """Each row multiplies each weight by 1 to ``odds``; most by one of both."""
+    weights = [Fraction(int(each), 8) for each in generator.integers(1, 64, 4)]
+    laws = []
+    for _ in range(MOST_ROWS + 1):
+        laws.append(tuple(each / sum(weights) for each in weights))
+        shares = generator.choice([0, 0, 0, 1, 1, 1, 0.25], 4)
+        weights = [
+            each * (1 + Fraction(share) * (odds - 1))
+            for each, share in zip(weights, shares, strict=True)
+        ]
+    return Counted(tuple(laws), lambda rows: BoundedRangeProfile(log_above(odds) * rows))
+
+
+def any_laws(generator: np.random.Generator) -> Counted:
+    """Whose loss is the true one for each number of rows, in no order but that more lose more."""
+    numbers = generator.integers(1, 64, (MOST_ROWS + 1, 3)).tolist()
+    laws = tuple(tuple(Fraction(each, sum(row)) for each in row) for row in numbers)
+
+    def claim(rows: int) -> Profile:
+        ratios = (
+            p / q
+            for one, here in enumerate(laws)
+            for other, there in enumerate(laws)
+            if abs(one - other) <= rows
+            for p, q in zip(here, there, strict=True)
+        )
+        return PureProfile(log_above(max(ratios)))
+
+    return Counted(laws, claim)
+
+
+def beside(first: Counted, second: Counted) -> Counted:
+    """Both releases of the same rows."""
+    laws = tuple(
+        tuple(p * q for p in one for q in two)
+        for one, two in zip(first.laws, second.laws, strict=True)
+    )
+
+    def claim(rows: int) -> Profile:
+        curves = [first.claim(rows), second.claim(rows)]
+        return composed_profile(curves, PureProfile(sum(curve.pure for curve in curves)))
+
+    return Counted(laws, claim)
+
+
+def random_counted(generator: np.random.Generator) -> Counted:
+    odds = 1 + Fraction(int(generator.integers(1, 40)), int(generator.choice([4, 16, 64])))
+    kind = int(generator.integers(60))
+    if not kind:
+        return beside(noisy_count(odds), choice(odds, generator))
+    if kind < 20:
+        return noisy_count(odds)
+    return choice(odds, generator) if kind < 40 else any_laws(generator)
+
+
+@attrs.frozen
+class Parted:
+    """Rows that come or go in independent releases of groups, with the true law of all."""
+
+    each: Counted
+    rows: int
+    groups: int
+    law: Law
+
+    def claim(self, measure: AnyMeasure, stated: Callable[[Profile], Any]) -> Any:
+        """The loss of all groups, where that of one is stated so."""
+        found = LossOfGroups(measure, lambda rows: stated(self.each.claim(int(rows))), self.groups)
+        return found.of(self.rows)
+
+    def margin(self, generator: np.random.Generator) -> float:
+        """As ``least_margin``, of a measure by chance; 0 where the numbers say too little."""
+        match generator.integers(8):
+            case 0:
+                delta = Fraction(1, int(generator.choice([10, 100, 1000])))
+                pair = dp.ApproximateDivergence()
+                loss = self.claim(pair, lambda at: curved_pair((at.epsilon(delta), delta), at))
+                curve, odds = pair.profile(loss), exp_up(loss[0])
+                sides = self.law, tuple((q, p) for p, q in self.law)
+                if max(true_delta(side, odds) for side in sides) > loss[1]:
+                    return 0.0
+            case 1:
+                zcdp = dp.ZeroConcentratedDivergence()
+                curve = zcdp.profile(self.claim(zcdp, lambda at: curved_number(at.rho, at)))
+            case _:
+                pure = dp.MaxDivergence()
+                loss = self.claim(pure, lambda at: curved_number(at.pure, at))
+                curve, odds = pure.profile(loss), exp_up(Fraction(loss))
+                if any(p > odds * q or q > odds * p for p, q in self.law):
+                    return 0.0
+        return least_margin(self.law, curve.delta, generator)
+
+
+def parted_rows(seed: int, count: int) -> Iterator[Parted]:
+    """Some rows in some groups, parted in a random way, in which each group gains or loses."""
+    generator = np.random.default_rng(seed)
+    for _ in range(count):
+        each = random_counted(generator)
+        rows, groups = (int(generator.integers(1, most)) for most in (MOST_ROWS + 1, 4))
+        laws: list[Law] = []
+        for moved in np.bincount(generator.integers(0, groups, rows)):
+            least = int(generator.integers(0, MOST_ROWS - moved + 1))
+            pair = each.laws[least], each.laws[least + int(moved)]
+            laws.append(tuple(zip(*pair[:: generator.choice([-1, 1])], strict=True)))
+        yield Parted(each, rows, groups, product_law(laws))

@@ -16,7 +16,6 @@ from scipy.stats import binom, norm
 import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, SampledGaussianProfile
 from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
-from opendp_lite.measures.divergences import PureConcentratedProfile
 from opendp_lite.measures.loss_distribution import connect_dots, draw_chain
 from opendp_lite.measures.profile import (
     BoundedRangeProfile,
@@ -24,6 +23,7 @@ from opendp_lite.measures.profile import (
     GaussianProfile,
     PointProfile,
     Profile,
+    PureConcentratedProfile,
     PureProfile,
 )
 

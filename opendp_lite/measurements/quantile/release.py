@@ -16,8 +16,12 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.measurements.quantile.columns import Counts, Data, SortedLine
 from opendp_lite.measurements.quantile.places import Places
 from opendp_lite.measurements.quantile.tree import Branch, Prices, cells_by_parts
-from opendp_lite.measures.divergences import PureConcentratedProfile
-from opendp_lite.measures.profile import BoundedRangeProfile, ConcentratedProfile, Profile
+from opendp_lite.measures.profile import (
+    BoundedRangeProfile,
+    ConcentratedProfile,
+    Profile,
+    PureConcentratedProfile,
+)
 from opendp_lite.numbers.exact import format_number
 from opendp_lite.releases.estimates import Estimates
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
