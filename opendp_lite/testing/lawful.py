@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce, singledispatch
+from functools import lru_cache, reduce, singledispatch
 from itertools import combinations_with_replacement, pairwise, permutations, product
 from math import comb
 from operator import mul
@@ -21,6 +21,7 @@ from opendp_lite.measures.divergences import (
     ZeroConcentratedDivergence,
 )
 from opendp_lite.measures.measure import AnyMeasure, Loss, Measure
+from opendp_lite.measures.profile import Profile
 from opendp_lite.numbers.exact import exact, exp_down, exp_up, normal_tail, sqrt_up
 
 # A larger epsilon is tested by a pair of this one, which loses less.
@@ -245,6 +246,7 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
         >>> import opendp_lite as dp
         >>> dp.assert_lawful(dp.MaxDivergence(), [0, 0.1, 1, 7])
     """
+    _deltas.cache_clear()
     typed = [*losses, *more_losses(measure)]
     exact = [measure.loss(loss) for loss in typed]
     for a in exact:
@@ -326,10 +328,16 @@ def _check_two(measure: Measure[Loss], a: Loss, b: Loss) -> None:
 
 
 def _check_curves(measure: Measure[Loss], a: Loss, b: Loss) -> None:
-    low, high = measure.profile(a), measure.profile(b)
-    for epsilon in _POINTS:
-        fits = low.delta(epsilon) <= high.delta(epsilon)
+    low, high = (_deltas(measure.profile(loss)) for loss in (a, b))
+    for epsilon, below, above in zip(_POINTS, low, high, strict=True):
+        fits = below <= above
         require(fits, f"{a} is within {b} and has a larger delta at epsilon = {epsilon}")
+
+
+# Each loss is compared with many others.
+@lru_cache(maxsize=256)
+def _deltas(profile: Profile) -> tuple[Fraction, ...]:
+    return tuple(map(profile.delta, _POINTS))
 
 
 def _check_order(measure: Measure[Loss], three: Sequence[Loss]) -> None:
@@ -354,7 +362,7 @@ def _check_groups(measure: Measure[Loss], loss: Loss) -> None:
 
 def _check_profile(measure: Measure[Loss], loss: Loss) -> None:
     profile = measure.profile(loss)
-    deltas = [profile.delta(epsilon) for epsilon in _POINTS]
+    deltas = _deltas(profile)
     require(all(0 <= delta <= 1 for delta in deltas), f"a delta of {loss} is no probability")
     require(
         all(b <= a for a, b in pairwise(deltas)),
