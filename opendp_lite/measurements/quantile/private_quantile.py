@@ -31,11 +31,15 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import composed_profile, curved_number
 from opendp_lite.measures.divergences import (
     MaxDivergence,
-    PureConcentratedProfile,
     ZeroConcentratedDivergence,
 )
 from opendp_lite.measures.measure import AnyMeasure, proportions
-from opendp_lite.measures.profile import BoundedRangeProfile, ConcentratedProfile, Profile
+from opendp_lite.measures.profile import (
+    BoundedRangeProfile,
+    ConcentratedProfile,
+    Profile,
+    PureConcentratedProfile,
+)
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import (
     Number,
