@@ -45,8 +45,14 @@ _UNREADABLE: Final = (
 )
 # What to hand over instead of a container that may be larger than memory, by what it offers.
 _WAYS: Final = {
-    ("dims", "to_dataframe"): "data.to_dataframe(), where it fits",
-    ("dims", "to_numpy"): "data.to_numpy(), where it fits",
+    ("dims", "to_series"): "data.to_numpy().ravel(), or data.to_dataframe('x').reset_index()",
+    ("dims", "to_dataframe"): "data.to_dataframe().reset_index(), whose columns are its variables",
+    (
+        "fetchmany",
+        "description",
+    ): "a table of its rows, as pandas.read_sql(query, connection) gives",
+    ("fetchmany", "mappings"): "data.mappings().all(), a list of a dictionary for each row",
+    ("fetchmany", "fetchall"): "list(map(dict, data.fetchall())), or pandas.read_sql(query, ...)",
     ("compute", "chunks"): "dp.Blocks(lambda: (b.compute() for b in data.blocks), columns=...)",
     ("compute", "partitions"): "dp.Blocks(lambda: (p.compute() for p in data.partitions), ...)",
     ("collect", "explain"): "data.collect(), which reads the rows",
@@ -123,6 +129,8 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
     gave, and in which order, only the function knows. So it says their names, or it is refused.
     """
     found, unnamed, words = data, None, _UNREADABLE.format(type(data).__name__)
+    if names is not None and is_records(data):
+        return _of_records(data, names)
     with QUIET:
         while not isinstance(found, Source | Table):
             if type(found) is np.ndarray:
@@ -256,8 +264,22 @@ def _of_array(data: np.ndarray) -> Source:
 
 @open_rows.register(list)
 @open_rows.register(tuple)
-def _of_list(data: Sequence[object]) -> Source:
+def _of_list(data: Sequence[object]) -> Source | NamedColumns:
+    if is_records(data):
+        return _of_records(data, None)
     return array_rows(array_of(data))
+
+
+def is_records(data: object) -> bool:
+    """Whether it is a list of a dictionary for each row."""
+    return isinstance(data, list | tuple) and any(isinstance(row, Mapping) for row in data[:1])
+
+
+def _of_records(rows: Any, declared: tuple[str, ...] | None) -> NamedColumns:
+    """The columns that are declared, or those of all rows; what a row lacks is missing."""
+    held = [row if isinstance(row, Mapping) else {} for row in rows]
+    names = declared or tuple(dict.fromkeys(name for row in held for name in row))
+    return NamedColumns(names, lambda place: [row.get(names[place]) for row in held], len(held))
 
 
 @open_rows.register(Mapping)

@@ -1,0 +1,19 @@
+"""Frames and columns of narwhals, which are those of another library."""
+
+from __future__ import annotations
+
+import narwhals as nw  # type: ignore[import-not-found,unused-ignore]
+
+from opendp_lite.engines.data.open_data import open_rows
+from opendp_lite.engines.data.values import Values, open_values, values_of
+
+
+@open_rows.register
+def _of_frame(data: nw.DataFrame | nw.LazyFrame | nw.Series) -> object:
+    """As the other library has it: a lazy frame is read as that library's."""
+    return data.to_native()
+
+
+@open_values.register
+def _values_of_series(column: nw.Series) -> Values:
+    return values_of(column.to_native())
