@@ -1,8 +1,9 @@
-"""Dates and times as Python has them, from those of numpy."""
+"""Dates and times as Python has them, from those of numpy and back, and as whole numbers."""
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,12 @@ from numpy.typing import NDArray
 _DAY: Final = np.dtype("M8[D]")
 # The parts of a second that Python's times have.
 _FINEST: Final = np.dtype("M8[us]")
+# Units of which one is less than that, and how many make one.
+_FINER: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+_A_DAY: Final = 86_400 * 10**6
+_BEFORE: Final = np.datetime64("0000-12-24", "D")
+_BEHIND: Final = np.datetime64("10000-01-08", "D")
+_EPOCH: Final = datetime(1970, 1, 1)
 
 
 def are_days(dtype: np.dtype[Any]) -> bool:
@@ -33,3 +40,62 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
     odd = ~np.isnat(found) & ~(told & (plain.astype(found.dtype) == found))
     held[odd] = np.datetime_as_string(found[odd])
     return held
+
+
+def python_dates(objects: Sequence[Any]) -> NDArray[np.datetime64]:
+    """Objects as numpy's times; NaT for what is neither a date nor a time without a zone."""
+    return np.array([_naive(each) for each in objects], dtype=_FINEST)
+
+
+def _naive(value: Any) -> datetime | np.datetime64 | None:
+    """A date or a time as numpy takes it. Nothing that a value may be fails."""
+    try:
+        if isinstance(value, datetime) and value.tzinfo is None:
+            return datetime.combine(value.date(), value.time())
+        if isinstance(value, date) and not isinstance(value, datetime):
+            return datetime.combine(value, time())
+        return value.astype(_FINEST) if isinstance(value, np.datetime64) else None
+    except Exception:
+        return None
+
+
+def _microseconds(found: NDArray[np.datetime64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Those since 1970, rounded down, and where there is a rest; anything for NaT.
+
+    A year that Python does not have is a week before or behind all that it has: then all is exact,
+    and no cast fails.
+    """
+    unit, _ = np.datetime_data(found.dtype)
+    if unit in _FINER:
+        # numpy's own cast to days fails for picoseconds. No such time is outside of Python's years.
+        whole, rest = np.divmod(found.astype(f"M8[{unit}]").astype(np.int64), _FINER[unit])
+        return whole, rest != 0
+    if unit == "generic":  # it holds nothing but NaT
+        return np.zeros(len(found), np.int64), np.zeros(len(found), np.bool_)
+    low, high = (end.astype(found.dtype) for end in (_BEFORE, _BEHIND))
+    inside = np.minimum(np.maximum(found, low), high)
+    return inside.astype(_FINEST).astype(np.int64), np.zeros(len(found), np.bool_)
+
+
+def whole_days(found: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """Days since 1970, rounded down; anything for NaT."""
+    return _microseconds(found)[0] // _A_DAY
+
+
+def ticks(found: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """Twice the microseconds since 1970, rounded down, and one more where there is a rest.
+
+    So they are above, below or equal to those of a time of Python's as the times are.
+    """
+    whole, rest = _microseconds(found)
+    return 2 * whole + rest
+
+
+def day_number(typed: date) -> int:
+    """As ``whole_days``, of one date or time."""
+    return typed.toordinal() - _EPOCH.toordinal()
+
+
+def tick_number(typed: datetime) -> int:
+    """As ``ticks``, of one time."""
+    return 2 * ((typed - _EPOCH) // timedelta(microseconds=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -21,6 +22,8 @@ F = TypeVar("F", bound=Callable[..., object])
 Find = Callable[[str], Callable[..., object] | None]
 """The function of a name that may be called; None for another name."""
 _DEEPEST: Final = 200
+# Classes of pandas that stand for a span of numbers or of time.
+_SPANS: Final = ("Interval", "Period")
 _FRACTION: Final = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,4000})?")
 
 
@@ -154,6 +157,12 @@ def is_row(value: object) -> bool:
     return isinstance(value, tuple) and not isinstance(value, FrozenList)
 
 
+def is_span(value: object) -> bool:
+    """Whether it is an interval of pandas, such as ``pandas.cut`` makes, or a period."""
+    kind = type(value)
+    return kind.__name__ in _SPANS and kind.__module__.partition(".")[0] == "pandas"
+
+
 def _alike(first: object, second: object) -> bool:
     return is_row(first) == is_row(second)
 
@@ -164,6 +173,10 @@ def encode(value: object) -> object:
         return value
     if isinstance(value, Fraction | Decimal):
         return {"fraction": str(Fraction(value))}
+    if isinstance(value, date):
+        return {"time" if isinstance(value, datetime) else "date": value.isoformat()}
+    if is_span(value):
+        return {"pandas": [type(value).__name__, *map(encode, _span(value))]}
     if isinstance(value, Spelled):
         name, arguments = value.spell()
         return {"name": name, "arguments": {key: encode(each) for key, each in arguments.items()}}
@@ -173,6 +186,14 @@ def encode(value: object) -> object:
         f"{getattr(value, '__name__', repr(value))} cannot be written to JSON; steps made with "
         "@dp.stage, @dp.mechanism or @dp.postprocessor can"
     )
+
+
+def _span(value: Any) -> tuple[object, ...]:
+    """The arguments of an interval or a period of pandas."""
+    if type(value).__name__ == "Period":
+        return str(value), value.freqstr
+    ends = (each.item() if hasattr(each, "item") else each for each in (value.left, value.right))
+    return *ends, value.closed
 
 
 def write(value: object) -> str:
@@ -212,6 +233,15 @@ def _decode(value: object, find: Find, depth: int = 0) -> Any:
         return tuple(_decode([value["tuple"]], find, depth + 1)[0])
     if "fraction" in value:
         return _fraction(value["fraction"])
+    if "date" in value:
+        return date.fromisoformat(value["date"])
+    if "time" in value:
+        return datetime.fromisoformat(value["time"])
+    if "pandas" in value:
+        name, *parts = _decode(value["pandas"], find, depth + 1)
+        if name not in _SPANS:
+            raise ParameterError(f"from_json: {name!r} is no span of pandas")
+        return getattr(import_module("pandas"), name)(*parts)
     name, arguments = value.get("name"), value.get("arguments", {})
     function = find(name) if isinstance(name, str) else None
     if function is None:

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, cast
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError
 from opendp_lite.engines.data.arrays import EntryMap, Layout
@@ -55,6 +56,8 @@ class Codes(ColumnReading):
     def __call__(self, column: object) -> Source:
         values = categories_in(column)
         values.require_fit(self.categories)
+        if values.dates is not None:
+            return values.as_dates(self.of_dates)
         return values.as_numbers(self.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
@@ -64,6 +67,10 @@ class Codes(ColumnReading):
     def places(self, values: Numeric) -> Floats:
         """The place of each value."""
         return self.categories.codes(values)
+
+    def of_dates(self, dates: NDArray[np.datetime64]) -> Floats:
+        """The place of each of numpy's dates."""
+        return self.categories.codes_of_dates(dates)
 
 
 PRESENCE: Final = _Presence()
@@ -186,6 +193,9 @@ class Dataset:
     @cached_property
     def whole(self) -> Opened:
         """The data, opened as far as can be without saying which columns."""
+        if isinstance(self.data, list | tuple) and not self.data:
+            # A list of dictionaries without a row: it has whatever column is asked for.
+            return Blocks(list, columns=None)
         if self.declared is None and is_column(self.data):
             return NamedColumns((None,), lambda _: self.data, len(values_of(self.data)))
         found = cast(Opened, opened_table(self.data, self.declared))

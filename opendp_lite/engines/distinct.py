@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
+from opendp_lite.base.spelling import is_span
 from opendp_lite.engines.columns import ReadColumns
 from opendp_lite.engines.data.arrays import Whole
 from opendp_lite.engines.data.categories import Categories, is_missing
@@ -100,7 +101,8 @@ class Distinct:
 def canonical(value: object) -> str | int | float | None:
     """The one form in which a key is kept; None where there is none.
 
-    Text and numbers are equal to it. A date becomes text. Nothing that a value may be fails.
+    Text and numbers are equal to it. A date becomes text, and so does an interval or a period of
+    pandas. Nothing that a value may be fails.
     """
     if isinstance(value, str):
         return str.__str__(value)
@@ -118,7 +120,9 @@ def _convert(value: object) -> str | int | float | None:
         return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
     if isinstance(value, Real | Decimal):
         return _shortest(float(value))
-    return value.isoformat() if isinstance(value, date | time) else None
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value) if is_span(value) else None
 
 
 def _shortest(number: float) -> int | float | None:

@@ -17,6 +17,7 @@ from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column
+from opendp_lite.engines.dates import ByPeriod, Derived
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, materialise
 
@@ -69,7 +70,8 @@ class LazyTable:
 
     ``names`` is None where the columns are those of the data, whatever they are. The columns
     ``beside`` come first in the rows, until ``WithoutFirst``. ``keys`` gives random words for rows,
-    of the release that the table is read for; None where it is read for no release.
+    of the release that the table is read for; None where it is read for no release. ``derived``
+    says what is made of some columns, in order, before steps that come later read them.
     """
 
     dataset: Dataset
@@ -77,6 +79,7 @@ class LazyTable:
     filters: tuple[Kept, ...] = ()
     beside: tuple[Column, ...] = ()
     keys: Keys | None = None
+    derived: tuple[tuple[str, ByPeriod], ...] = ()
 
     def for_release(self, keys: Keys) -> LazyTable:
         """The same table, with random words of a release."""
@@ -84,11 +87,20 @@ class LazyTable:
 
     def only(self, kept: Kept) -> LazyTable:
         """Those rows alone that pass a test."""
+        kept = attrs.evolve(kept, column=self.as_derived(kept.column))
         return attrs.evolve(self, filters=(*self.filters, kept))
+
+    def derive(self, name: str, change: ByPeriod) -> LazyTable:
+        """The same table, of which later steps read what is made of a column."""
+        return attrs.evolve(self, derived=(*self.derived, (name, change)))
+
+    def as_derived(self, column: Column) -> Column:
+        """A column as a step here reads it."""
+        return Derived.column(column, self.derived)
 
     def columns(self, columns: Sequence[Column]) -> LazyRows:
         """The rows of some columns; a zero each where there are none."""
-        asked = (*self.beside, *columns)
+        asked = (*self.beside, *map(self.as_derived, columns))
         wanted = tuple(dict.fromkeys([*[kept.column for kept in self.filters], *asked]))
         source, function = self.dataset.columns(wanted)
         parts = [] if function is None else [Part(function, "select")]
@@ -184,7 +196,8 @@ class Groups:
         return attrs.evolve(table, dataset=found), Groups((column,), (self.count,), self.step)
 
     def _of_rows(self, table: LazyTable) -> Floats:
-        places = materialise(LazyTable(table.dataset, None).columns(self.columns))
+        whole = LazyTable(table.dataset, None, derived=table.derived)
+        places = materialise(whole.columns(self.columns))
         return self.of(places.reshape(-1, len(self.columns)))
 
     def only(self, table: LazyTable, group: int) -> LazyTable:

@@ -287,7 +287,7 @@ class _OfGroups:
         """The rows with the columns that say their groups, and how they are summed up."""
         table = cast("LazyTable", self.before.make(run))
         self.groups.require(table)
-        beside = attrs.evolve(table, beside=self.groups.columns)
+        beside = attrs.evolve(table, beside=tuple(map(table.as_derived, self.groups.columns)))
         return self.groups.ask(self.fold.ask({None: beside}))
 
     def finish(self, summaries: object) -> list[object]:

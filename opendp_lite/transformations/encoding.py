@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -14,6 +15,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import is_row
 from opendp_lite.bodies.body import Bounds, parse_bounds, to_floats
@@ -24,6 +26,7 @@ from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column, ColumnReading
+from opendp_lite.engines.dates import DateReading, Dates, are_dates, numbers_of, require_dates
 from opendp_lite.engines.distinct import Distinct, canonical
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.missing import holds_missing
@@ -110,7 +113,7 @@ def bins(
 
 
 _ONE_HOT_MOST = 2**24
-Edges = Bounds | range | Sequence[Bounds | range]
+Edges = Bounds | range | Sequence[date] | Sequence[Bounds | range | Sequence[date]]
 
 
 @attrs.frozen(repr=False)
@@ -179,8 +182,8 @@ def one_hot(
         categories: The values to count, chosen without looking at the data: text, numbers, or both.
             None stands for missing cells. For several columns a list for each: there is then one
             place for each combination, the last column's category changing fastest.
-        edges: Rising numbers for the last column, in place of categories, as ``bins`` takes them.
-            For several last columns a list for each.
+        edges: Rising numbers for the last column, in place of categories, as ``bins`` takes them;
+            or dates, or times. For several last columns a list for each.
         other: Whether all other values are counted in a further place, the last one.
 
     Returns:
@@ -240,7 +243,10 @@ def _axes(
         )
     return (
         *(CategoryAxis(Codes(Categories.of(each, "one_hot", other=other))) for each in lists),
-        *(EdgeAxis.of(each, "one_hot", other=other) for each in ends),
+        *(
+            (DateAxis if are_dates(each) else EdgeAxis).of(each, "one_hot", other=other)
+            for each in ends
+        ),
     )
 
 
@@ -393,6 +399,10 @@ class EdgeAxis(Axis):
                 f"{step}: edges is a list, such as range(0, 101, 10) for ten bins from 0 to 100; "
                 f"got {quote(given)}"
             )
+        if are_dates(given):
+            raise ParameterError(
+                f"{step} takes numbers; dp.histogram('day', edges=[...]) counts between dates"
+            )
         points = to_floats(parse_bounds(given, "edges"))
         if not _FEWEST <= len(points) <= _MOST:
             raise ParameterError(
@@ -419,17 +429,73 @@ class EdgeAxis(Axis):
         return NUMBERS
 
     def of_numbers(self, numbers: Numeric) -> Floats:
-        count = len(self.edges) - 1
-        found = np.searchsorted(self.edges, numbers, side="right").astype(np.float64)
-        found -= 1
-        found[numbers == self.edges[-1]] = count - 1
-        beyond = (found < 0) | (found >= count)
-        found[beyond] = count if self.other else np.nan
+        found = place_between(self.edges, numbers, other=self.other)
         found[np.isnan(numbers)] = np.nan
         return found
 
     def of_read(self, found: Floats) -> Floats:
         return self.of_numbers(found)
+
+
+@attrs.frozen(eq=False)
+class DateAxis(Axis):
+    """A place for each interval between rising dates or times: see ``EdgeAxis``.
+
+    Attributes:
+        edges: As whole numbers.
+        numbers: Makes such numbers of a column.
+        other: Whether dates beyond the edges have a further place, the last one.
+    """
+
+    edges: NDArray[np.int64]
+    numbers: Callable[[Dates], NDArray[np.int64]]
+    other: bool
+
+    @classmethod
+    def of(cls, given: Sequence[object], step: str, *, other: bool) -> DateAxis:
+        """The dates that a person typed, refused where they do not rise."""
+        typed = require_dates(given, f"{step}: edges")
+        edges, numbers = numbers_of(typed)
+        if not _FEWEST <= len(edges) <= _MOST:
+            raise ParameterError(f"{step} takes from 2 to 2^24 rising edges; got {len(edges)}")
+        falls = np.flatnonzero(edges[1:] <= edges[:-1])
+        if len(falls):
+            first, second = typed[falls[0] : falls[0] + 2]
+            raise ParameterError(
+                f"{step}: the edges must rise, and {first} comes before {second}; sort them and "
+                "drop repeats"
+            )
+        return cls(edges, numbers, other)
+
+    @property
+    def places(self) -> int:
+        return len(self.edges) - 1 + self.other
+
+    @property
+    def reading(self) -> ColumnReading:
+        return DateReading(self._places, "edges=[datetime.date(2024, 1, 31), ...]")
+
+    def of_numbers(self, numbers: Numeric) -> Floats:
+        return self.reading.of_numbers(numbers)
+
+    def of_read(self, found: Floats) -> Floats:
+        return found
+
+    def _places(self, dates: Dates) -> Floats:
+        found = place_between(self.edges, self.numbers(dates), other=self.other)
+        found[np.isnat(dates)] = np.nan
+        return found
+
+
+def place_between(edges: Numeric, numbers: Numeric, *, other: bool) -> Floats:
+    """The interval of each number; behind all of them or NaN for one beyond the edges."""
+    count = len(edges) - 1
+    found = np.searchsorted(edges, numbers, side="right").astype(np.float64)
+    found -= 1
+    found[numbers == edges[-1]] = count - 1
+    beyond = (found < 0) | (found >= count)
+    found[beyond] = count if other else np.nan
+    return found
 
 
 def one_for_each(given: Any) -> Sequence[Any]:
@@ -464,6 +530,9 @@ class KeyedCodes(Codes):
         stays = inside[own[inside] == wanted]
         kept[stays] = found[stays]
         return kept
+
+    def of_dates(self, dates: NDArray[np.datetime64]) -> Floats:
+        return self.places(dates_in(dates))
 
     @cached_property
     def _numbers(self) -> dict[object, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from fractions import Fraction
 from math import inf
 from typing import Any, Final, TypeAlias, cast
@@ -21,6 +22,7 @@ from opendp_lite.engines.data.least_rows import Places, Words
 from opendp_lite.engines.data.open_data import NUMBERS, open_source
 from opendp_lite.engines.data.table import Column as TableColumn
 from opendp_lite.engines.data.table import unknown_column
+from opendp_lite.engines.dates import DateReading, are_dates, between_dates, require_dates
 from opendp_lite.engines.grouped import Kept, LazyTable, Select
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Keep, Map, Own
@@ -165,7 +167,7 @@ class _Between:
 
 @attrs.frozen
 class _Declared:
-    """Whether values are declared."""
+    """Whether values are declared, or dates inside of those that are."""
 
     def __call__(self, codes: Floats) -> NDArray[np.bool_]:
         return np.logical_not(np.isnan(codes))
@@ -192,7 +194,7 @@ def keep(
     space: Space[TablesOrPeople],
     column: str,
     *,
-    between: tuple[Number | None, Number | None] | None = None,
+    between: tuple[Number | date | None, Number | date | None] | None = None,
     among: Sequence[object] | None = None,
 ) -> Transformation[Space[TablesOrPeople], Space[TablesOrPeople]]:
     """Keeps the rows of a table that have certain values in a column.
@@ -200,7 +202,8 @@ def keep(
     Args:
         column: The name of the column.
         between: The least and the largest number to keep, as in (18, 65). Both are kept. None
-            leaves a side open, as in (18, None).
+            leaves a side open, as in (18, None). Of a column of dates or times two dates, or two
+            times. A date is the whole of its day.
         among: The values to keep, as in ["north", "south"]; None stands for missing cells.
 
     Returns:
@@ -224,6 +227,8 @@ def keep(
         raise ParameterError("keep takes one of between=(18, 65) or among=['north', 'south']")
     if among is not None:
         kept = Kept(TableColumn(name, Codes(Categories.of(among, "keep"))), _Declared())
+    elif are_dates(between):
+        kept = Kept(TableColumn(name, _between_dates(between)), _Declared())
     else:
         kept = Kept(TableColumn(name, NUMBERS), _between(between))
 
@@ -236,14 +241,27 @@ def keep(
     return Transformation(space, fewer, only, _twice)
 
 
-def _between(ends: object) -> _Between:
+def _pair(ends: object) -> tuple[Any, Any]:
     pair = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == _ENDS
     if not isinstance(ends, Sequence) or not pair:
         raise ParameterError(f"keep: between is a pair such as (18, 65), got {quote(ends)}")
-    lower, upper = _end(ends[0], -inf), _end(ends[1], inf)
+    return ends[0], ends[1]
+
+
+def _between(ends: object) -> _Between:
+    first, last = _pair(ends)
+    lower, upper = _end(first, -inf), _end(last, inf)
     if lower > upper:
-        raise ParameterError(f"keep: between=({ends[0]}, {ends[1]}) holds nothing; swap the two")
+        raise ParameterError(f"keep: between=({first}, {last}) holds nothing; swap the two")
     return _Between(lower, upper)
+
+
+def _between_dates(ends: object) -> DateReading:
+    first, last = _pair(ends)
+    typed = require_dates([end for end in (first, last) if end is not None], "keep: between")
+    if len(typed) == _ENDS and first > last:
+        raise ParameterError(f"keep: between=({first}, {last}) holds nothing; swap the two")
+    return between_dates(first, last, "between=(datetime.date(2024, 1, 31), ...)")
 
 
 def _end(given: object, otherwise: float) -> float:

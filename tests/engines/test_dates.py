@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -56,17 +57,30 @@ def test_every_container_has_the_same_dates(name: str) -> None:
             assert repr(QUERIES[name].insecure_release(data, 5).value) == expected
 
 
-def test_categories_are_dates_of_a_column_of_dates_and_times_of_one_of_times() -> None:
-    dates = dp.histogram("x", categories=[DAYS[0], DAYS[4], None], epsilon=1e9)
-    stamps = dp.histogram("x", categories=[TIMES[0], pd.Timestamp(TIMES[1]), None], epsilon=1e9)
-    for query, containers, other in ((dates, days(), times()), (stamps, times(), days())):
-        for data in containers:
-            assert [round(count.value) for count in query(data).values()] == [2, 2, 2]
-        for data in other:
-            with pytest.raises(dp.DataError, match=r"'x': the column holds (dates|times) and"):
-                query(data)
-    with pytest.raises(dp.DataError, match=r"write them as datetime.date\(2024, 1, 31\)"):
-        dp.histogram("x", categories=["2024-01-01"], epsilon=1)(next(days()))
+def test_a_category_that_is_a_date_is_a_whole_day() -> None:
+    """A time that begins a day is that date, in every container alike."""
+    dates = dp.histogram("x", categories=[DAYS[0], DAYS[1], DAYS[4], None], epsilon=1e9)
+    midnights = dp.histogram("x", categories=[TIMES[0], TIMES[3], None], epsilon=1e9)
+    stamps = dp.histogram("x", categories=[pd.Timestamp(TIMES[1]), DAYS[1], DAYS[0]], epsilon=1e9)
+    for query, of_days, of_times in (
+        (dates, [2, 2, 2, 2], [2, 2, 2, 2]),
+        (midnights, [2, 2, 2], [2, 2, 2]),
+        (stamps, None, [2, 0, 2]),
+    ):
+        for counts, containers in ((of_days, days()), (of_times, times())):
+            for data in containers if counts else ():
+                assert [round(count.value) for count in query(data).values()] == counts
+        for counts, listed in ((of_days, DAYS), (of_times, TIMES)):
+            if counts:
+                assert [round(each.value) for each in query({"x": listed}).values()] == counts
+    for data in days():
+        with pytest.raises(dp.DataError, match=r"'x': the column holds dates and"):
+            stamps(data)
+    for data, typed in ((next(days()), "date"), (next(times()), "datetime")):
+        with pytest.raises(dp.DataError, match=rf"write them as datetime.{typed}\(2024, 1, 31\)"):
+            dp.histogram("x", categories=["2024-01-01"], epsilon=1)(data)
+    with pytest.raises(dp.ParameterError, match="to the microsecond"):
+        dp.histogram("x", categories=[pd.Timestamp(1)], epsilon=1)
 
 
 def test_categories_in_an_array_of_dates() -> None:
@@ -92,7 +106,6 @@ ODD = {
     "a duration": pl.DataFrame({"x": pl.Series([1, 2, None, 3]).cast(pl.Duration("us"))}),
     "a time of the day": pa.table({"x": pa.array([1, 2, None, 3], pa.time64("us"))}),
     "bytes": {"x": np.array([b"a", b"b", b"c"])},
-    "an interval": pd.DataFrame({"x": pd.interval_range(0, 3)}),
 }
 
 
@@ -108,3 +121,157 @@ def test_a_missing_date_in_a_list_is_a_missing_number() -> None:
     listed = [1.0, np.datetime64("NaT", "D"), pd.NaT, np.timedelta64("NaT", "D"), None]
     assert (dp.clamp(0, 9) >> dp.sum())(listed).tolist() == [1]
     assert QUERIES["presence"].insecure_release({"x": listed}, 1).value == 1
+
+
+EDGES = [date(2023, 12, 31), date(2024, 1, 1), date(2024, 1, 2)]
+MOMENTS = [datetime(2024, 1, 1), datetime(2024, 1, 2, 3, 4, 5, 6), datetime(2024, 1, 3)]
+
+
+def counts_of(query: Any, data: Any) -> list[int]:
+    return [round(count.value) for count in query(data).values()]
+
+
+def test_dates_lie_between_edges_in_every_container() -> None:
+    """Edges that are dates measure days; the last interval holds both of its edges."""
+    whole = dp.histogram("x", edges=EDGES, other=True, epsilon=1e9)
+    for listed, containers in ((DAYS, days()), (TIMES, times())):
+        expected = [0, 4, 4 if listed is DAYS else 2]
+        for data in ({"x": listed}, *containers):
+            assert counts_of(whole, data) == expected
+    exact = dp.histogram("x", edges=MOMENTS, epsilon=1e9)
+    for data in ({"x": TIMES}, *times()):
+        assert counts_of(exact, data) == [2, 2]
+    crossed = dp.histogram(["w", "x"], categories=["a"], edges=[EDGES], epsilon=1e9)
+    assert crossed(pl.DataFrame({"w": ["a"] * 10, "x": DAYS})).grid().round().tolist() == [[0, 4]]
+    assert counts_of(dp.histogram(edges=EDGES, epsilon=1e9), np.array(DAYS, "M8[D]")) == [0, 4]
+    assert dp.from_json(exact.to_json()) == exact
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "D", "h", "s", "ms", "us", "25us", "ns", "ps"])
+def test_every_unit_is_compared_exactly(unit: str) -> None:
+    """As whole numbers: a float of 53 bits would not tell a nanosecond from its microsecond."""
+    edges = [
+        datetime(1969, 12, 31, 23, 59, 59, 999_999),
+        datetime(1970, 1, 1),
+        datetime(1971, 1, 1),
+    ]
+    ticks = np.array([-1, 0, 1, "NaT"], f"M8[{unit}]")
+    query = dp.histogram("x", edges=edges, other=True, epsilon=1e9)
+    ends = np.array(edges, "M8[us]")
+    known = ticks[:3] if unit != "ps" else np.array([-1, 0, 1], "M8[ns]")
+    first = (known >= ends[0]) & (known < ends[1])
+    second = (known >= ends[1]) & (known <= ends[2])
+    expected = [int(first.sum()), int(second.sum()), int((~first & ~second).sum())]
+    assert counts_of(query, {"x": ticks}) == expected
+    far = np.array([2**62, -(2**62)], f"M8[{unit}]")
+    assert sum(counts_of(query, {"x": far})) == 2
+
+
+def test_rows_between_two_dates_are_kept() -> None:
+    """A date is the whole of its day, also at the upper end."""
+    count = dp.count() >> MOST
+    for ends, of_days, of_times in (
+        ((DAYS[0], DAYS[1]), 4, 4),
+        ((None, DAYS[0]), 4, 2),
+        ((DAYS[1], None), 4, 4),
+        ((TIMES[0], TIMES[1]), 4, 4),
+        ((datetime(2024, 1, 1, 0, 0, 0, 1), TIMES[1]), 2, 2),
+    ):
+        kept = dp.keep("x", between=ends) >> count
+        for listed, containers, rows in ((DAYS, days(), of_days), (TIMES, times(), of_times)):
+            for data in ({"x": listed}, *containers):
+                assert round(kept(data)) == rows
+    nano = {"x": np.array(["2024-01-01T00:00:00.000000001", "2024-01-01"], "M8[ns]")}
+    assert round((dp.keep("x", between=(None, TIMES[0])) >> count)(nano)) == 1
+
+
+BAD = {
+    "dp.histogram('x', edges=[DAYS[0], 3], epsilon=1)": "all dates, or all numbers",
+    "dp.histogram('x', edges=[DAYS[0], TIMES[1]], epsilon=1)": "all dates, or all times",
+    "dp.histogram('x', edges=[DAYS[0]], epsilon=1)": "2 to 2.24 rising edges",
+    "dp.histogram('x', edges=[DAYS[1], DAYS[0]], epsilon=1)": "2024-01-02 comes before 2024-01-01",
+    "dp.histogram('x', edges=[ZONED, ZONED], epsilon=1)": "no time zone",
+    "dp.histogram('x', edges=[pd.Timestamp(1), TIMES[0]], epsilon=1)": "to the microsecond",
+    "dp.bins([DAYS[0], DAYS[1]])": r"dp.histogram\('day', edges",
+    "dp.keep('x', between=(DAYS[0], 3))": "all dates, or all numbers",
+    "dp.keep('x', between=(DAYS[1], DAYS[0]))": "holds nothing; swap the two",
+    "dp.keep('x', between=(ZONED, None))": "no time zone",
+    "BETWEEN({'x': np.array([1.0])})": "needs a column of dates, and this one holds none",
+    "BETWEEN(np.array([[1.0]]))": "needs a column of dates, and this one holds numbers",
+    "BETWEEN(pl.DataFrame({'x': ['2024']}))": r"holds text; put dp.period\('day', 'day', form=",
+    "BETWEEN(ODD['a time zone'])": "dates without a time zone",
+    "COUNTED({'x': np.array(['a'])})": r"holds text; put dp.period",
+    "COUNTED(ODD['a time zone'])": "dates without a time zone",
+}
+
+
+@pytest.mark.parametrize("code", BAD)
+def test_what_is_no_date_is_refused_in_words(code: str) -> None:
+    """By what was typed and by the type of the column, never by its values."""
+    start = dp.records(columns=["x"]) if "np.array([[" in code else dp.table()
+    names = {
+        "BETWEEN": start >> dp.keep("x", between=(DAYS[0], None)) >> dp.count() >> MOST,
+        "COUNTED": dp.histogram("x", edges=DAYS[:2], epsilon=1),
+        "ZONED": datetime(2024, 1, 1, tzinfo=UTC),
+    }
+    with pytest.raises(dp.OpenDPLiteError, match=BAD[code]):
+        eval(code, {**globals(), **names})
+
+
+def test_values_that_are_no_dates_are_beyond_all_edges() -> None:
+    odd = ["2024-01-01", 5, datetime(2024, 1, 1, tzinfo=UTC), None, pd.NaT, [], b"", DAYS[0]]
+    for data in ({"x": odd}, pd.DataFrame({"x": pd.Series(odd, dtype=object)})):
+        assert counts_of(dp.histogram("x", edges=EDGES, other=True, epsilon=1e9), data) == [0, 1, 0]
+        assert round((dp.keep("x", between=(None, DAYS[4])) >> dp.count() >> MOST)(data)) == 1
+    empty = (
+        {"x": []},
+        {"x": [None]},
+        pd.DataFrame({"x": [None, None]}),
+        pl.DataFrame({"x": DAYS[:0]}),
+    )
+    for data in (*empty, pd.DataFrame({"x": [float("nan")]})):
+        assert counts_of(dp.histogram("x", edges=EDGES, epsilon=1e9), data) == [0, 0]
+
+
+AGES = pd.Series([3.0, 18.0, 19.0, 64.0, 65.0, None, 200.0] * 2)
+CUT = pd.cut(AGES, [0, 18, 65])
+MONTHS = pd.Series(pd.PeriodIndex(["2024-01", "2024-02", "NaT", "2024-01"] * 2, freq="M"))
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "counts"),
+    [
+        (CUT, list(CUT.cat.categories), [4, 6]),
+        (CUT.astype(object), list(CUT.cat.categories), [4, 6]),
+        (CUT, [pd.Interval(18, 65), pd.Interval(0, 18, closed="left"), None], [6, 0, 4]),
+        (MONTHS, list(pd.period_range("2024-01", "2024-03", freq="M")), [4, 2, 0]),
+        (MONTHS, [pd.Period("2024-02", "M"), pd.Period("2024-01", "D"), None], [2, 0, 2]),
+    ],
+)
+def test_intervals_and_periods_of_pandas_are_keys(column: Any, keys: Any, counts: Any) -> None:
+    frame = pd.DataFrame({"x": column})
+    count = dp.histogram("x", categories=keys, epsilon=1e9)
+    groups = dp.by("x", keys, dp.count() >> MOST)
+    for data in (
+        frame,
+        {"x": column},
+        dp.Blocks(lambda: (frame[i : i + 3] for i in (0, 3, 6, 9, 12))),
+    ):
+        assert counts_of(count, data) == counts
+        assert dict(groups(data)) == dict(zip(keys, counts, strict=True))
+    for pipeline in (count, groups):
+        assert dp.from_json(pipeline.to_json()) == pipeline == pickle.loads(pickle.dumps(pipeline))
+    unknown = dp.histogram("x", epsilon=1e9, delta=0.5)(frame)
+    known = {str(key): rows for key, rows in zip(keys, counts, strict=True) if rows and key}
+    assert known.items() <= {key: each.value for key, each in unknown.items()}.items()
+
+
+def test_other_columns_hold_no_intervals() -> None:
+    for data, words in (
+        (pd.DataFrame({"x": CUT}), "no category is one; write pandas.Interval"),
+        (pd.DataFrame({"x": MONTHS}), "of type Period and no category is one"),
+    ):
+        with pytest.raises(dp.DataError, match=words):
+            dp.histogram("x", categories=["(0, 18]"], epsilon=1)(data)
+    with pytest.raises(dp.DataError, match=r"edges=\[0, 10, 20\]"):
+        dp.histogram("x", categories=list(CUT.cat.categories), epsilon=1)({"x": np.array([3.0])})

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -316,6 +317,12 @@ counted_rows = (
     dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
 )
 by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, dp.epsilon(1), confidence=None))
+weekly = dp.period("day", "week", form="%Y-%m-%d") >> dp.select("day") >> dp.one_hot(
+    dp.periods("week", "2024-01-01", date(2024, 3, 31))
+)
+assert_type(dp.periods("week", "2024-01-01", "2024-03-31"), list[date])
+assert_type(dp.keep("day", between=(date(2024, 1, 1), None)), dp.Stage[Named, Named])
+dated = dp.histogram("day", edges=[date(2024, 1, 1), date(2024, 2, 1)], epsilon=1)
 by_unknown = dp.by("sex", dp.count() >> dp.laplace(epsilon=1), epsilon=2, delta=1e-6)
 unknown_loss: dp.Mechanism[Any, dp.ApproximateDivergence, Any] = by_unknown
 assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])

@@ -7,6 +7,7 @@ from functools import partial
 import attrs
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from pandas.api.extensions import ExtensionArray  # type: ignore[import-untyped]
 
 from opendp_lite.base.errors import DataError
@@ -95,6 +96,8 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
         return Values(values, array, is_text=False, fits_all=kind.kind == "f")
     if isinstance(values, pd.arrays.DatetimeArray) and values.tz is None:
         return Values.of_dates(values, False, np.asarray)
+    if isinstance(kind, pd.IntervalDtype | pd.PeriodDtype):
+        return Values(values, _objects, only=kind.type)
     return Values(values, _objects, unfit=f"dtype {kind}")
 
 
@@ -110,8 +113,15 @@ def _of_categorical(column: pd.Categorical, listed: Values) -> Values:
         array=identity,
         is_text=listed.is_text if some else None,
         levels=list(listed[:]),
+        dates=None if listed.dates is None else partial(_date_of_each, listed.dates(listed.column)),
         fits_all=listed.fits_all or not some,
     )
+
+
+def _date_of_each(dates: NDArray[np.datetime64], codes: NDArray[np.integer]) -> np.ndarray:
+    """The date of each code; NaT for one below 0."""
+    with_none = np.append(dates, np.array(["NaT"], dtype=dates.dtype))
+    return np.asarray(with_none[np.maximum(codes, -1)])
 
 
 @take.register

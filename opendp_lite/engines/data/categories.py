@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from math import isfinite, nan
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
+from opendp_lite.base.dates import are_days, day_number, tick_number, ticks, whole_days
 from opendp_lite.base.errors import DataError, ParameterError
+from opendp_lite.base.spelling import is_span
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.numbers.exact import quote
 
@@ -86,10 +88,15 @@ class Categories:
                     f"{step}: the {noun} of one column are one list, such as ['f', 'm']; got a "
                     "list in a list"
                 )
-            if not isinstance(value, _KINDS):
+            if not isinstance(value, _KINDS) and not is_span(value):
                 raise ParameterError(
                     f"{step}: {noun} are text, whole numbers, floats or dates; got a value of type "
                     f"{type(value).__name__}"
+                )
+            if getattr(value, "nanosecond", 0):
+                raise ParameterError(
+                    f"{step}: the {noun} have times to the microsecond; round one that has "
+                    "nanoseconds"
                 )
             if value in seen and not repeated:
                 raise ParameterError(
@@ -125,6 +132,11 @@ class Categories:
 
     def refuse_numbers(self) -> None:
         """Refuses a column of numbers where a category is text, which none of them can be."""
+        if any(map(is_span, self.values)):
+            raise DataError(
+                "the column holds numbers and the categories are intervals or periods of pandas; "
+                "dp.histogram(..., edges=[0, 10, 20]) counts numbers between edges"
+            )
         texts = [value for value in self.values if isinstance(value, str)]
         if texts:
             some = "" if len(texts) + (None in self.values) == len(self.values) else "some of "
@@ -134,17 +146,38 @@ class Categories:
             )
 
     def refuse_dates(self, days: bool) -> None:
-        """Refuses a column of dates, or of times, where a category is of the other kind or none is.
+        """Refuses a column of dates, or of times, where no category is a date.
 
-        A date is equal to no time in Python, not even to the one that begins the day.
+        A date is the whole of its day. A time that begins a day is that date, and another is none.
         """
-        kinds = {isinstance(value, datetime) for value in self.values if isinstance(value, date)}
-        if days in kinds or not (kinds or None in self.values):
+        found = [value for value in self.values if isinstance(value, date)]
+        if not (found or None in self.values) or (
+            days and len(self._days[0]) + len(self._midnights[0]) < len(found)
+        ):
             what, typed = ("dates", "date") if days else ("times", "datetime")
             raise DataError(
                 f"the column holds {what} and the categories are others; write them as "
                 f"datetime.{typed}(2024, 1, 31)"
             )
+
+    def require_some(self, kind: type) -> None:
+        """Refuses a column of spans where no category is one."""
+        if not (None in self.values or any(isinstance(value, kind) for value in self.values)):
+            raise DataError(
+                f"the column holds values of type {kind.__name__} and no category is one; write "
+                "pandas.Interval(0, 18), say, or list(column.cat.categories) after pandas.cut with "
+                "edges of your own"
+            )
+
+    def codes_of_dates(self, dates: NDArray[np.datetime64]) -> Floats:
+        """The place of each date or time: that of the time itself, or else that of its day."""
+        days = whole_days(dates)
+        if are_days(dates.dtype):
+            found = self._found(days, *self._days, self._found(days, *self._midnights))
+        else:
+            found = self._found(ticks(dates), *self._times, self._found(days, *self._days))
+        found[np.isnat(dates)] = self._missing
+        return found
 
     @cached_property
     def _table(self) -> dict[Hashable, float]:
@@ -170,17 +203,39 @@ class Categories:
     @cached_property
     def _whole(self) -> tuple[Numeric, Floats]:
         """Categories that are whole numbers, rising, with their places."""
-        return _sort(self._table, _is_whole, np.int64)
+        return _sort(_those(self._table, _is_whole))
 
     @cached_property
     def _floats(self) -> tuple[Numeric, Floats]:
         """Categories that are floats exactly, rising, with their places."""
-        return _sort(self._table, _is_float, np.float64)
+        return _sort(_those(self._table, _is_float), np.float64)
 
     @cached_property
     def _texts(self) -> tuple[Numeric, Floats]:
         """Texts, rising, with their places; an array of texts drops zeros at the end of a text."""
-        return _sort(self._table, _is_short_text, np.str_)
+        return _sort(_those(self._table, _is_short_text), np.str_)
+
+    @cached_property
+    def _days(self) -> tuple[Numeric, Floats]:
+        """Categories that are dates as days, rising, with their places."""
+        days = [each for each in self._table if isinstance(each, date) and is_day(each)]
+        return _sort({day_number(each): self._table[each] for each in days})
+
+    @cached_property
+    def _midnights(self) -> tuple[Numeric, Floats]:
+        """Categories that are times in which a day begins as days, rising, with their places."""
+        starts = [each for each in self._times_typed if each.time() == time()]
+        return _sort({day_number(each): self._table[each] for each in starts})
+
+    @cached_property
+    def _times(self) -> tuple[Numeric, Floats]:
+        """Categories that are times as ticks, rising, with their places."""
+        return _sort({tick_number(each): self._table[each] for each in self._times_typed})
+
+    @cached_property
+    def _times_typed(self) -> list[datetime]:
+        times = [each for each in self._table if isinstance(each, datetime)]
+        return [each for each in times if each.tzinfo is None]
 
     def _of_whole(self, values: Numeric) -> Floats:
         if values.dtype == np.uint64:
@@ -210,16 +265,22 @@ class Categories:
         found[inside] = values[inside].astype(np.float64) - first
         return found
 
-    def _found(self, values: Numeric, known: Numeric, places: Floats) -> Floats:
+    def _found(
+        self, values: Numeric, known: Numeric, places: Floats, otherwise: Floats | None = None
+    ) -> Floats:
+        """The place of each value that is known; for others what is found otherwise."""
+        if otherwise is None:
+            otherwise = np.full(len(values), self._else)
         if not len(known):
-            return np.full(len(values), self._else)
+            return otherwise
         at = np.searchsorted(known, values)
         at[at == len(known)] = 0
-        return np.where(known[at] == values, places[at], self._else)
+        return np.where(known[at] == values, places[at], otherwise)
 
     def _of_objects(self, values: Numeric) -> Floats:
         listed = values.tolist()
-        if not self.other and None not in self.values and not self._decimals:
+        plain = not (self.other or None in self.values or self._decimals)
+        if plain and not any(isinstance(value, date) for value in self.values):
             try:
                 found = map(self._table.get, listed, repeat(nan))
                 return np.fromiter(found, np.float64, len(listed))
@@ -238,6 +299,8 @@ class Categories:
                 and isinstance(value, Decimal | Fraction)
             ):
                 return self._decimals.get(float(value), self._else)
+            if isinstance(value, date) and value not in self._table:
+                value = _same_day(value)
             return self._table.get(value, self._else)
         except Exception:
             return self._else
@@ -250,6 +313,18 @@ class Categories:
             for value, place in self._table.items()
             if isinstance(value, float) and isfinite(value) and not value.is_integer()
         }
+
+
+def _same_day(value: date) -> date | None:
+    """The day of a time, and the time that begins a date; None for a time with a zone."""
+    if not isinstance(value, datetime):
+        return datetime.combine(value, time())
+    return value.date() if value.tzinfo is None else None
+
+
+def is_day(value: object) -> bool:
+    """Whether it is a date alone, and no time."""
+    return isinstance(value, date) and not isinstance(value, datetime)
 
 
 def _is_whole(value: Hashable) -> bool:
@@ -267,9 +342,13 @@ def _is_short_text(value: Hashable) -> bool:
     return type(value) is str and not value.endswith("\0")
 
 
-def _sort(
-    table: Mapping[Hashable, float], holds: Callable[[Hashable], bool], dtype: DTypeLike
-) -> tuple[Numeric, Floats]:
-    rising = sorted([(cast(Any, value), place) for value, place in table.items() if holds(value)])
+def _those(
+    table: Mapping[Hashable, float], holds: Callable[[Hashable], bool]
+) -> Mapping[Hashable, float]:
+    return {value: place for value, place in table.items() if holds(value)}
+
+
+def _sort(table: Mapping[Any, float], dtype: DTypeLike = np.int64) -> tuple[Numeric, Floats]:
+    rising = sorted(table.items())
     known = np.array([value for value, _ in rising], dtype=dtype)
     return known, np.array([place for _, place in rising], dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -10,12 +10,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.dates import are_days, dates_in
+from opendp_lite.base.dates import are_days, dates_in, python_dates
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked
+from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked, no_numbers
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
-from opendp_lite.engines.data.open_data import opened_table, register_libraries
+from opendp_lite.engines.data.open_data import open_rows, opened_table, register_libraries
+from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 
 
@@ -29,6 +30,8 @@ class Values:
         is_text: Whether the type says that it is text, or that it is not; None if that is open.
         unfit: The type of values that are no categories, keys or ids; nothing where they can be.
         days: Of dates and times without a zone: whether they are dates alone. Else None.
+        dates: Of these: makes an array of numpy's dates of a slice of the column.
+        only: The class of which all values are, where none of them is text, a number or a date.
         levels: The different values, where the container lists them; a place below 0 is missing.
         fits_all: Whether no categories are refused, whatever the type says.
     """
@@ -38,6 +41,8 @@ class Values:
     is_text: bool | None = None
     unfit: str = ""
     days: bool | None = None
+    dates: Callable[[Any], NDArray[np.datetime64]] | None = None
+    only: type | None = None
     levels: Sequence[object] | None = None
     fits_all: bool = False
 
@@ -46,7 +51,7 @@ class Values:
         cls, column: Cuttable, days: bool, array: Callable[[Any], NDArray[np.datetime64]]
     ) -> Values:
         """A column of which a function makes numpy's dates."""
-        return cls(column, lambda piece: dates_in(array(piece)), days=days)
+        return cls(column, lambda piece: dates_in(array(piece)), days=days, dates=array)
 
     def __len__(self) -> int:
         return len(self.column)
@@ -59,7 +64,9 @@ class Values:
         """Refuses categories that no value of this type can be."""
         if self.fits_all:
             return
-        if self.days is not None:
+        if self.only is not None:
+            categories.require_some(self.only)
+        elif self.days is not None:
             categories.refuse_dates(self.days)
         elif self.is_text is not None:
             refuse = categories.refuse_text if self.is_text else categories.refuse_numbers
@@ -72,6 +79,19 @@ class Values:
         # Behind them the number of a missing one: it is taken for all places below 0.
         of_levels = numbers(np.fromiter([*self.levels, None], object, len(self.levels) + 1))
         return ColumnRows(self, lambda piece: of_levels[np.maximum(piece, -1)])
+
+    def require_dates(self, step: str, mend: str) -> None:
+        """Refuses a column of which no value is a date, by its type; of text it says the mend."""
+        if self.fits_all or self.days is not None or (self.is_text is None and self.only is None):
+            return
+        found = f"text; {mend}" if self.is_text else "none"
+        raise DataError(f"{step} needs a column of dates, and this one holds {found}")
+
+    def as_dates(self, numbers: Callable[[NDArray[np.datetime64]], Floats]) -> ColumnRows:
+        """As ``as_numbers``, by a function of numpy's dates; NaT for what is none."""
+        if self.dates is not None:
+            return ColumnRows(attrs.evolve(self, array=self.dates), numbers)
+        return self.as_numbers(lambda values: numbers(python_dates(values.tolist())))
 
 
 @singledispatch
@@ -112,6 +132,13 @@ def _of_values(column: Values) -> Values:
     return column
 
 
+@open_rows.register
+def _numbers_of(column: Values) -> Source:
+    if column.days is not None:
+        raise DataError(no_numbers("dates"))
+    raise DataError("it is read as text; declare it as float to have its numbers")
+
+
 @take.register
 def _rows_of_values(container: Values, places: RowPlaces) -> Values:
     return attrs.evolve(container, column=take(container.column, places))
@@ -148,7 +175,7 @@ def is_column(data: Any) -> bool:
 
 
 def _is_row(value: object) -> bool:
-    return isinstance(value, list | tuple | np.ndarray)
+    return isinstance(value, list | tuple | np.ndarray | Mapping)
 
 
 def names_alone(data: object) -> NamedColumns | None:

@@ -19,11 +19,9 @@ from typing import BinaryIO, Final, Literal
 import attrs
 import numpy as np
 
-from opendp_lite.base.errors import Argument, DataError, ParameterError
+from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.engines.data.blocks import FileError
 from opendp_lite.engines.data.fold import Floats, identity
-from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import take
 from opendp_lite.engines.data.values import Values
 from opendp_lite.engines.files.cells import MISSING, category_in, mark_number
@@ -136,11 +134,6 @@ _CUTTER: Final = _own_cutter()
 def text_cells(cells: Iterable[str | None], count: int) -> Values:
     """So many cells as text, None for a missing one; their type says that they are text."""
     return Values(np.fromiter(cells, object, count), identity, is_text=True)
-
-
-@open_rows.register
-def _rows_of(column: Values) -> Source:
-    raise DataError("it is read as text; declare it as float to have its numbers")
 
 
 Text = Literal["refuse", "missing"]

@@ -37,6 +37,7 @@ from opendp_lite.engines.data.source import (
 )
 from opendp_lite.engines.data.sparse import RowBlock
 from opendp_lite.engines.data.table import Column
+from opendp_lite.engines.dates import ByPeriod, Derived
 from opendp_lite.engines.distinct import Distinct, Numbered
 from opendp_lite.engines.grouped import Kept, LazyTable
 from opendp_lite.engines.rows import LazyRows, Part, from_blocks
@@ -84,7 +85,7 @@ def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = No
 def _of_table(
     rows: LazyTable, coins: KeyedCoins, keys: Keys, person: str | None = None
 ) -> LazyTable:
-    return choose_rows(rows, _ByCoins(rows.filters, coins, person), keys)
+    return choose_rows(rows, _ByCoins(rows.filters, rows.derived, coins, person), keys)
 
 
 @singledispatch
@@ -120,13 +121,16 @@ class _ByCoins(Rule):
     instead: ClassVar[str] = "release from all rows, without dp.combinators.sample"
 
     filters: tuple[Kept, ...]
+    derived: tuple[tuple[str, ByPeriod], ...]
     coins: KeyedCoins
     person: str | None
     people: Identities = attrs.field(factory=Identities, init=False)
 
     @property
     def criteria(self) -> tuple[Column, ...]:
-        return () if self.person is None else (Column(self.person, self.people),)
+        if self.person is None:
+            return ()
+        return (Derived.column(Column(self.person, self.people), self.derived),)
 
     def here(self, keys: Keys) -> Choice:
         return _CoinChoice(self, lambda those: self.coins(len(those), keys))
@@ -391,7 +395,7 @@ def contributions(
             they are one key of ``thresholded_counts``.
         keys: Independent random words for the rows at some places in the data.
     """
-    return choose_rows(table, _Least(table.filters, person, groups, most), keys)
+    return choose_rows(table, _Least(table.filters, table.derived, person, groups, most), keys)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -405,6 +409,7 @@ class _Least(Rule):
     )
 
     filters: tuple[Kept, ...]
+    derived: tuple[tuple[str, ByPeriod], ...]
     person: str
     groups: tuple[str, int] | None
     most: int
@@ -413,10 +418,11 @@ class _Least(Rule):
 
     @property
     def criteria(self) -> tuple[Column, ...]:
-        column = Column(self.person, self.people)
+        column = Derived.column(Column(self.person, self.people), self.derived)
         if self.groups is None:
             return (column,)
-        return column, Column(self.groups[0], Numbered(self.values))
+        group = Column(self.groups[0], Numbered(self.values))
+        return column, Derived.column(group, self.derived)
 
     def here(self, keys: Keys) -> _LeastChoice:
         return self._among(LeastRows.of(self.most, keys, len(self.criteria)))

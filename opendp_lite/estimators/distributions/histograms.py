@@ -27,6 +27,7 @@ from opendp_lite.display.formatting import (
 from opendp_lite.display.pictures import Scale, step_picture
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.dates import are_dates, require_dates
 from opendp_lite.engines.grouped import Numbers
 from opendp_lite.engines.plan import Map
 from opendp_lite.estimators.parts.budget import (
@@ -404,9 +405,9 @@ def histogram(
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         categories: The values to count, chosen without looking at the data; None stands for missing
             cells. For several columns a list for each.
-        edges: Rising numbers between which a column of numbers is counted. An interval holds its
-            lower edge, and the last one both. For several columns a list for each. With categories
-            too, the edges are those of the last columns.
+        edges: Rising numbers between which a column of numbers is counted, or dates or times. An
+            interval holds its lower edge, and the last one both. For several columns a list for
+            each. With categories too, the edges are those of the last columns.
         other: Whether all other values are counted too, under the key "other".
         epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
         rho: The budget of zero-concentrated privacy, with Gaussian noise.
@@ -437,7 +438,7 @@ def histogram(
     """
     level = confidence_of(confidence, "histogram: confidence")
     whole = budget_of("histogram", rho, epsilon, delta)
-    start = pick_columns(space, column, "histogram", numbers=edges is not None)
+    start = pick_columns(space, column, "histogram", numbers=edges is not None and not are_dates(edges))
     domain = start.output_space.domain
     titles = domain.names or (_BARE,) * domain.columns
     if categories is None and edges is None:
@@ -497,6 +498,8 @@ def _declare(
                 "histogram takes categories= or edges= for one column, not both; for two columns "
                 "write dp.histogram(['sex', 'age'], categories=..., edges=...)"
             )
+        if are_dates(edges):
+            return _of_bins(edges, other), None, one_hot([], edges=edges, other=other)
         if edges is not None:
             return _of_bins(edges, other), None, bins(cast(Bounds, edges), other=other)
         declared = cast(Sequence[Any], categories)
@@ -548,10 +551,14 @@ def _of_categories(given: object, other: bool) -> tuple[Hashable, ...]:
 
 
 def _of_bins(edges: object, other: bool) -> tuple[Hashable, ...]:
-    ends = [
-        int(each) if each.denominator == 1 else nearest(each)
-        for each in parse_bounds(edges, "edges")
-    ]
+    ends: Sequence[Hashable]
+    if are_dates(edges):
+        ends = require_dates(cast(Sequence[object], edges), "histogram: edges")
+    else:
+        ends = [
+            int(each) if each.denominator == 1 else nearest(each)
+            for each in parse_bounds(edges, "edges")
+        ]
     pairs = tuple(pairwise(ends))
     return (*pairs, _OTHER) if other else pairs
 
