@@ -30,6 +30,9 @@ DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
 
 _TRIES: Final = 8
+# Of epsilon, for what is released of groups that are found; the rest finds them. A replaced row is
+# in two of them.
+_OF_GROUPS: Final = 0.8
 
 
 @attrs.frozen
@@ -166,7 +169,12 @@ def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, floa
             "--size N says how many rows there are, and how many --where keeps is private; leave "
             "one of them out"
         )
-    statistic = asked(arguments, budget)
+    unknown = bool(groups) and not keys
+    if unknown:
+        share = _OF_GROUPS / (1 if size is None else 2)
+        statistic = asked(arguments, {"epsilon": share * budget["epsilon"]})
+    else:
+        statistic = asked(arguments, budget)
     others = [*groups, *([] if people is None else [people[0]])]
     columns = [*((name, statistic.kind) for name in statistic.columns), *((e, str) for e in others)]
     kinds = dict(columns)
@@ -181,8 +189,11 @@ def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, floa
     if others and not statistic.picks:
         mechanism = dp.select(str(data.columns[0][0])) >> mechanism
     if groups:
-        several = len(groups) > 1
-        mechanism = dp.by(groups if several else groups[0], keys if several else keys[0], mechanism)
+        column = groups if len(groups) > 1 else groups[0]
+        if unknown:
+            mechanism = dp.by(column, mechanism, epsilon=budget["epsilon"], delta=budget["delta"])
+        else:
+            mechanism = dp.by(column, keys if len(groups) > 1 else keys[0], mechanism)
     if people is not None:
         mechanism = dp.bound_contributions(people[1]) >> mechanism
     for each in reversed(where):
@@ -324,7 +335,10 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
             refusal.add_note(note)
         raise refusal from None
     # The releases of all groups say the same of themselves.
-    one = next(iter(found.values())) if setting.groups else found
+    one = next(iter(found.values()), None) if setting.groups else found
+    told = {} if one is None else setting.statistic.tell(one)
+    if setting.groups and found.threshold is not None:
+        told["groups"] = f"those with a noisy count below {found.threshold} are not shown"
     report = when_run.Report(
         statistic=setting.statistic,
         column=column,
@@ -332,7 +346,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         lines=setting.lines(found),
         confidence=float(arguments.confidence),
         claim=claim,
-        notes={**setting.notes(), **ledger, **setting.statistic.tell(one)},
+        notes={**setting.notes(), **ledger, **told},
         grouped=bool(setting.groups),
     )
     text = report.as_json() if arguments.json else report.as_text()
@@ -381,13 +395,17 @@ def _people(arguments: argparse.Namespace) -> tuple[str, int] | None:
 
 
 def _groups(arguments: argparse.Namespace) -> tuple[list[str], Sequence[Keys]]:
-    """The columns of groups, and the keys of each."""
-    if (arguments.by is None) != (arguments.keys is None):
-        raise dp.ParameterError(
-            "--by NAME and --keys KEY ... go together: name the groups to report, chosen without "
-            "looking at the data"
-        )
+    """The columns of groups, and the keys of each; no keys where they are to be found."""
+    if arguments.by is None and arguments.keys is not None:
+        raise dp.ParameterError("--keys KEY ... names groups: add --by NAME, their column")
     if arguments.by is None:
         return [], []
     columns = [name.strip() for name in arguments.by]
+    if arguments.keys is None and getattr(arguments, "delta", None) is None:
+        raise dp.ParameterError(
+            "--by NAME takes --keys KEY ..., the groups to report, chosen without looking at the "
+            "data; or where a command has --delta, --epsilon and --delta, which find the groups"
+        )
+    if arguments.keys is None:
+        return columns, []
     return columns, flags.lists_for(columns, arguments.keys, arguments.na, ("--by", "--keys"))

@@ -25,7 +25,7 @@ ASKED = {
     "unknown": ["histogram"],
 }
 UNITS = {"row": [], "replaced": ["--size", "5000"], "person": ["--person", "id", "--most", "3"]}
-GROUPS = {"all": [], "by": ["--by", "sex", "--keys", "f", "m"]}
+GROUPS = {"all": [], "by": ["--by", "sex", "--keys", "f", "m"], "found": ["--by", "sex"]}
 BUDGETS = {
     "epsilon": {"epsilon": 0.3},
     "delta": {"epsilon": 0.7, "delta": 1e-7},
@@ -42,17 +42,19 @@ def setting(which: str, unit: str, groups: str, budget: str):
     return setting_of(typed, BY_NAME[name].asked)
 
 
-def possible(which: str, budget: str) -> bool:
+def possible(which: str, budget: str, groups: str = "all") -> bool:
     """Whether the command takes the budget."""
+    if groups == "found" and (which in ("quantile", "unknown") or budget != "delta"):
+        return False
     if which == "quantile":
         return budget != "delta"
     return which != "unknown" or budget == "delta"
 
 
-@pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize(
-    ("which", "budget"), [(w, b) for w in ASKED for b in BUDGETS if possible(w, b)]
+    ("which", "budget", "groups"),
+    [(w, b, g) for w in ASKED for b in BUDGETS for g in GROUPS if possible(w, b, g)],
 )
 def test_the_loss_that_is_stated_is_that_of_the_pipeline_and_within_the_budget(
     which, unit, groups, budget
@@ -83,7 +85,7 @@ def test_the_loss_that_is_stated_is_that_of_the_pipeline_and_within_the_budget(
 def test_groups_get_less_where_a_person_may_be_in_several(monkeypatch):
     """Thresholds cost a little more than was typed where more rows are shared than are tried."""
     monkeypatch.setitem(UNITS, "many", ["--person", "id", "--most", "100"])
-    alone, groups = (setting("unknown", "many", each, "delta") for each in GROUPS)
+    alone, groups = (setting("unknown", "many", each, "delta") for each in ("all", "by"))
     assert alone.budget == BUDGETS["delta"]
     for name, asked in BUDGETS["delta"].items():
         assert asked / 1.1 < groups.budget[name] < asked
@@ -221,3 +223,20 @@ def test_bounds_are_learned_in_private(made, told, table):
     again = told("mean", table("x\n1\n", "few.csv"), "--rho", 0.5)
     assert again["too_few_rows"] is True
     assert "too_few_rows" not in found
+
+
+def test_groups_that_nobody_named_are_found(run, refused, table):
+    """Those with few rows are not shown, and where none is found there is no line."""
+    path = table("sex,x\n" + "f,3\nm,5\n" * 500 + "other,9\n")
+    asked = ["--column", "x", "--bounds", "0", "9", "--epsilon", "1", "--delta", "1e-6"]
+    _, told, _ = run("mean", path, *asked, "--by", "sex")
+    assert re.search(r"^f +[23]\.", told, re.M)
+    assert re.search(r"^m +[45]\.", told, re.M)
+    assert not re.search(r"^other", told, re.M)
+    assert "those with a noisy count below 68 are not shown" in told
+    few = table("sex,x\nf,3\n")
+    _, told, _ = run("mean", few, *asked, "--by", "sex")
+    assert not re.search(r"^f ", told, re.M)
+    assert "those with a noisy count below 68 are not shown" in told
+    lone = refused("count", few, "--epsilon", "1", "--by", "sex")
+    assert "--epsilon and --delta, which find the groups" in lone
