@@ -154,7 +154,8 @@ def test_steps_before_read_the_dates_and_steps_after_the_periods() -> None:
     outside = month >> dp.by(
         "day",
         weeks,
-        dp.select("day") >> dp.private_quantile(0.5, bounds=(19_000, 20_000), epsilon=1e6),
+        dp.select("day")
+        >> dp.private_quantile(0.5, bounds=(19_000, 20_000), epsilon=1e6, confidence=None),
     )
     assert outside(data)[monday] == 19723
     twice = month >> dp.period("day", "month") >> dp.select("day")

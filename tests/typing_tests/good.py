@@ -317,8 +317,10 @@ counted_rows = (
     dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
 )
 by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, dp.epsilon(1), confidence=None))
-weekly = dp.period("day", "week", form="%Y-%m-%d") >> dp.select("day") >> dp.one_hot(
-    dp.periods("week", "2024-01-01", date(2024, 3, 31))
+weekly = (
+    dp.period("day", "week", form="%Y-%m-%d")
+    >> dp.select("day")
+    >> dp.one_hot(dp.periods("week", "2024-01-01", date(2024, 3, 31)))
 )
 assert_type(dp.periods("week", "2024-01-01", "2024-03-31"), list[date])
 assert_type(dp.keep("day", between=(date(2024, 1, 1), None)), dp.Stage[Named, Named])

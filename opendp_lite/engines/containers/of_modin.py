@@ -14,7 +14,7 @@ from opendp_lite.engines.data.open_data import open_rows
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Frame(StoredPart):
+class _ModinFrame(StoredPart):
     """A frame, whose parts may lie in other processes."""
 
     frame: frames.DataFrame
@@ -35,4 +35,4 @@ class _Frame(StoredPart):
 
 @open_rows.register
 def _of_frame(data: frames.DataFrame | frames.Series) -> Blocks:
-    return ColumnBlocks.of([_Frame(data if data.ndim > 1 else data.to_frame())])
+    return ColumnBlocks.of([_ModinFrame(data if data.ndim > 1 else data.to_frame())])

@@ -438,7 +438,9 @@ def histogram(
     """
     level = confidence_of(confidence, "histogram: confidence")
     whole = budget_of("histogram", rho, epsilon, delta)
-    start = pick_columns(space, column, "histogram", numbers=edges is not None and not are_dates(edges))
+    start = pick_columns(
+        space, column, "histogram", numbers=edges is not None and not are_dates(edges)
+    )
     domain = start.output_space.domain
     titles = domain.names or (_BARE,) * domain.columns
     if categories is None and edges is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any, Final, cast, overload
 
 import attrs
@@ -11,6 +12,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.simplex import OneHots
 from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.dates import are_dates
 from opendp_lite.estimators.distributions.histograms import (
     TableSpace,
     count_places,
@@ -40,7 +42,7 @@ def proportion(
     budget: PrivacyBudget[Spent] | None = None,
     *,
     among: Sequence[object] | None = None,
-    between: tuple[Number, Number] | None = None,
+    between: tuple[Number | date, Number | date] | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -53,7 +55,7 @@ def proportion(
     budget: PrivacyBudget[Spent] | None = None,
     *,
     among: Sequence[object] | None = None,
-    between: tuple[Number, Number] | None = None,
+    between: tuple[Number | date, Number | date] | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -86,7 +88,7 @@ def proportion(
     budget: PrivacyBudget[Spent] | None = None,
     *,
     among: Sequence[object] | None = None,
-    between: tuple[Number, Number] | None = None,
+    between: tuple[Number | date, Number | date] | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -99,7 +101,8 @@ def proportion(
         column: The name of the column. Leave it out if the data are one column.
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         among: The values, as in ["north", "south"]; None stands for missing cells.
-        between: In place of values: the least and the largest number, as in (18, 65). Both count.
+        between: In place of values: the least and the largest number, as in (18, 65), or two dates.
+            Both count.
         epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
         rho: The budget of zero-concentrated privacy, with Gaussian noise.
         delta: With ``epsilon``.
@@ -129,7 +132,9 @@ def proportion(
     """
     if (among is None) == (between is None):
         raise ParameterError("proportion takes one of among=['north'] or between=(18, 65)")
-    start = pick_columns(space, column, "proportion", numbers=between is not None)
+    start = pick_columns(
+        space, column, "proportion", numbers=between is not None and not are_dates(between)
+    )
     placed: Stage[Any, RowSpace]
     if among is not None:
         declared = Categories.of(among, "proportion")
@@ -140,7 +145,10 @@ def proportion(
                 f"proportion: between is a pair of numbers such as (18, 65), got {quote(between)}; "
                 "for all above 18 give an end that no value reaches"
             )
-        placed, places = bins(cast(Any, between), other=True), 1
+        ends = cast(Any, between)
+        dates = are_dates(between)
+        placed = one_hot([], edges=ends, other=True) if dates else bins(ends, other=True)
+        places = 1
 
     rows = start >> (placed if places == 1 else placed >> _merge_places(places))
     whole = budget_of("proportion", rho, epsilon, delta)
