@@ -115,6 +115,20 @@ _HIDDEN: Final = (
     "Not hidden: a refusal of text or another object among numbers, or of a broken CSV file, tells "
     "that it is there (docs/privacy.md).",
 )
+# Of the deployments registry, by group: the numbers of a loss, and what no pipeline knows.
+_PARAMETERS: Final = frozenset({"epsilon", "delta", "rho"})
+_TO_FILL: Final[Mapping[str, Sequence[str]]] = {
+    "": ("url_slug", "status", "tier"),
+    "basic": (
+        *("name", "data_curators", "description", "intended_use", "data_product_type"),
+        *("data_product_region", "data_product_sector", "publication_date"),
+    ),
+    "deployment_model": (
+        *("model_name_details", "actors", "release_type_details", "data_source_type"),
+        *("data_source_type_details", "access_type", "access_type_details"),
+    ),
+    "administrative": ("registry_authors", "sources"),
+}
 _LISTS: Final = ("changes", "noise", "explanation", "confidence", "confidence_before", "after")
 _NO_PROMISE: Final = (
     "Conclusions about people in general. They hold with or without any one of them.",
@@ -262,13 +276,15 @@ class Statement:
         """All of it as what JSON can hold.
 
         ``deployment`` has the fields of the Differential Privacy Deployments Registry that follow
-        from a pipeline, under the names that they have there: see ``docs/statements.md``.
+        from a pipeline, under the names that they have there, and ``to_fill`` those that are left
+        to you: see ``docs/statements.md``.
         """
         said = self.sections
         return {
             "statement": 1,
             "made": list(self.made),
             "deployment": self._deployment(),
+            "to_fill": {name: list(fields) for name, fields in _TO_FILL.items()},
             "loss": self.loss.as_dict(),
             "unit": attrs.asdict(self.unit),
             "public": [
@@ -288,6 +304,10 @@ class Statement:
     def _deployment(self) -> dict[str, Any]:
         loss, unit = self.loss, self.unit
         lines = {title: "\n".join(said) for title, said in self.sections.items()}
+        # The registry has no field for other numbers, such as mu: these are what it implies.
+        implied = {"epsilon": loss.epsilon, "delta": loss.delta}
+        stated = dict(loss.parts) if _PARAMETERS.issuperset(dict(loss.parts)) else implied
+        parameters = {name: number(each) for name, each in stated.items()}
         of_noise = "Noise and intervals", "Arithmetic", "Randomness", "What else could tell"
         return {
             "dp_variant": {
@@ -298,7 +318,10 @@ class Statement:
             "privacy_loss": {
                 "privacy_unit": unit.protected,
                 "privacy_unit_details": " ".join(unit.sentences),
-                "privacy_parameters": {name: number(each) for name, each in loss.parts},
+                # A number beyond floats is in the details.
+                "privacy_parameters": {
+                    n: each for n, each in parameters.items() if each is not None
+                },
                 "privacy_parameters_details": " ".join([*loss.sentences, *self._conclusions]),
             },
             "deployment_model": {

@@ -183,7 +183,7 @@ class GaussianDivergence(AdditiveMeasure):
         5.0
     """
 
-    variant = "Gaussian DP"
+    variant = "Custom"
     parameters = ("mu squared",)
     power = 2
 

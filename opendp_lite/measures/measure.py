@@ -31,7 +31,7 @@ class Measure(Storable, ABC, Generic[Loss]):
         ('Zero-concentrated DP', 'rho = 0.5 zCDP')
     """
 
-    variant: ClassVar[str] = "other"
+    variant: ClassVar[str] = "Custom"
     parameters: ClassVar[tuple[str, ...]] = ()
     power: ClassVar[int] = 1
     """Losses grow with this power of the size of a group."""
