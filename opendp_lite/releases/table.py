@@ -15,7 +15,7 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
-from opendp_lite.display.formatting import align, html_grid
+from opendp_lite.display.formatting import align, html_grid, printable
 from opendp_lite.numbers.exact import Number, positive
 
 Record: TypeAlias = dict[str, Any]
@@ -116,7 +116,7 @@ class ReleaseTable(Storable):
 def _cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
 def _suppress(record: Record, least: Fraction) -> Record:

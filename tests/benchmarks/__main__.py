@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import accounting
 import clusters
+import coverage
 import distributions
 import errors
 import files
@@ -57,6 +58,7 @@ SLOW: dict[str, Group] = {
     "growth": growth.rows,
     "value_times": speed.value_times,
     "distributions": distributions.rows,
+    "coverage": coverage.coverage,
     "mean_grid": errors.mean_grid,
     "selection": errors.selection,
     "centered_sum": errors.centered_sum,

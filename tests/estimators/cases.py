@@ -20,7 +20,11 @@ RHO = ({"rho": 1e-6}, {"rho": 0.5}, {"rho": 1e6}, {"epsilon": 1.0, "delta": 1e-6
 PURE = ({"epsilon": 1e-6}, {"epsilon": 0.5}, {"epsilon": 1e6})
 PLAIN = ({},)
 NOISE_ALONE = ({}, {"confidence": 0.95})
-ASKED = (*NOISE_ALONE, {"confidence": 0.95, "sampling": True})
+ASKED = (
+    {"confidence": None},
+    {"confidence": 0.95, "sampling": False},
+    {"confidence": 0.95, "sampling": True},
+)
 ADDED, REPLACED = "added", "replaced"
 TINY = Fraction(1, 10**400)
 

@@ -152,7 +152,6 @@ WRONG = [
     ({"epsilon": 1, "delta": 1}, "delta must be between 0 and 1"),
     ({"rho": 1, "confidence": 95}, "95 % is 0.95"),
     ({"rho": 1, "confidence": 0}, "confidence"),
-    ({"rho": 1, "sampling": True}, "add confidence=0.95"),
 ]
 
 

@@ -77,8 +77,8 @@ PARAMETERS = [
     (lambda: dp.mean(0, 1, epsilon=1e31, confidence=None), "mean: epsilon must lie between"),
     (lambda: dp.mean(0, 1, epsilon=5e-324, confidence=None), "mean: epsilon must lie between"),
     (lambda: dp.mean(0, 1, rho=Fraction(10**400), confidence=None), "mean: rho must lie between"),
-    (lambda: TABLE >> E.weighted_mean(1, 0, most=1, rho=1), "swap them"),
-    (lambda: TABLE >> E.weighted_mean(0, 1, most=0, rho=1), "most"),
+    (lambda: TABLE >> E.weighted_mean(1, 0, most=1, rho=1, confidence=None), "swap them"),
+    (lambda: TABLE >> E.weighted_mean(0, 1, most=0, rho=1, confidence=None), "most"),
     (lambda: dp.mean(lower=0, rho=1, confidence=None), "two bounds or none, upper is missing"),
     (lambda: dp.mean(upper=0, rho=1, confidence=None), "two bounds or none, lower is missing"),
     (
@@ -117,10 +117,7 @@ PARAMETERS = [
         (lambda make=make, given=given: TABLE >> make(5, **given), f"^{make.__name__}.*{words}")
         for make in (E.gaussian_mean, E.laplace_mean, E.l2_mechanism_mean)
         for loss in ({"rho": 1} if make is E.gaussian_mean else {"epsilon": 1},)
-        for given, words in (
-            ({**loss, "sampling": True}, "sampling=True widens an interval"),
-            ({**loss, "confidence": 95}, "confidence"),
-        )
+        for given, words in (({**loss, "confidence": 95}, "confidence"),)
     ),
     (
         lambda: dp.cdf(0, 100, rho=1, cells=0, confidence=None),
@@ -146,8 +143,11 @@ SPACES = [
         (lambda make=make: dp.records(3) >> make(0, 1, rho=1), r"one column.*select\(\)")
         for make in (dp.mean, E.recentred_mean, E.resized_mean, dp.variance, dp.cdf)
     ),
-    (lambda: E.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
-    (lambda: dp.records(columns=2) >> E.unbounded_mean(rho=1), r"Put select\(\) before it"),
+    (lambda: E.weighted_mean(0, 1, most=1, rho=1, confidence=None).bound, "two columns"),
+    (
+        lambda: dp.records(columns=2) >> E.unbounded_mean(rho=1, confidence=None),
+        r"Put select\(\) before it",
+    ),
     (lambda: dp.centered_sum(rho=1).bind(dp.records(3)), r"put dp.clamp\(0, 100\)"),
     (
         lambda: dp.records(3) >> dp.clamp(-1, 1) >> dp.centered_sum(rho=1, with_count=True),

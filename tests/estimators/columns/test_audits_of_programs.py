@@ -54,7 +54,7 @@ OTHERS = [
     (dp.mean(rho=0.5, confidence=None), HALF[100:500], np.append(HALF[100:500], FAR)),
     (dp.mean(rho=0.5, confidence=None), HALF[:2], HALF[:3]),
     *(
-        (E.unbounded_mean(**loss), HALF[100:500], np.append(HALF[101:500], FAR))
+        (E.unbounded_mean(**loss, confidence=None), HALF[100:500], np.append(HALF[101:500], FAR))
         for loss in ({"rho": 0.5}, {"epsilon": 4})
     ),
     (dp.private_bounds(0.9, rho=0.5), HALF, np.append(HALF, 1e9)),

@@ -294,13 +294,14 @@ def test_it_is_a_mapping_and_goes_into_json() -> None:
     assert found["f"] == dp.Estimate(16, found.standard_error, (16, 16), 0.95)
     with pytest.raises(KeyError, match="there are 'm', 'f', None"):
         found["x"]
-    assert found.shares().tolist() == [0.25, 0.5, 0.25]
+    assert found.shares().values.tolist() == [0.25, 0.5, 0.25]
     read = json.loads(json.dumps(found.as_dict()))
     assert read["categories"] == ["m", "f", None]
     assert read["counts"] == [8, 16, 8]
     assert read["joint_intervals"] == [[8, 8], [16, 16], [8, 8]]
     negative = dp.releases.Histogram(("a",), (1, 2), np.array([-3, -1]), 1.0, 3, 4, 0.95)
-    assert np.isnan(negative.shares()).all()
+    assert negative.shares().values.tolist() == [0.5, 0.5]
+    assert negative.shares().intervals.tolist() == [[0, 1], [0, 1]]
     assert negative.counts.clip(0).tolist() == [0, 0]
 
 

@@ -116,7 +116,7 @@ def test_a_sampling_mean_has_the_noise_of_what_is_left():
             left = {key: value * Fraction(19, 20) for key, value in loss.items()}
             readings = [
                 each.facts.simulate(truth, 50, np.random.default_rng(4))
-                for each in (sampling, bound(name, make, **left))
+                for each in (sampling, bound(name, make, **left, confidence=None))
             ]
             assert np.array_equal(readings[0].total, readings[1].total)
             assert np.array_equal(readings[0].rows, readings[1].rows)
@@ -228,7 +228,10 @@ def test_a_mean_says_which_was_chosen():
         (dp.mean, E.recentred_mean, {"rho": 0.2}),
         (dp.mean, E.joint_mean, {"epsilon": 0.2}),
     ):
-        values = [each(0, 9, **loss).insecure_release([4.0] * 9, 3).value for each in (make, other)]
+        values = [
+            each(0, 9, **loss, confidence=None).insecure_release([4.0] * 9, 3).value
+            for each in (make, other)
+        ]
         assert values[0] == values[1]
 
 
@@ -357,7 +360,7 @@ def test_refusals(estimator, asked, words):
 def test_what_it_does_not_know_is_refused():
     table = dp.records(columns=2)
     for other in (
-        table >> E.weighted_mean(0, 1, most=1, rho=1),
+        table >> E.weighted_mean(0, 1, most=1, rho=1, confidence=None),
         table >> E.simplex_vector_mean(1, rho=1),
         dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1),
         dp.mean(0, 1, rho=1, confidence=None) >> float,

@@ -38,7 +38,9 @@ RELEASES = 400
 def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
     """On a space that the estimator takes."""
     sized = dp.records(size=rows, metric=REPLACE)
-    return (sized if make is E.known_size_mean else dp.records()) >> make(low, high, **asked)
+    return (sized if make is E.known_size_mean else dp.records()) >> make(
+        low, high, **{"confidence": None, **asked}
+    )
 
 
 def forecast(measurement: dp.Measurement, truth: Scenario, runs: int, seed: int = 1) -> NoisyTotals:

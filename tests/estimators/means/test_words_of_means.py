@@ -12,50 +12,23 @@ import pytest
 import opendp_lite as dp
 
 AGES = [23.0, 31.0, 38.0, 45.0]
-EXAMPLE = "dp.mean(0, 100, epsilon=1, confidence=None)"
+EXAMPLE = "dp.mean(0, 100, epsilon=1)"
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (
-            lambda: dp.mean((0, 100), epsilon=1, confidence=None),
-            f"bounds as two numbers, .* write {EXAMPLE}(data)",
-        ),
-        (
-            lambda: dp.mean([0, 100], rho=0.03, confidence=None),
-            f"bounds as two numbers, .* write {EXAMPLE}(data)",
-        ),
-        (
-            lambda: dp.mean(AGES, confidence=None),
-            f"the data in a second call: write {EXAMPLE}(data)",
-        ),
-        (
-            lambda: dp.mean(np.array(AGES), 0, 100, confidence=None),
-            f"in a second call: write {EXAMPLE}(data)",
-        ),
-        (
-            lambda: dp.mean(lower=AGES, upper=9, rho=1, confidence=None),
-            f"in a second call: write {EXAMPLE}(data)",
-        ),
-        (
-            lambda: dp.mean("age", 0, 100, confidence=None),
-            f"name: write dp.select('age') >> {EXAMPLE}",
-        ),
-        (lambda: dp.mean(0, 100, 1, confidence=None), f"after the bounds by name: {EXAMPLE}"),
-        (
-            lambda: dp.mean(0, epsilon=1, confidence=None),
-            f"two bounds, lower and upper: write {EXAMPLE}",
-        ),
-        (lambda: dp.mean(100, 0, epsilon=1, confidence=None), "got 100, 0; swap them: 0, 100"),
-        (
-            lambda: dp.mean(0, 100, delta=1e-6, confidence=None),
-            "delta goes with epsilon, .*; add epsilon=1",
-        ),
-        (
-            lambda: dp.mean(0, 100, rho=1, delta=1e-6, confidence=None),
-            "leave delta out, or give epsilon",
-        ),
+        (lambda: dp.mean((0, 100), epsilon=1), f"bounds as two numbers, .* write {EXAMPLE}(data)"),
+        (lambda: dp.mean([0, 100], rho=0.03), f"bounds as two numbers, .* write {EXAMPLE}(data)"),
+        (lambda: dp.mean(AGES), f"the data in a second call: write {EXAMPLE}(data)"),
+        (lambda: dp.mean(np.array(AGES), 0, 100), f"in a second call: write {EXAMPLE}(data)"),
+        (lambda: dp.mean(lower=AGES, upper=9, rho=1), f"in a second call: write {EXAMPLE}(data)"),
+        (lambda: dp.mean("age", 0, 100), f"name: write dp.select('age') >> {EXAMPLE}"),
+        (lambda: dp.mean(0, 100, 1), f"after the bounds by name: {EXAMPLE}"),
+        (lambda: dp.mean(0, epsilon=1), f"two bounds, lower and upper: write {EXAMPLE}"),
+        (lambda: dp.mean(100, 0, epsilon=1), "got 100, 0; swap them: 0, 100"),
+        (lambda: dp.mean(0, 100, delta=1e-6), "delta goes with epsilon, .*; add epsilon=1"),
+        (lambda: dp.mean(0, 100, rho=1, delta=1e-6), "leave delta out, or give epsilon"),
     ],
 )
 def test_the_message_says_what_to_type(make, words):
@@ -86,20 +59,20 @@ def test_data_in_place_of_bounds_are_answered_with_a_line_to_type(name):
 def test_no_value_of_the_data_is_in_a_message():
     for data in (AGES, np.array(AGES), tuple(AGES[:2]), {"age": AGES}):
         with pytest.raises(dp.ParameterError) as refusal:
-            dp.mean(data, confidence=None)
+            dp.mean(data)
         assert not any(f"{each:g}" in str(refusal.value) for each in AGES)
 
 
 def test_the_budgets_that_messages_propose_protect_alike():
     """At a delta of 1e-6: rho = 0.03 is within 5 % of epsilon = 1, rho = 0.5 was five times it."""
-    assert dp.mean(0, 100, rho=0.03, confidence=None).epsilon(1e-6) == pytest.approx(1, rel=0.05)
+    assert dp.mean(0, 100, rho=0.03).epsilon(1e-6) == pytest.approx(1, rel=0.05)
 
 
 def test_typing_and_binding_a_mean_builds_few_steps(monkeypatch):
     """It was 86: every recipe inside a recipe was built again, twice."""
     built = []
-    build = dp.mean(0, 100, rho=1, confidence=None).calls[0].__class__.build
-    call = dp.mean(0, 100, rho=1, confidence=None).calls[0].__class__
+    build = dp.mean(0, 100, rho=1).calls[0].__class__.build
+    call = dp.mean(0, 100, rho=1).calls[0].__class__
 
     def counted(self, space):
         known = self.rehearsal is not None and self.rehearsal.input_space == space
@@ -109,7 +82,7 @@ def test_typing_and_binding_a_mean_builds_few_steps(monkeypatch):
     monkeypatch.setattr(call, "build", counted)
     for budget in ({"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}):
         built.clear()
-        dp.mean(0, 100, **budget, confidence=None).map(1)
+        dp.mean(0, 100, **budget).map(1)
         assert len(built) <= 10, built
 
 
@@ -138,7 +111,7 @@ def test_what_is_protected_is_so_by_definition(loss, space):
 
     At rho = 0.5 the odds change by more than e^4.89 with a chance of 5.7e-6, not of 1e-6.
     """
-    pipeline = space >> dp.mean(0, 40, **loss, confidence=None)
+    pipeline = space >> dp.mean(0, 40, **loss)
     said = line(pipeline, "protected: ")
     found = re.search(r"makes any conclusion at most e\^(\S+) = ([^\s,]+) times as likely", said)
     power, factor = map(float, found.groups())
@@ -155,7 +128,7 @@ def test_what_is_protected_is_so_by_definition(loss, space):
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_how_far_off_is_told_for_few_rows_and_for_many(loss):
     """Where the noise hides the mean, ten times as many rows do not divide the error by ten."""
-    mean = dp.mean(0, 40, **loss, confidence=None)
+    mean = dp.mean(0, 40, **loss)
     said = line(mean, "how far off: ")
     pairs = re.findall(r"(\S+) to (\S+) with (?:1000 rows|10000)", said)
     assert len(pairs) == 2
@@ -173,7 +146,7 @@ def test_it_says_what_no_interval_shows():
         ({"confidence": 0.9, "sampling": True}, "which covers noise and sampling"),
     ]:
         for space in (dp.records(), SIZED):
-            mean = space >> dp.mean(0, 40, rho=0.5, **asked, confidence=None)
+            mean = space >> dp.mean(0, 40, rho=0.5, **asked)
             clipped = "values beyond the bounds are clipped; no interval shows the effect of that"
             assert clipped in line(mean, "how far off: ")
             assert words in line(mean, "interval: ")
@@ -186,7 +159,7 @@ def test_nothing_is_simulated_before_it_is_shown(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(np.random, "default_rng", simulated)
-    pipeline = dp.records() >> dp.mean(0, 7, rho=0.5, confidence=None)
+    pipeline = dp.records() >> dp.mean(0, 7, rho=0.5)
     pipeline([1.0, 2.0])
     with pytest.raises(AssertionError):
         pipeline.explain()
@@ -194,6 +167,6 @@ def test_nothing_is_simulated_before_it_is_shown(monkeypatch):
 
 def test_a_person_with_several_rows_is_what_a_neighbour_changes() -> None:
     people = dp.table(person="id") >> dp.bound_contributions(5) >> dp.select("age")
-    said = (people >> dp.mean(0, 100, epsilon=1, confidence=None)).explain()
+    said = (people >> dp.mean(0, 100, epsilon=1)).explain()
     assert "protected: any 5 rows together, the most that a neighbour changes here" in said
     assert "loss for adding or removing one person: epsilon = 1" in said

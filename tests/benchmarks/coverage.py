@@ -1,0 +1,108 @@
+"""How often intervals hold what they are of, in samples of a population. Not timed."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from math import exp, sqrt
+from typing import Any
+
+import numpy as np
+from compare import Row
+
+import opendp_lite as dp
+
+RUNS = 2000
+LEAST, MOST = 0.93, 0.98
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+Interval = tuple[float, float]
+# What is drawn lies in the bounds, so that clipping moves nothing; and its mean.
+LAWS: dict[str, tuple[Draw, float]] = {
+    "normal": (lambda rng, n: rng.normal(50, 10, n).clip(0, 100), 50.0),
+    "exponential": (lambda rng, n: rng.exponential(10, n).clip(0, 100), 10 * (1 - exp(-10))),
+    "lognormal": (lambda rng, n: rng.lognormal(2, 1, n).clip(0, 100), 11.981),
+    "2 % ones": (lambda rng, n: rng.binomial(1, 0.02, n).astype(float), 0.02),
+    "30 % ones": (lambda rng, n: rng.binomial(1, 0.3, n).astype(float), 0.3),
+}
+SIZES = (100, 500, 5000)
+
+
+def coverage(options: Namespace) -> Iterator[Row]:
+    """The tables of docs/intervals.md: means, shares, counts, groups, differences and ratios."""
+    runs = options.runs or RUNS
+    for loss in ("epsilon = 1", "rho = 0.03"):
+        for rows in SIZES:
+            for law in LAWS:
+                yield _row(f"mean, {law}, {rows} rows, {loss}", *_of_means(law, rows, loss, runs))
+            for share in ("2 % ones", "30 % ones"):
+                found = _of_shares(share, rows, loss, runs)
+                yield _row(f"share, {share}, {rows} rows, {loss}", *found)
+            for law in ("normal", "exponential"):
+                for step in (dp.difference, dp.ratio):
+                    work = f"{step.__name__} of two groups, {law}, {rows} rows each, {loss}"
+                    yield _row(work, *_of_groups(step, law, rows, loss, runs))
+            yield _row(f"count of these rows, {rows} rows, {loss}", *_of_counts(rows, loss, runs))
+    found = _of_groups(dp.difference, "normal", 300, "rho = 0.5", runs)
+    yield _row("difference of two groups, normal, 300 rows each, rho = 0.5", *found)
+
+
+def _row(work: str, held: float, width: float) -> Row:
+    """Width over that of the same interval without privacy."""
+    shown = f"{held:.1%}, {width:.3g} times as wide"
+    return Row(work, shown, "no privacy", "", "", "93 to 98 %", LEAST <= held <= MOST)
+
+
+def _loss(name: str) -> dict[str, float]:
+    kind, _, amount = name.partition(" = ")
+    return {kind: float(amount)}
+
+
+def _held(ends: list[Interval], truth: float) -> float:
+    low, high = np.array(ends).T
+    return float(np.mean((low <= truth) & (truth <= high)))
+
+
+def _width(ends: list[Interval], plain: float) -> float:
+    low, high = np.array(ends).T
+    return float(np.median(high - low)) / plain
+
+
+def _of_means(law: str, rows: int, loss: str, runs: int) -> tuple[float, float]:
+    draw, truth = LAWS[law]
+    rng = np.random.default_rng(1)
+    mean = dp.mean(0, 1 if "ones" in law else 100, **_loss(loss))
+    ends = [mean(draw(rng, rows)).interval for _ in range(runs)]
+    deviation = float(draw(rng, 10**6).std())
+    return _held(ends, truth), _width(ends, 2 * 1.96 * deviation / sqrt(rows))
+
+
+def _of_shares(law: str, rows: int, loss: str, runs: int) -> tuple[float, float]:
+    draw, truth = LAWS[law]
+    rng = np.random.default_rng(2)
+    share = dp.proportion(among=[1], **_loss(loss))
+    ends = [share(draw(rng, rows)).interval for _ in range(runs)]
+    return _held(ends, truth), _width(ends, 2 * 1.96 * sqrt(truth * (1 - truth) / rows))
+
+
+def _of_groups(
+    step: Callable[..., Any], law: str, rows: int, loss: str, runs: int
+) -> tuple[float, float]:
+    draw, truth = LAWS[law]
+    rng = np.random.default_rng(3)
+    means = dp.by("group", ["a", "b"], dp.select("x") >> dp.mean(0, 100, **_loss(loss)))
+    keys, ends = ["a", "b"] * rows, []
+    for _ in range(runs):
+        found = means({"group": keys, "x": draw(rng, 2 * rows)})
+        ends.append(step(found["a"], found["b"]).interval)
+    deviation = float(draw(rng, 10**6).std()) * sqrt(2 / rows)
+    ratio = step is dp.ratio
+    plain = 2 * 1.96 * deviation / (truth if ratio else 1)
+    return _held(ends, 1.0 if ratio else 0.0), _width(ends, plain)
+
+
+def _of_counts(rows: int, loss: str, runs: int) -> tuple[float, float]:
+    """Of the rows themselves, as a count is; the width is in rows."""
+    noise = dp.laplace if "epsilon" in loss else dp.gaussian
+    counted = dp.count() >> noise(**_loss(loss), confidence=0.95)
+    ends = [counted(np.zeros(rows)).interval for _ in range(runs)]
+    return _held(ends, float(rows)), _width(ends, 1.0)
