@@ -35,6 +35,7 @@ from opendp_lite.estimators.means.mean import expected_error as expected_error
 from opendp_lite.estimators.means.mean import mean as mean
 from opendp_lite.estimators.means.ratios import count_ratio as count_ratio
 from opendp_lite.estimators.means.ratios import simplex_ratio as simplex_ratio
+from opendp_lite.estimators.means.ratios import weighted_mean as weighted_mean
 from opendp_lite.estimators.parts.bounds_search import private_bounds as private_bounds
 from opendp_lite.estimators.spread.spread import standard_deviation as standard_deviation
 from opendp_lite.estimators.spread.spread import variance as variance

@@ -19,7 +19,6 @@ from opendp_lite.estimators.means.mean import mean as mean
 from opendp_lite.estimators.means.ratios import count_ratio as count_ratio
 from opendp_lite.estimators.means.ratios import simplex_ratio as simplex_ratio
 from opendp_lite.estimators.means.ratios import size_ratio as size_ratio
-from opendp_lite.estimators.means.ratios import weighted_mean as weighted_mean
 from opendp_lite.estimators.means.unbounded_mean import unbounded_mean as unbounded_mean
 from opendp_lite.estimators.papers.many_columns import elliptical_mean as elliptical_mean
 from opendp_lite.estimators.papers.many_columns import gaussian_mean as gaussian_mean

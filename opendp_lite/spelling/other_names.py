@@ -46,7 +46,7 @@ _USE: Final = {
     "dp.cdf(lower, upper, epsilon=1)": (
         "ecdf cumsum cumulative survival density kde barytree consistentbarytree"
     ),
-    "dp.estimators.weighted_mean(lower, upper, most=4, epsilon=1)": (
+    "dp.weighted_mean(lower, upper, most=4, epsilon=1)": (
         "weightedmean weightedaverage weights weighted surveymean svymean"
     ),
     # Tables

@@ -186,13 +186,13 @@ def test_weights_whose_squares_are_no_floats_are_refused():
     data, asked = np.array([[0.5, 1.0]] * 9), ASKED[1]
     for most in (1e-100, 1e100):
         for loss in (RHO[1], PURE[1]):
-            bound = space_of(2) >> E.weighted_mean(
+            bound = space_of(2) >> dp.weighted_mean(
                 0, 1, most=most, **asked, **loss, confidence=None
             )
             check(Case(None, 0, 1), bound(data), 2, asked)
     for most, upper in ((1e-101, 1), (1e101, 1), (1e60, 1e60), (1e-60, 1e-60)):
         with pytest.raises(dp.ParameterError, match=r"most .*must lie between"):
-            space_of(2) >> E.weighted_mean(0, upper, most=most, rho=1, confidence=None)
+            space_of(2) >> dp.weighted_mean(0, upper, most=most, rho=1, confidence=None)
 
 
 def test_floats_that_round_to_the_same_bound():

@@ -54,7 +54,7 @@ CASES = {
     "centered_mean": Case(partial(E.centered_mean, -3, 4)),
     "plug_in_mean": Case(partial(E.plug_in_mean, -3, 4)),
     "resized_mean": Case(partial(E.resized_mean, -3, 4)),
-    "weighted_mean": Case(partial(E.weighted_mean, -3, 5, most=0.3), 2, EITHER),
+    "weighted_mean": Case(partial(dp.weighted_mean, -3, 5, most=0.3), 2, EITHER),
     "variance": Case(partial(dp.variance, 0, 9), rows=EITHER, chooses=True),
     "standard_deviation": Case(partial(dp.standard_deviation, 0, 9), rows=EITHER, chooses=True),
     "covariance": Case(partial(dp.covariance, 0, 9), 2, EITHER, NOISE_ALONE, chooses=True),

@@ -77,8 +77,8 @@ PARAMETERS = [
     (lambda: dp.mean(0, 1, epsilon=1e31, confidence=None), "mean: epsilon must lie between"),
     (lambda: dp.mean(0, 1, epsilon=5e-324, confidence=None), "mean: epsilon must lie between"),
     (lambda: dp.mean(0, 1, rho=Fraction(10**400), confidence=None), "mean: rho must lie between"),
-    (lambda: TABLE >> E.weighted_mean(1, 0, most=1, rho=1, confidence=None), "swap them"),
-    (lambda: TABLE >> E.weighted_mean(0, 1, most=0, rho=1, confidence=None), "most"),
+    (lambda: TABLE >> dp.weighted_mean(1, 0, most=1, rho=1, confidence=None), "swap them"),
+    (lambda: TABLE >> dp.weighted_mean(0, 1, most=0, rho=1, confidence=None), "most"),
     (lambda: dp.mean(lower=0, rho=1, confidence=None), "two bounds or none, upper is missing"),
     (lambda: dp.mean(upper=0, rho=1, confidence=None), "two bounds or none, lower is missing"),
     (
@@ -143,7 +143,7 @@ SPACES = [
         (lambda make=make: dp.records(3) >> make(0, 1, rho=1), r"one column.*select\(\)")
         for make in (dp.mean, E.recentred_mean, E.resized_mean, dp.variance, dp.cdf)
     ),
-    (lambda: E.weighted_mean(0, 1, most=1, rho=1, confidence=None).bound, "two columns"),
+    (lambda: dp.weighted_mean(0, 1, most=1, rho=1, confidence=None).bound, "two columns"),
     (
         lambda: dp.records(columns=2) >> E.unbounded_mean(rho=1, confidence=None),
         r"Put select\(\) before it",

@@ -218,7 +218,7 @@ def test_weights(missing):
     assert (dp.records(columns=2) >> step >> dp.sum())(data).tolist() == [4, 6]
     sized = dp.records(columns=2, size=3, metric=REPLACE)
     assert (sized >> step >> dp.sum())(data).tolist() == [24, 26]
-    means = dp.estimators.weighted_mean(0, 10, most=1, rho=1e14, confidence=None)
+    means = dp.weighted_mean(0, 10, most=1, rho=1e14, confidence=None)
     for space in (dp.records(columns=2), sized):
         assert (space >> means)(data) == pytest.approx(4, abs=1e-3)
 

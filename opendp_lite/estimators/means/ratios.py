@@ -234,7 +234,7 @@ def weighted_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.repeat([[4.0, 1.0], [10.0, 0.5]], 5000, axis=0)
-        >>> mean = dp.records(columns=2) >> dp.estimators.weighted_mean(0, 10, most=1, epsilon=1)
+        >>> mean = dp.records(columns=2) >> dp.weighted_mean(0, 10, most=1, epsilon=1)
         >>> round(float(mean(rows)), 1)
         6.0
     """

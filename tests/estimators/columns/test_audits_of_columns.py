@@ -32,7 +32,7 @@ gaussian, laplace, ball, simplex = (
     partial(make, 1)
     for make in (E.gaussian_mean, E.laplace_mean, E.l2_mechanism_mean, E.simplex_vector_mean)
 )
-weighted = partial(E.weighted_mean, 0, 1, most=1)
+weighted = partial(dp.weighted_mean, 0, 1, most=1)
 CASES = {
     "gaussian_mean": (TABLE, gaussian, RHO, ADDED, 1500),
     "laplace_mean": (TABLE, laplace, EPSILON, ADDED_DIAGONALLY, 3000),

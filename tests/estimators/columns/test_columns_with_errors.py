@@ -153,7 +153,7 @@ def test_weighted_values_of_people(sized):
     whole = sample(1_000_000)
     true = np.average(whole[:, 0].clip(0, 100), weights=whole[:, 1])
     space = dp.records(columns=2, size=300, metric=REPLACE) if sized else dp.records(columns=2)
-    release = space >> E.weighted_mean(0, 100, most=2, rho=5, confidence=0.9, sampling=True)
+    release = space >> dp.weighted_mean(0, 100, most=2, rho=5, confidence=0.9, sampling=True)
     assert release.map(1) == 5
     rows = [sample(300) for _ in range(100)]
     found = [release.insecure_release(each, seed=i).value for i, each in enumerate(rows)]
@@ -208,7 +208,7 @@ def test_a_spread_whose_squares_are_no_floats_is_told():
     for unit in (1e-90, 1, 1e90):
         told = {"rho": 1e6, "confidence": 0.9, "sampling": True}
         scaled = rows * [unit, 1]
-        found = (TABLE >> E.weighted_mean(-2 * unit, 2 * unit, most=1, **told, confidence=None))(
+        found = (TABLE >> dp.weighted_mean(-2 * unit, 2 * unit, most=1, **told, confidence=None))(
             scaled
         )
         assert found.standard_error == pytest.approx(unit / 200, rel=0.01)

@@ -360,7 +360,7 @@ def test_refusals(estimator, asked, words):
 def test_what_it_does_not_know_is_refused():
     table = dp.records(columns=2)
     for other in (
-        table >> E.weighted_mean(0, 1, most=1, rho=1, confidence=None),
+        table >> dp.weighted_mean(0, 1, most=1, rho=1, confidence=None),
         table >> E.simplex_vector_mean(1, rho=1),
         dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1),
         dp.mean(0, 1, rho=1, confidence=None) >> float,

@@ -96,7 +96,7 @@ def test_with_hardly_any_noise_it_is_that_of_numpy(loss):
         sized = dp.records(columns=2, size=len(rows), metric=REPLACE)
         for space in (TABLE, sized):
             estimate = (
-                space >> E.weighted_mean(-3, 5, most=2, **loss, confidence=0.9, sampling=False)
+                space >> dp.weighted_mean(-3, 5, most=2, **loss, confidence=0.9, sampling=False)
             )(rows)
             weights = rows[:, 1].clip(0, 2).sum()
             if weights > 2:
@@ -111,7 +111,7 @@ def test_the_published_denominator_is_the_number_of_rows():
     sums = (values * weights).sum(), (10 - values * weights).sum()
     published = 10 * sums[0] / (sums[0] + sums[1])
     assert published == pytest.approx(4.5)
-    found = (TABLE >> E.weighted_mean(0, 10, most=1, rho=1e12, confidence=None))(rows)
+    found = (TABLE >> dp.weighted_mean(0, 10, most=1, rho=1e12, confidence=None))(rows)
     assert found == pytest.approx(6, abs=1e-4)
     assert np.average(values, weights=weights) == 6
 
@@ -119,7 +119,7 @@ def test_the_published_denominator_is_the_number_of_rows():
 def test_the_scale_of_the_weights_does_not_matter():
     rows = table(300)
     plainly, thousandth = (
-        TABLE >> E.weighted_mean(-3, 5, most=most, rho=0.1, confidence=None)
+        TABLE >> dp.weighted_mean(-3, 5, most=most, rho=0.1, confidence=None)
         for most in (2, Fraction(2, 1024))
     )
     for seed in range(5):
@@ -133,7 +133,7 @@ def test_its_error_is_that_of_a_simplex_of_weights(loss, seeded):
     """1500 releases know a mean square to 3.7 % (5.8 % for Laplace noise); six of these."""
     rows = table(2000)
     total = rows[:, 1].clip(0, 2).sum()
-    bound = TABLE >> E.weighted_mean(-3, 5, most=2, **loss, confidence=None)
+    bound = TABLE >> dp.weighted_mean(-3, 5, most=2, **loss, confidence=None)
     found = np.array([bound(rows) for _ in range(1500)]) - plain(rows)
     variance = 1 / 0.2 if "rho" in loss else 2 / 0.5**2
     square = 2 * (4**2 + (plain(rows) - 1) ** 2) * variance * 2**2
@@ -147,7 +147,7 @@ def test_a_row_with_a_missing_value_has_no_weight(loss):
     whole = np.array([[4.0, 1.0], [0.0, 0.5]] * 100)
     gaps = np.array([[np.nan, 2.0], [-3.0, np.nan], [np.nan, np.nan]] * 40)
     rows = np.concatenate([whole, gaps])
-    mean = E.weighted_mean(-3, 5, most=2, **loss, confidence=0.9, sampling=False)
+    mean = dp.weighted_mean(-3, 5, most=2, **loss, confidence=0.9, sampling=False)
     for space in (TABLE, dp.records(columns=2, size=len(rows), metric=REPLACE)):
         found = (space >> mean)(rows)
         assert found.value == pytest.approx(plain(whole), abs=1e-2)
