@@ -156,7 +156,7 @@ OTHERS = {
         shapes=OF_TRIPLES,
     ),
     "weighted_mean": Case(
-        partial(dp.weighted_mean, -3, 4, most=2), -3, 4, asked=NOISE_ALONE, shapes=OF_PAIRS
+        partial(dp.weighted_mean, -3, 4, most=2), -3, 4, asked=ASKED[:2], shapes=OF_PAIRS
     ),
     "simplex_vector_mean": array(
         partial(E.simplex_vector_mean, 5), 0, 5, shapes=OF_TRIPLES, total=5 * (1 + 1e-12)

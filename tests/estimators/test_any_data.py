@@ -186,9 +186,7 @@ def test_weights_whose_squares_are_no_floats_are_refused():
     data, asked = np.array([[0.5, 1.0]] * 9), ASKED[1]
     for most in (1e-100, 1e100):
         for loss in (RHO[1], PURE[1]):
-            bound = space_of(2) >> dp.weighted_mean(
-                0, 1, most=most, **asked, **loss, confidence=None
-            )
+            bound = space_of(2) >> dp.weighted_mean(0, 1, most=most, **asked, **loss)
             check(Case(None, 0, 1), bound(data), 2, asked)
     for most, upper in ((1e-101, 1), (1e101, 1), (1e60, 1e60), (1e-60, 1e-60)):
         with pytest.raises(dp.ParameterError, match=r"most .*must lie between"):

@@ -202,7 +202,8 @@ class NoisyMoments:
 
     def _show(self, variance: float) -> float:
         """In squares of the unit of the values, and no larger than it can be."""
-        return min(float(variance) * self.reach**2, (self.widest * self.reach / 2) ** 2)
+        largest = min((self.widest * self.reach / 2) ** 2, self.possible)
+        return min(float(variance) * self.reach**2, largest)
 
     def _fit(self, variances: Floats, confidence: float) -> Floats:
         """Whether each variance fits the release."""

@@ -571,12 +571,16 @@ class LatticeLine(SortedLine):
         return Outside(below, numbers.size - up_to, numbers.size)
 
     def values(self, cells: Counts) -> Floats:
-        """The shortest decimal in each cell, so that whole numbers stay whole. A cell tells it."""
+        """The shortest decimal in each cell, so that whole numbers stay whole. A cell tells it.
+
+        Never a bound: programs divide by a quantile of lengths, which are bounded by 0.
+        """
         middles = self.lattice.points(cells)[:, None]
         # Adding 0 makes 0 of -0. The middle itself comes last, and will do.
         decimals = np.rint(middles * _POWERS) / _POWERS + 0.0
         tried = np.concatenate([decimals, middles], axis=1)
         inside = self.lattice.cell(tried) == cells[:, None]
+        inside &= (tried > self.lattice.lower) & (tried < self.lattice.upper)
         inside[:, -1] = True
         found: Floats = tried[np.arange(len(cells)), inside.argmax(axis=1)]
         return found
