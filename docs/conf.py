@@ -24,6 +24,7 @@ html_theme = "furo"
 html_title = f"opendp_lite {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_math_renderer = "mathml"
 html_copy_source = False
 html_use_index = False

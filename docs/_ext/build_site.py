@@ -25,6 +25,7 @@ from _ext.reference import pages, public_names  # noqa: E402
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _LINK = re.compile(r"(\[([^\]\n]+)\]\(([\w./-]+)\))")
+_SEARCH = re.compile(r"^<!-- search: (.+) -->$", re.MULTILINE)
 _PAGE = re.compile(r"\]\(([\w./-]+)\.(?:md|ipynb)\)")
 
 
@@ -66,12 +67,19 @@ def moved(text: str) -> str:
     """A text as the site has it.
 
     Links lead where the pages stand there, and name pages and not files. A session in Python has no
-    empty line at its end, which a doctest needs and a reader does not.
+    empty line at its end, which a doctest needs and a reader does not. Words to search for, which a
+    page has in a comment, lead to the place of the comment.
     """
+    text = _SEARCH.sub(lambda words: _index(words[1]), text)
     text = re.sub(r"\]\((\.\./)?docs/", r"](\1", text)
     text = re.sub(r"\]\(\.\./(?=[A-Z]+\.md|notebooks/)", "](", text)
     text = re.sub(r"\[(?:[\w-]+/)?([\w-]+)\.md\]\(", r"[\1](", text)
     return re.sub(r"^(```pycon\n.*?)\n+```$", r"\1\n```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def _index(words: str) -> str:
+    """The directive that enters words into the index, first of what a search for them finds."""
+    return "```{index} " + ", ".join(f"! {each.strip()}" for each in words.split(",")) + "\n```"
 
 
 def linked(proofs: str) -> str:

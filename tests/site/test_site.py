@@ -60,16 +60,6 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as ``start.py docs`` builds it: a warning of Sphinx is a failure."""
-    folder = tmp_path_factory.mktemp("build")
-    program = [sys.executable, str(ROOT / "docs/_ext/build_site.py"), str(folder)]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr
-    return folder / "site"
-
-
 def looked_at(tab: Browser, page: Path) -> tuple[list[str], dict[str, Any]]:
     """What is wrong with a page by itself, and what it holds."""
     tab.open(page.as_uri(), WIDE)

@@ -1,0 +1,112 @@
+"""What the words that a survey office searches for most find, by the site's own scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NODE = shutil.which("node")
+RIGHT: dict[str, set[str]] = {
+    "mean": {"mean"},
+    "average": {"mean"},
+    "weights": {"mean"},
+    "weighted mean": {"mean"},
+    "outliers": {"mean"},
+    "income": {"mean", "quantiles"},
+    "median": {"quantiles"},
+    "quantiles": {"quantiles"},
+    "percentile": {"quantiles"},
+    "quartiles": {"quantiles"},
+    "deciles": {"quantiles"},
+    "variance": {"spread"},
+    "standard deviation": {"spread"},
+    "correlation": {"spread"},
+    "distribution": {"distributions"},
+    "count": {"histograms", "groups"},
+    "histogram": {"histograms"},
+    "categories": {"histograms"},
+    "frequency table": {"histograms"},
+    "crosstab": {"histograms"},
+    "contingency table": {"histograms"},
+    "proportion": {"survey-table"},
+    "percentage": {"survey-table"},
+    "share": {"survey-table"},
+    "difference": {"survey-table"},
+    "ratio": {"survey-table"},
+    "suppression": {"survey-table"},
+    "rounding": {"survey-table"},
+    "small counts": {"survey-table"},
+    "publish": {"survey-table", "statements"},
+    "export": {"survey-table", "files"},
+    "margin of error": {"intervals"},
+    "confidence interval": {"intervals"},
+    "standard error": {"intervals"},
+    "accuracy": {"intervals"},
+    "uncertainty": {"intervals"},
+    "population": {"intervals", "mean"},
+    "sampling error": {"intervals"},
+    "sample": {"intervals"},
+    "sampling": {"intervals"},
+    "groups": {"groups"},
+    "subgroups": {"groups"},
+    "filter": {"groups"},
+    "sum": {"groups", "pipelines"},
+    "total": {"groups", "pipelines"},
+    "pandas": {"groups", "files"},
+    "missing values": {"missing-values"},
+    "nonresponse": {"missing-values"},
+    "imputation": {"missing-values"},
+    "household": {"people"},
+    "respondents": {"people"},
+    "panel": {"people"},
+    "csv": {"files", "command-line"},
+    "chart": {"pictures"},
+    "plot": {"pictures"},
+    "report": {"pipelines", "sessions", "statements"},
+    "budget": {"sessions", "ledger"},
+    "epsilon": {"choosing-epsilon"},
+    "anonymity": {"privacy"},
+    "disclosure": {"privacy"},
+}
+"""The pages of which one is right."""
+
+
+def search(site: Path, words: list[str]) -> dict[str, list[str]]:
+    """The pages that a search for each of the words shows, the best first."""
+    program = [str(NODE), str(ROOT / "tests/site/search.js"), str(site), *words]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("word", RIGHT)
+def test_a_right_page_says_that_it_is_searched_for(word: str) -> None:
+    """So it is found first: an entry of the index counts more than words in a text."""
+    pages = [(ROOT / f"docs/{page}.md").read_text() for page in RIGHT[word]]
+    said = [line for page in pages for line in re.findall("<!-- search: (.+) -->", page)]
+    assert word in ", ".join(said).split(", ")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_first_three_hits_have_a_right_page(site: Path) -> None:
+    found = search(site, list(RIGHT))
+    lost = [word for word, right in RIGHT.items() if not right & set(found[word][:3])]
+    assert len(RIGHT) >= 60
+    assert len(lost) <= len(RIGHT) / 10, lost
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_a_name_finds_its_page_and_guides_stand_before_the_reference(site: Path) -> None:
+    found = search(site, ["clamp", "bounds"])
+    assert "reference/dp.clamp" in found["clamp"][:3]
+    places = [page.startswith("reference/") for page in found["bounds"]]
+    assert places == sorted(places)
