@@ -18,6 +18,7 @@ from pyarrow import parquet
 import opendp_lite as dp
 from opendp_lite import cli
 from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.spelling.other_names import OTHER_NAMES
 from tests.docs.running import mask_numbers, numbers, run
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +115,32 @@ def test_a_name_of_another_library_is_answered_as_the_page_does(name: str, ours:
     paths = set(PATH.findall(said))
     assert all(eval(path, {"dp": dp}) for path in paths)
     assert paths & set(PATH.findall(ours)) or not paths or "dp." not in ours
+
+
+def code_of(told: str) -> str:
+    """What can be typed at the start of a hint: the longest part that Python reads."""
+    hint = told.removeprefix("use ").rpartition("nearest to it is ")[2]
+    for end in (len(hint), *(each.start() for each in reversed([*re.finditer(r"[,:;]|$", hint)]))):
+        try:
+            compile(hint[:end], "hint", "eval")
+        except SyntaxError:
+            continue
+        return hint[:end]
+    return ""
+
+
+HINTS = sorted({code for told in OTHER_NAMES.values() if "dp." in (code := code_of(told))})
+
+
+@pytest.mark.parametrize("code", [each for each in HINTS if "..." not in each])
+def test_what_is_said_of_a_name_can_be_typed(code: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / ("new" if "Ledger" in code else "x.csv")
+    (tmp_path / "x.csv").write_text("x\n1\n")
+    (tmp_path / "data").mkdir()
+    parquet.write_table(arrow.table({"age": [23.0]}), tmp_path / "data" / "1.parquet")
+    names = {"threshold": 3, "offset": 2, "factor": 2, "value": 0, "radius": 1, "column": "x"}
+    eval(code, {**GIVEN, **names, "path": path})
 
 
 ROWS = [
