@@ -78,6 +78,12 @@ def _of_values(
     return Statistic(name, target, columns, float, filled, note=note, **{"lines": one_line, **more})
 
 
+def _target(words: str, arguments: argparse.Namespace) -> str:
+    """What an interval holds."""
+    of = "population, after clipping" if arguments.sampling else "clipped values"
+    return f"{words} of the {of}"
+
+
 def _treat(bounds: Bounds | None, impute: Fraction | None, *, by_middle: bool) -> str:
     """What happens to values beyond the bounds and to missing ones, in words.
 
@@ -141,7 +147,7 @@ def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         arguments,
         budget,
         "mean",
-        "population mean" if arguments.sampling else "mean of the clipped values",
+        _target("mean", arguments),
         estimator,
         reach=lambda width: width,
         sampling=arguments.sampling,
@@ -182,7 +188,7 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
         arguments,
         budget,
         "value",
-        f"quantile{'s' * several} of the {'population' if sampling else 'clipped values'}",
+        _target(f"quantile{'s' * several}", arguments),
         estimator,
         reach=lambda width: width,
         heading="quantiles",
@@ -226,13 +232,13 @@ def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command
     name, words = word.replace("-", "_"), word.replace("-", " ")
 
     def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
-        target = f"{words} of the clipped values"
+        target, sampling = _target(words, arguments), arguments.sampling
 
         def estimator(*bounds: float, **asked: float) -> AnyMechanism:
             released: Estimator = getattr(dp, name)
-            return released(*bounds, **asked)
+            return released(*bounds, **asked, sampling=sampling)
 
-        return _of_values(arguments, budget, name, target, estimator, reach)
+        return _of_values(arguments, budget, name, target, estimator, reach, sampling=sampling)
 
     return Command(
         name=word,
@@ -245,7 +251,7 @@ Releases the {words} of one column of a CSV file with differential privacy. For 
 Bounds that are far too wide cost little: a part of the budget finds where the values lie.""",
         examples="The sum of squared distances from the mean is divided by n, not by n - 1.",
         asked=asked,
-        options={**_BOUNDED, **flags.confidence("the true one")},
+        options={**_BOUNDED, **flags.confidence("the true one"), **flags.OF_ROWS},
         delta=flags.DELTA,
     )
 
@@ -254,9 +260,7 @@ _BOUNDED: Final = {**flags.bounds(required=True), **flags.GROUPS, **flags.ROWS}
 _OF_QUANTILES: Final = {
     **_BOUNDED,
     **flags.confidence("the quantile"),
-    "--sampling": flags.switch(
-        "intervals for the quantiles of the population, treating the rows as a random sample"
-    ),
+    **flags.OF_ROWS,
 }
 
 COMMANDS: Final = (
@@ -291,10 +295,7 @@ with several rows is protected less.""",
             **flags.GROUPS,
             **flags.ROWS,
             **flags.confidence("the mean"),
-            "--sampling": flags.switch(
-                "interval for the population mean, treating the rows as a random sample; a "
-                "twentieth of the budget is spent on their variance"
-            ),
+            **flags.OF_ROWS,
             "--method": {
                 "choices": sorted(METHODS),
                 "default": "best",

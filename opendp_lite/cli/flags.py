@@ -68,7 +68,8 @@ class ReportLine:
     @property
     def further(self) -> dict[str, tuple[float, float]]:
         """The other intervals that it has, by name."""
-        named = {"joint": self.joint, "wide": self.estimate.wide_interval}
+        found = self.estimate
+        named = {"noise": found.noise_interval, "joint": self.joint, "wide": found.wide_interval}
         return {name: interval for name, interval in named.items() if interval is not None}
 
 
@@ -309,6 +310,17 @@ class Once(argparse.Action):
                 self, f"it is given twice{several if self.nargs == '+' else ''}"
             )
         setattr(namespace, self.dest, values)
+
+
+OF_ROWS: Final[Mapping[str, Option]] = {
+    "--of-rows": {
+        "action": "store_false",
+        "dest": "sampling",
+        "help": "the interval is for these rows and counts the noise alone; by default it is for "
+        "the population, of which the rows are a random sample",
+    }
+}
+"""Whom an interval is for."""
 
 
 def add_command(

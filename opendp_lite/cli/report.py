@@ -16,6 +16,7 @@ from opendp_lite.explain.statement_parts import WEAK
 
 # The other intervals that a number may have, by name, and what they hold.
 _FURTHER: Final = {
+    "noise": "that of these rows",
     "joint": "all at once",
     "wide": "what clipping may have moved too",
 }

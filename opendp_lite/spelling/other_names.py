@@ -20,8 +20,14 @@ _USE: Final = {
     "dp.keep('x', between=(1, None)) >> dp.count() >> dp.laplace(epsilon=1)": (
         "countnonzero countif"
     ),
-    "dp.mean(0, 1, epsilon=1) on a column of zeros and ones": (
-        "share percent percentage rate prevalence fraction"
+    "dp.proportion('sex', among=['f'], epsilon=1)": (
+        "share percent percentage rate prevalence fraction prop props"
+    ),
+    "dp.difference(first, second), or first - second, of two releases": (
+        "riskdifference gap contrast lift meandifference compare"
+    ),
+    "dp.ratio(first, second), or first / second, of two releases": (
+        "oddsratio riskratio relativerisk"
     ),
     "dp.variance(lower, upper, epsilon=1)": "var pvariance nanvar variancemechanism varianceparams",
     "dp.variance(lower, upper, epsilon=1); for normal columns and PLAN "
@@ -176,9 +182,9 @@ _USE: Final = {
     "confidence=0.95 in the step, and release.interval": (
         "ci confint confidenceinterval interval marginoferror moe sem standarderror se"
     ),
-    "release.as_dict(), and json.dumps": "tojson tocsv toframe todict write export",
+    "release.to_frame(), or release.as_dict()": "tojson tocsv toframe todict write export",
     "print(pipeline.explain()), and pipeline.statement()": "explain info document audittrail",
-    "dp.plotting, as in dp.plotting.privacy_curves({'count': pipeline})": (
+    "release.plot(), or dp.plotting, as in dp.plotting.privacy_curves({'count': pipeline})": (
         "plot show draw figure chart graph plt heatmap scatter"
     ),
     "(dp.clamp(lower, upper) >> dp.sum()).map(1)": "sensitivity globalsensitivity",

@@ -125,7 +125,8 @@ def test_a_mean_for_each_group(made, told, visits):
     assert a["mean"] == pytest.approx(10, abs=0.01)
     assert c["mean"] == pytest.approx(30, abs=0.01)
     assert "rows of other groups are left out" in found["clipped"]
-    text = made("mean", visits, *words, "--by", "site", "--keys", "a", "c").splitlines()
+    words = [*words, "--of-rows", "--by", "site", "--keys", "a", "c"]
+    text = made("mean", visits, *words).splitlines()
     assert text[:3] == ["mean of x", "", text[2]]
     assert text[2].split() == ["site", "mean", "std.", "error", "95", "%", "interval"]
     assert re.match(r"a +(10\.|9\.99)", text[3])

@@ -93,7 +93,7 @@ def test_what_was_clipped_is_said(mean, words, clipped):
 
 def test_human_output(mean):
     """The noise has a deviation of 0.0018; a digit of 2.8397 changes at 0.04, 20 deviations."""
-    found = lines(mean("--rho", "0.5"))
+    found = lines(mean("--rho", "0.5", "--of-rows"))
     assert list(found) == [
         "mean of mdvis",
         "95 % interval",
@@ -112,7 +112,21 @@ def test_human_output(mean):
     interval = rf"{number} to {number} for the mean of the clipped values"
     assert re.fullmatch(interval, found["95 % interval"])
     assert found["next"].startswith("add up the losses of all releases of this data")
-    assert found["pipeline"] == "dp.mean(0, 40, rho=0.5, sampling=False, confidence=None)"
+    assert found["pipeline"] == "dp.mean(0, 40, rho=0.5, sampling=False)"
+
+
+def test_the_interval_is_for_the_population_unless_you_say_otherwise(mean):
+    """The rows alone move the mean by 0.032, and the noise by 0.0018."""
+    found = lines(mean("--rho", "0.5"))
+    assert re.fullmatch(r"0\.03\d \(noise and sampling\)", found["standard error"])
+    assert found["95 % interval"].endswith(" for the mean of the population, after clipping")
+    assert found["noise interval"].endswith(" holds that of these rows")
+    assert found["pipeline"] == "dp.mean(0, 40, rho=0.5)"
+    told = json.loads(mean("--rho", "0.5", "--json"))
+    wide, narrow = (high - low for low, high in (told["interval"], told["noise_interval"]))
+    assert 0.1 < wide < 0.15
+    assert 0.006 < narrow < 0.012
+    assert told["sampling"] is True
 
 
 def test_values_are_aligned(mean):
@@ -163,7 +177,7 @@ def test_json_has_the_claim_of_the_pipeline(mean, method, budget):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_almost_no_noise_gives_the_clamped_mean(mean, method):
-    found = json.loads(mean("--json", *EXACTLY, *METHODS[method]))
+    found = json.loads(mean("--json", "--of-rows", *EXACTLY, *METHODS[method]))
     assert found["mean"] == pytest.approx(CLAMPED_MEAN, abs=1e-5)
     assert 0 < found["standard_error"] < 1e-6
 
@@ -191,7 +205,7 @@ def test_standard_error_is_that_of_many_releases(method, budget):
     """Fixed seeds: 300 releases know a Laplace spread to 6.5 %, a Gaussian one to 4.1 %."""
     data = np.repeat([-30.0, 0.0, 30.0, 35.0], 500)
     size = [str(len(data)) if word == str(ROWS) else word for word in METHODS[method]]
-    means, errors = estimates([*BUDGETS[budget], *size], data, 300)
+    means, errors = estimates(["--of-rows", *BUDGETS[budget], *size], data, 300)
     assert np.std(means) == pytest.approx(np.median(errors), rel=0.2)
     assert abs(np.mean(means) - np.clip(data, -20, 40).mean()) < 4 * np.median(errors) / 300**0.5
 
@@ -318,12 +332,14 @@ def test_values_change_nothing_but_the_numbers(made, told, table, method, budget
         path = table(f"x\n{cells}", f"{name}.csv")
         out = made("mean", path, "--header", *options)
         without_next = re.sub(r"(?m)^next .*\n", "", out)
-        labels = r"(?m)^(mean of x|standard error|95 % interval) +[-+.e\d]+( to [-+.e\d]+)?"
+        titles = "mean of x|standard error|(95 %|noise) interval"
+        labels = rf"(?m)^({titles}) +[-+.e\d]+( to [-+.e\d]+)?"
         texts.add(re.sub(labels, r"\1", without_next))
         found = told("mean", path, "--header", *options)
         assert type(found["mean"]) is type(found["standard_error"]) is float
-        low, high = found.pop("interval")
-        assert 0 <= low <= found.pop("mean") <= high <= 40
+        ends = found.pop("interval"), found.pop("noise_interval")
+        value = found.pop("mean")
+        assert all(0 <= low <= value <= high <= 40 for low, high in ends)
         assert 0 <= found.pop("standard_error") <= 20
         documents.add(json.dumps(found))
     assert len(texts) == len(documents) == 1

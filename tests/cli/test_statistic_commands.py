@@ -18,7 +18,7 @@ def column(table):
 
 def test_quantiles_with_intervals(made, told, column):
     words = ["--quantiles", 0.1, 0.5, 0.9, "--bounds", 0, 1000, "--confidence", 0.9]
-    found = told("quantile", column, *words, *ALMOST_SURE)
+    found = told("quantile", column, *words, *ALMOST_SURE, "--of-rows")
     assert [line["quantile"] for line in found["releases"]] == [0.1, 0.5, 0.9]
     for line in found["releases"]:
         assert line["value"] == pytest.approx(np.quantile(VALUES, line["quantile"]), abs=0.1)
@@ -51,7 +51,7 @@ def test_variance_and_standard_deviation(made, told, column, size):
     assert deviation["standard_deviation"] == pytest.approx(VALUES.std(), rel=0.02)
     text = made("standard-deviation", column, "--bounds", 0, 1000, "--epsilon", 1).splitlines()
     assert text[0].startswith("standard deviation of the only column")
-    assert text[1].endswith("for the standard deviation of the clipped values")
+    assert text[1].endswith("for the standard deviation of the population, after clipping")
 
 
 def test_a_variance_says_what_clipping_may_have_moved(made, told, table, tmp_path):
@@ -60,8 +60,9 @@ def test_a_variance_says_what_clipping_may_have_moved(made, told, table, tmp_pat
     words = ["--bounds", 0, 1e6, "--epsilon", 1]
     output = tmp_path / "variance.csv"
     text = made("variance", few, *words, "--output", output).splitlines()
-    assert text[2].startswith("wide interval")
-    assert text[2].endswith("holds what clipping may have moved too")
+    assert text[2].startswith("noise interval")
+    assert text[3].startswith("wide interval")
+    assert text[3].endswith("holds what clipping may have moved too")
     titles, numbers = (line.split(",") for line in output.read_text().splitlines())
     low, wide_low, wide_high = (
         float(numbers[titles.index(title)]) for title in ("lower", "wide_lower", "wide_upper")
@@ -80,7 +81,7 @@ def test_intervals_of_several_quantiles_hold_together(made, table):
         ([0.9], "all of them at once hold the quantiles of"),
         ([0.9, *groups], "all of one group at once hold the quantiles of"),
     ]:
-        assert f"intervals   {told} the clipped values" in made("quantile", rows, *words, *more)
+        assert f"intervals   {told} the population" in made("quantile", rows, *words, *more)
 
 
 def test_noise_that_hides_a_quantile_is_pointed_out(made, table, column):
@@ -154,11 +155,11 @@ def test_sums(told, short):
 
 
 def test_medians(made, told, short):
-    found = told("median", short, "--bounds", 0, 1000, *ZCDP)
+    found = told("median", short, "--bounds", 0, 1000, *ZCDP, "--of-rows")
     assert found["median"] == pytest.approx(np.median(SOME), abs=0.1)
     text = made("median", short, "--bounds", 0, 1000, "--epsilon", 1).splitlines()
     assert text[0].startswith("median of the only column")
-    assert text[1].endswith("for the median of the clipped values")
+    assert text[1].endswith("for the median of the population, after clipping")
 
 
 CELLS = {

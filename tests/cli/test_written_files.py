@@ -42,11 +42,12 @@ def test_one_number_is_a_table_of_one_row(made, survey, tmp_path):
     words = ["--column", "age", "--bounds", 0, 100, "--rho", 1]
     found = json.loads(made("mean", survey, *words, "--json", "--output", path))
     header, row = csv.reader(path.read_text().splitlines())
-    assert header == ["mean", "standard_error", "lower", "upper"]
+    assert header == ["mean", "standard_error", "lower", "upper", "noise_lower", "noise_upper"]
     assert [float(each) for each in row] == [
         found["mean"],
         found["standard_error"],
         *found["interval"],
+        *found["noise_interval"],
     ]
 
 
@@ -124,7 +125,7 @@ def test_help(run, command):
 
 
 AGES = ["--column", "age", "--bounds", 0, 100, "--epsilon", 1]
-MEAN = dp.mean(0, 100, epsilon=1, confidence=0.95, sampling=False).statement()
+MEAN = dp.mean(0, 100, epsilon=1).statement()
 
 
 def test_a_statement_is_written_as_text_and_as_json(made, survey, tmp_path):

@@ -139,8 +139,17 @@ def test_what_is_said_of_a_name_can_be_typed(code: str, tmp_path: Path, monkeypa
     (tmp_path / "x.csv").write_text("x\n1\n")
     (tmp_path / "data").mkdir()
     parquet.write_table(arrow.table({"age": [23.0]}), tmp_path / "data" / "1.parquet")
-    names = {"threshold": 3, "offset": 2, "factor": 2, "value": 0, "radius": 1, "column": "x"}
-    eval(code, {**GIVEN, **names, "path": path})
+    names: dict[str, Any] = {
+        "threshold": 3,
+        "offset": 2,
+        "factor": 2,
+        "value": 0,
+        "radius": 1,
+        "column": "x",
+    }
+    count = dp.count() >> dp.laplace(epsilon=1, confidence=0.95)
+    names |= {"path": path, "first": count(COLUMN), "second": count(COLUMN)}
+    eval(code, {**GIVEN, **names})
 
 
 ROWS = [
