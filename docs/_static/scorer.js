@@ -3,6 +3,6 @@
 Scorer.score = ([page, title, , , score, , kind]) => {
   const named = kind === "object" && /^dp\.\w+$/.test(title) && score > 11;
   if (page.startsWith("reference/")) return named ? score : score - 20;
-  const late = /^(notebooks\/|experiments\/|data\/|[A-Z]|proofs|errata|exactness|sampler|core|extending|testing|speed|growth|comparison|accuracy|clusters|sampling)/;
+  const late = /^(notebooks\/|experiments\/|data\/|[A-Z]|proofs|errata|exactness|core|extending|testing|speed|accuracy|clusters|sampling)/;
   return late.test(page) && kind !== "index" ? score - 10 : score;
 };

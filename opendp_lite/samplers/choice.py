@@ -174,7 +174,8 @@ def choose_each(
         An item for each lane.
 
     Proof:
-        In each lane whole-number weights w above the true ones are made (``docs/sampler.md``), and
+        In each lane whole-number weights w above the true ones are made (see
+        ``docs/exactness.md``), and
         a place is drawn by them with an exact uniform integer below their sum. One of its counts[i]
         items is then drawn, each as likely, with the exponent e. It is kept with the exact
         probability p = counts[i] exp(-e) / (w unit), which is at most 1 as e is not below the
