@@ -76,6 +76,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parts = word.split(",")
         if flag in _PAIRS and len(parts) > 1 and after[:1] == "-" and all(map(is_number, parts)):
             parser.error(f"{flag} takes its numbers with spaces between: {flag} {' '.join(parts)}")
+    if {"--header", "--no-header"} <= set(argv):
+        parser.error("--header and --no-header contradict each other; give one")
     arguments, unknown = parser.parse_known_args(shield(argv))
     if unknown:
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")

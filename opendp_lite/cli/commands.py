@@ -30,6 +30,7 @@ METHODS: Final[dict[str, Callable[[], Estimator]]] = {
 """Estimators by the word after ``--method``, each imported when it is chosen."""
 # How wide the interval is if no bounds are found.
 _FARTHEST: Final = 2.0**301
+_ROWS: Final = "these rows"
 _WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
 
 
@@ -80,8 +81,7 @@ def _of_values(
 
 def _target(words: str, arguments: argparse.Namespace) -> str:
     """What an interval holds."""
-    of = "population, after clipping" if arguments.sampling else "clipped values"
-    return f"{words} of the {of}"
+    return f"{words} of {'the population' if arguments.sampling else _ROWS}, after clipping"
 
 
 def _treat(bounds: Bounds | None, impute: Fraction | None, *, by_middle: bool) -> str:
@@ -113,7 +113,7 @@ def _count(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic
     every = arguments.all or column is None
     return Statistic(
         name="count",
-        target="count",
+        target=f"count of {_ROWS}",
         columns=() if column is None else (column,),
         kind=str,
         mechanism=counted >> _noise(budget)(**budget, confidence=level),
@@ -134,7 +134,7 @@ def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     def total(lower: float, upper: float, **noise: float) -> AnyMechanism:
         return dp.clamp(lower, upper) >> dp.sum() >> _noise(budget)(**noise)
 
-    return _of_values(arguments, budget, "sum", "sum of the clipped values", total)
+    return _of_values(arguments, budget, "sum", f"sum of {_ROWS}, after clipping", total)
 
 
 def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:

@@ -35,7 +35,7 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(
         name="count",
-        target="count",
+        target="count of these rows",
         columns=columns,
         kind=float if "edges" in declared else str,
         mechanism=mechanism,

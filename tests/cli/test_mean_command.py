@@ -109,7 +109,7 @@ def test_human_output(mean):
     assert found["protected"] == (
         "any one row, added or removed: rho = 0.5 zCDP, which is epsilon = 4.89 at delta = 1e-6"
     )
-    interval = rf"{number} to {number} for the mean of the clipped values"
+    interval = rf"{number} to {number} for the mean of these rows, after clipping"
     assert re.fullmatch(interval, found["95 % interval"])
     assert found["next"].startswith("add up the losses of all releases of this data")
     assert found["pipeline"] == "dp.mean(0, 40, rho=0.5, sampling=False)"

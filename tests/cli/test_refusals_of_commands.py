@@ -32,6 +32,7 @@ REFUSALS = {
         "--bounds 0 1 --rho 1 --where hlthp=a,b": "--where: 'a,b' has a comma. For several words",
         "--bounds 0 1 --rho 1 --where hlthp=1 --size 9": "how many --where keeps is private",
         "--bounds 0 1 --rho 1 --where hlthp>1 --by hlthp --keys 1": "is read as text for --by",
+        "--bounds 0 1 --rho 1 --header --no-header": "contradict each other; give one",
         "--bounds 0 1 --rho 1 --note t": "--note is written into a ledger; add --ledger FILE",
         "--rho 1 --method simplex": "--method simplex needs --bounds LOWER UPPER",
         "--bounds 0 1": "Choose how private the release is: --epsilon E (1 is a common choice)",
