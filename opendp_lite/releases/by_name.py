@@ -8,8 +8,16 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import attrs
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.display.formatting import block, format_release, html_grid, html_of_each, plain
+from opendp_lite.display.formatting import (
+    align,
+    block,
+    format_release,
+    html_grid,
+    html_of_each,
+    plain,
+)
 from opendp_lite.display.pictures import Scale, spots_of
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result, mark_part, records_of, refuse_array
 from opendp_lite.releases.table import Record, name_key
 
@@ -84,14 +92,23 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
 
     def __repr__(self) -> str:
         keys = [_show(key) for key in self]
+        found = [each for each in self.values() if isinstance(each, Estimate)]
+        if len({each.covers for each in found}) == 1 and len(found) == len(self):
+            titles = [self.column, "value", found[0].covers, "noise", ""]
+            rows = ([key, *each.cells()] for key, each in zip(keys, found[:_SHOWN], strict=False))
+            shown = align(_drop_empty([titles, *rows]))
+        else:
+            shown = [self.column, *self._lines(keys)]
+        more = len(keys) - _SHOWN
+        last = [f"... and {more} more"] if more > 0 else []
+        return "\n".join([*shown, *last, *self._note()])
+
+    def _lines(self, keys: Sequence[str]) -> list[str]:
         width = max(map(len, [self.column, *keys]), default=0) + 1
-        lines = [
+        return [
             block(f"{key:<{width}}  ", format_release(release))
             for key, release in zip(keys[:_SHOWN], self.values(), strict=False)
         ]
-        more = len(keys) - _SHOWN
-        last = [f"... and {more} more"] if more > 0 else []
-        return "\n".join([self.column, *lines, *last, *self._note()])
 
     def _note(self) -> list[str]:
         if self.threshold is None:
@@ -113,6 +130,12 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
         scale = Scale.around(spots)
         rows = [(name, format_release(release)) for name, release in shown]
         return html_grid("", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)])
+
+
+def _drop_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The rows without columns that are empty below their title."""
+    full = [place for place in range(len(rows[0])) if any(row[place] for row in rows[1:])]
+    return [[row[place] for place in full] for row in rows]
 
 
 def _label(key: Hashable) -> str:

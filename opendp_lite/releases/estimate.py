@@ -111,8 +111,18 @@ class Estimate(Result):
         return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        said = f"{self._ends(self.interval)} in {self._say_coverage()}"
-        return f"{self.justify(self.value)[0]} ({'; '.join([said, *self._warnings()])})"
+        value, ends, noise, warnings = self.cells()
+        said = [f"{ends} in {self.covers}", f"{noise} is noise" if noise else "", warnings]
+        return f"{value} ({'; '.join(filter(None, said))})"
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """For a line of a table: the value, its interval, how much is noise, and what to know."""
+        half, noise = _half_width(self.interval), ""
+        if self.noise_interval is not None and isfinite(half):
+            of_noise, all_of_it = significant(half, _half_width(self.noise_interval), half)
+            noise = f"{of_noise} of the {all_of_it}"
+        value, ends = self.justify(self.value)[0], self._ends(self.interval)
+        return value, ends, noise, "; ".join(self._warnings())
 
     def __repr__(self) -> str:
         return f"<Estimate {self}>"
@@ -123,7 +133,7 @@ class Estimate(Result):
             "estimate": value,
             "standard error": error,
             "interval": self._ends(self.interval),
-            "holds in": self._say_coverage(),
+            "holds in": self.covers,
         }
         if self.noise_interval is not None:
             shown["for these rows"] = self._ends(self.noise_interval)
@@ -146,8 +156,9 @@ class Estimate(Result):
         low, high = self.justify(*interval)
         return f"{low} to {high}"
 
-    def _say_coverage(self) -> str:
-        """What the interval holds."""
+    @property
+    def covers(self) -> str:
+        """In what the interval holds what is estimated, in words."""
         clipped = " after clipping" if self.clipped else ""
         if not self.sampling:
             return f"{percent(self.confidence)} of releases of these rows{clipped}"
@@ -156,16 +167,12 @@ class Estimate(Result):
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""
         said = []
-        half = _half_width(self.interval)
-        if self.noise_interval is not None and isfinite(half):
-            of_noise, all_of_it = significant(half, _half_width(self.noise_interval), half)
-            said.append(f"{of_noise} of the {all_of_it} is noise")
         if self.wide_interval is not None:
             said.append(f"{self._ends(self.wide_interval)} with what clipping may move")
         few = self.too_few
         if self.bounds is not None:
             width = self.bounds[1] - self.bounds[0]
-            few = few or half >= _LITTLE * width / 2
+            few = few or _half_width(self.interval) >= _LITTLE * width / 2
             said.extend(
                 f"near the bound {bound:g}, so values beyond it may be clipped"
                 for bound in self.bounds
