@@ -531,7 +531,9 @@ def test_people_see_a_table_and_programs_get_json():
     found = dp.by(
         "key", ["a", None], X >> dp.mean(0, 9, epsilon=1, confidence=0.95, sampling=False)
     )(TABLE)
-    assert str(found).splitlines()[0] == "key"
+    lines = str(found).splitlines()
+    assert lines[0].split()[:4] == ["key", "value", "95", "%"]
+    assert [line.split()[0] for line in lines[1:]] == ["a", "missing"]
     assert "missing" in found._repr_html_()
     assert set(json.loads(json.dumps(found.as_dict()))["a"]) >= {"value", "interval"}
     with pytest.raises(dp.ParameterError, match="no group 'x'; the keys are 'a', None"):
