@@ -27,6 +27,7 @@ from opendp_lite.engines.files.source_files import parquet as parquet
 from opendp_lite.estimators.columns.centered_sums import centered_sum as centered_sum
 from opendp_lite.estimators.columns.covariance import covariance as covariance
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean
+from opendp_lite.estimators.columns.regression import linear_regression as linear_regression
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf
 from opendp_lite.estimators.distributions.histograms import histogram as histogram
 from opendp_lite.estimators.distributions.proportion import proportion as proportion

@@ -6,6 +6,7 @@ from opendp_lite.estimators.columns.multivariate_mean import normal_variance as 
 from opendp_lite.estimators.columns.multivariate_mean import plan_mean as plan_mean
 from opendp_lite.estimators.columns.multivariate_mean import plan_plus_mean as plan_plus_mean
 from opendp_lite.estimators.columns.noisy_mean import l2_mechanism_mean as l2_mechanism_mean
+from opendp_lite.estimators.columns.regression import linear_regression as linear_regression
 from opendp_lite.estimators.distributions.answers import basis_distribution as basis_distribution
 from opendp_lite.estimators.distributions.answers import distribution as distribution
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf

@@ -1,4 +1,7 @@
+from opendp_lite.estimators.columns.components import Correlation as Correlation
+from opendp_lite.estimators.columns.components import PrincipalComponents as PrincipalComponents
 from opendp_lite.estimators.columns.covariance import Covariance as Covariance
+from opendp_lite.estimators.columns.regression import Regression as Regression
 from opendp_lite.estimators.distributions.answers import Distribution as Distribution
 from opendp_lite.estimators.distributions.answers import Uncertain as Uncertain
 from opendp_lite.estimators.distributions.cumulative import (

@@ -58,6 +58,13 @@ CASES = {
     "variance": Case(partial(dp.variance, 0, 9), rows=EITHER, chooses=True),
     "standard_deviation": Case(partial(dp.standard_deviation, 0, 9), rows=EITHER, chooses=True),
     "covariance": Case(partial(dp.covariance, 0, 9), 2, EITHER, NOISE_ALONE, chooses=True),
+    "linear_regression": Case(
+        partial(dp.linear_regression, 0, 1, [(0, 9), (0, 9)]),
+        2,
+        EITHER,
+        ({"robust": False}, {"confidence": 0.9}),
+        chooses=True,
+    ),
     "private_bounds": Case(
         partial(dp.private_bounds, 0.9), rows=(None, 9000), asked=PLAIN, chooses=True
     ),

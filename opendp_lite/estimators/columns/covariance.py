@@ -15,6 +15,7 @@ from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.display.formatting import for_json, html_table, percent, significant
+from opendp_lite.estimators.columns.components import Correlation, PrincipalComponents
 from opendp_lite.estimators.parts.budget import (
     AnyAsk,
     Budget,
@@ -174,8 +175,9 @@ class Covariance(Result):
         [[4. 0.]
          [0. 4.]]>
         >>> found.correlation()
-        array([[1., 0.],
-               [0., 1.]])
+                correlation  95 % interval
+        a    b         0.00  -0.22 to 0.22
+        For the population, from noise and sampling, for columns of normal shape.
     """
 
     value: Floats
@@ -185,14 +187,27 @@ class Covariance(Result):
     names: tuple[str, ...] | None
     rows: float
 
-    def correlation(self) -> Floats:
-        """The correlations: entries over both deviations. A column without a variance has 0."""
-        deviations = np.sqrt(np.diagonal(self.value))
-        scale = np.outer(deviations, deviations)
-        known = scale > 0
-        found: Floats = np.where(known, self.value / np.where(known, scale, 1.0), 0.0)
-        np.fill_diagonal(found, 1.0)
-        return found.clip(-1, 1)
+    def correlation(self) -> Correlation:
+        """The correlations, with intervals for the population that the rows were sampled from."""
+        return Correlation.of(
+            self.value, self.standard_error, self.rows, self.confidence, self._titles
+        )
+
+    def principal_components(self, *, scaled: bool = False) -> PrincipalComponents:
+        """The directions in which rows vary most, and how far the noise may have turned them.
+
+        Args:
+            scaled: Whether columns are brought to a variance of 1 first.
+        """
+        matrix, noise = self.value, self.standard_error
+        if scaled:
+            units = np.sqrt(np.diagonal(matrix).clip(min=1e-300))
+            matrix, noise = (each / np.outer(units, units) for each in (matrix, noise))
+        return PrincipalComponents.of(matrix, noise, self.confidence, self._titles)
+
+    @property
+    def _titles(self) -> tuple[str, ...]:
+        return self.names or tuple(f"column {place}" for place in range(len(self.value)))
 
     def __repr__(self) -> str:
         named = f" of {', '.join(self.names)}" if self.names else ""
@@ -200,8 +215,7 @@ class Covariance(Result):
         return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
 
     def _repr_html_(self) -> str:
-        names = self.names or tuple(f"column {place}" for place in range(len(self.value)))
-        shown = {}
+        names, shown = self._titles, {}
         for i, j in zip(*np.triu_indices(len(names)), strict=True):
             ends = self.interval[0][i, j], self.interval[1][i, j]
             value, low, high = significant(self.standard_error[i, j], self.value[i, j], *ends)
@@ -456,16 +470,10 @@ class _CovariancePlan:
         left = 1 - _MIDDLES - _RINGS - _RADIUS - _TOTALS - of_rows
         products, totals = rows >> outer_products() >> sum(), rows >> sum()
 
-        def noisy(summed: Stage[RowSpace, Space[Vectors]], share: Fraction) -> tuple[Noisy, float]:
-            """With noise that is the same in all directions, and its deviation."""
-            part, vector = self.budget.part(share), summed.bind(space).output_space
-            if self.budget.measure != MaxDivergence():
-                return summed >> part.noise(), part.deviation(part.reach(summed, space))
-            width = float(vector.unit.of(2)) / float(part.amount)
-            off = width * sqrt(vector.domain.dimension + 1)
-            return summed >> l2_mechanism(epsilon=part.amount), off
-
-        queries = [noisy(products, left), noisy(totals, _TOTALS)]
+        queries = [
+            even_noise(summed, self.budget.part(share), space)
+            for summed, share in ((products, left), (totals, _TOTALS))
+        ]
         if size is None:
             part = self.budget.part(of_rows)
             off = part.deviation(part.reach(count(), space))
@@ -481,6 +489,18 @@ class _CovariancePlan:
             of_count,
             float(radius),
         )
+
+
+def even_noise(
+    summed: Stage[RowSpace, Space[Vectors]], budget: Budget, space: Any
+) -> tuple[Noisy[Floats], float]:
+    """A sum with noise that is alike in all directions, and the deviation of each entry."""
+    if budget.measure != MaxDivergence():
+        return summed >> budget.noise(), budget.deviation(budget.reach(summed, space))
+    vector = summed.bind(space).output_space
+    width = float(vector.unit.of(2)) / float(budget.amount)
+    off = width * sqrt(vector.domain.dimension + 1)
+    return summed >> l2_mechanism(epsilon=budget.amount), off
 
 
 def _possible(matrix: Floats, halves: Floats) -> Floats:

@@ -174,6 +174,8 @@ class Limits:
         variance: About their variance.
         unseen: Given where one ring alone surely holds rows: noise may hide rows in all others.
         beyond: What is known of values beyond the limits, on each side that has such.
+        away: Distances from the median, of the rings up to the limits, and noisy numbers of rows
+            that are about so far; empty where too few rows show.
     """
 
     lower: float
@@ -182,6 +184,7 @@ class Limits:
     variance: float
     unseen: Unseen | None = None
     beyond: tuple[Beyond, ...] = ()
+    away: tuple[Floats, Floats] = attrs.field(default=(np.empty(0), np.empty(0)), eq=False)
 
     @classmethod
     def of(
@@ -236,7 +239,10 @@ class Limits:
         mean = float(np.clip(inside @ places / inside.sum(), lower, upper))
         variance = float(inside @ (places - mean) ** 2 / inside.sum())
         beyond = Beyond.of(counts, reaches, ends, (lower, upper), exceeded)
-        return cls(float(lower), float(upper), mean, variance, unseen, beyond)
+        rings = np.arange(max(left, right) + 1)
+        both = [side[rings] * (rings <= end) for side, end in zip(sides, reached, strict=True)]
+        away = between[rings], both[0] + both[1] * (rings > 0)
+        return cls(float(lower), float(upper), mean, variance, unseen, beyond, away)
 
     @classmethod
     def anywhere(cls, ends: tuple[float, float]) -> Limits:

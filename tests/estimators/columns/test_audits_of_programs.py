@@ -43,6 +43,7 @@ HALF = np.repeat([-FAR, FAR], 300)
 MOVED = np.where(np.arange(600) == 0, FAR, HALF)
 ONES = np.ones((4, 3))
 END = np.full((1, 3), FAR)
+ENDS = np.array([[0.0, 9.0], [9.0, 0.0], [0.0, 0.0], [9.0, 9.0]])
 AT_AN_EXTREME = [np.concatenate([np.zeros((4, 3)), sign * END]) for sign in (-1, 1)]
 OTHERS = [
     *((each, *AT_AN_EXTREME) for each in (FAST[0], FAST[2])),
@@ -61,6 +62,11 @@ OTHERS = [
     (dp.private_bounds(0.9, rho=0.5), HALF[:3], HALF[:2]),
     (dp.private_bounds(0.9, rho=0.5), HALF, MOVED),
     (dp.covariance(0, 9, rho=0.5), [0.0, 0.0, 9.0], [0.0] * 3),
+    *(
+        (dp.linear_regression(0, 1, [(0, 9), (0, 9)], **loss), ENDS, ENDS[:3])
+        for loss in ({"rho": 0.5}, {"epsilon": 1})
+    ),
+    (dp.linear_regression(0, 1, [(0, 9), (0, 9)], rho=0.5), ENDS, ENDS * [[1], [1], [1], [0]]),
     (dp.variance(0, 9, rho=0.5, confidence=None), [0.0, 0.0, 0.0, 9.0], [0.0] * 3),
     (dp.variance(0, 9, epsilon=1, confidence=None), [0.0, 0.0, 0.0, 9.0], [0.0] * 4),
 ]

@@ -1,0 +1,197 @@
+"""What follows from a released covariance matrix: correlations, and principal components."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.display.formatting import align, for_json, html_grid, percent
+from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.result import Result
+
+_TINY: Final = 1e-300
+_LOST: Final = 3.0
+"""Rows that Fisher's interval takes off."""
+# In deviations of its noise: a variance below it does not tell a correlation.
+_SEEN: Final = 3.0
+_SHOWN: Final = 6
+_UNKNOWN: Final = 45.0
+"""In degrees: a direction that may be turned by more is not known."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Correlation(Result):
+    """Released correlations with intervals for the population. All of it is private.
+
+    ``found["a", "b"]`` is one of them as a ``dp.Estimate``. ``np.asarray(found)`` is the matrix.
+
+    Args:
+        value: The matrix.
+        standard_error: Of each entry, from noise and sampling, to the first order.
+        interval: The least and the largest entries. Each pair holds that of the population in a
+            share ``confidence`` of all releases, if the columns are of about normal shape.
+        confidence: Such as 0.95.
+        names: Of the columns.
+        rows: About how many rows there are.
+    """
+
+    frame: ClassVar = "pd.DataFrame(release.value, release.names, release.names)"
+
+    value: Floats
+    standard_error: Floats
+    interval: tuple[Floats, Floats]
+    confidence: float
+    names: tuple[str, ...]
+    rows: float
+
+    @classmethod
+    def of(
+        cls, matrix: Floats, noise: Floats, rows: float, confidence: float, names: tuple[str, ...]
+    ) -> Correlation:
+        """From a covariance matrix, and the standard errors that noise gives its entries.
+
+        Proof:
+            z = artanh(r) has a variance of 1 / (n - 3) for normal columns (Fisher 1921), and the
+            noise adds its own. Where noise may hide a variance, any correlation fits.
+        """
+        deviations = np.sqrt(np.diagonal(matrix).clip(min=_TINY))
+        scale = np.outer(deviations, deviations)
+        found = (matrix / scale).clip(-1, 1)
+        relative = noise / scale
+        halves = np.diagonal(relative) / 2
+        added = relative**2 + found**2 * (halves[:, None] ** 2 + halves**2)
+        seen = np.diagonal(relative) * _SEEN < 1
+        known = seen[:, None] & seen & (rows > _LOST + 1)
+        found = np.where(np.diagonal(matrix) > 0, found, 0.0)
+        found = np.minimum(found, found.T)
+        room = np.maximum(1 - found**2, 1e-12)
+        deviation = np.sqrt(1 / max(rows - _LOST, 1.0) + added / room**2)
+        reach = NormalDist().inv_cdf((1 + confidence) / 2) * deviation
+        score = np.arctanh(found.clip(-1 + 1e-12, 1 - 1e-12))
+        low, high = np.tanh(score - reach), np.tanh(score + reach)
+        error = np.where(known, np.minimum(room * deviation, 1.0), 1.0)
+        low, high = np.where(known, low, -1.0), np.where(known, high, 1.0)
+        for each, diagonal in ((found, 1.0), (error, 0.0), (low, 1.0), (high, 1.0)):
+            np.fill_diagonal(each, diagonal)
+        return cls(found, error, (low, high), confidence, names, rows)
+
+    def __getitem__(self, pair: tuple[str, str]) -> Estimate:
+        if not isinstance(pair, tuple) or not set(pair) <= set(self.names):
+            raise ParameterError(
+                f"a correlation is of two of the columns {', '.join(self.names)}: found['a', 'b']"
+            )
+        place = tuple(map(self.names.index, pair))
+        interval = float(self.interval[0][place]), float(self.interval[1][place])
+        return Estimate(
+            float(self.value[place]),
+            float(self.standard_error[place]),
+            interval,
+            self.confidence,
+            self.rows,
+            sampling=True,
+            bounds=(-1.0, 1.0),
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return np.array(self.value, dtype=dtype)
+
+    def _lines(self) -> tuple[list[str], list[list[str]]]:
+        lines = []
+        for i, j in zip(*np.triu_indices(len(self.names), 1), strict=True):
+            each = self[self.names[i], self.names[j]]
+            value, low, high = each.justify(each.value, *each.interval)
+            lines.append([self.names[i], self.names[j], value, f"{low} to {high}"])
+        return ["", "", "correlation", f"{percent(self.confidence)} interval"], lines
+
+    def __repr__(self) -> str:
+        titles, lines = self._lines()
+        return "\n".join([*align([titles, *lines], {2}), self._note])
+
+    def _repr_html_(self) -> str:
+        return html_grid(self._note, *self._lines())
+
+    _note: ClassVar = "For the population, from noise and sampling, for columns of normal shape."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``."""
+        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
+
+
+@attrs.frozen(eq=False, repr=False)
+class PrincipalComponents(Result):
+    """The directions in which rows vary most, from a released covariance. All of it is private.
+
+    Args:
+        directions: A row of length 1 for each, the largest variance first.
+        variances: Along each direction.
+        shares: Of all the variance.
+        turned: By about how many degrees the noise may have turned each direction: at most so many
+            in a share ``confidence`` of all releases, to the first order; at most 90.
+        confidence: Such as 0.95.
+        names: Of the columns.
+    """
+
+    frame: ClassVar = "pd.DataFrame(release.directions, columns=release.names)"
+
+    directions: Floats
+    variances: Floats
+    shares: Floats
+    turned: Floats
+    confidence: float
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, matrix: Floats, noise: Floats, confidence: float, names: tuple[str, ...]
+    ) -> PrincipalComponents:
+        """From a symmetric matrix, and the standard errors that noise gives its entries.
+
+        Proof:
+            To the first order the noise E turns v_k towards v_j by v_j' E v_k over the difference
+            of their variances (Kato 1966). Its entries are independent.
+        """
+        values, vectors = (each[..., ::-1] for each in np.linalg.eigh(matrix))
+        # The largest part of each direction is above 0.
+        largest = np.abs(vectors).argmax(axis=0)
+        vectors = vectors * np.where(vectors[largest, range(len(values))] < 0, -1, 1)
+        one, other = vectors.T[:, None, :, None], vectors.T[None, :, None, :]
+        both = one * other + np.swapaxes(one * other, 2, 3)
+        squares = np.einsum("jkab,ab->jk", both**2, noise**2) / 2
+        squares -= np.einsum("aj,ak,a->jk", vectors**2, vectors**2, np.diagonal(noise) ** 2)
+        gaps = (values[:, None] - values) ** 2 + np.diag(np.full(len(values), np.inf))
+        score = NormalDist().inv_cdf((1 + confidence) / 2)
+        turn = score * np.sqrt((squares / np.maximum(gaps, _TINY)).sum(axis=1))
+        kept = values.clip(min=0)
+        shares = kept / max(float(kept.sum()), _TINY)
+        return cls(vectors.T, kept, shares, np.degrees(np.arctan(turn)), confidence, names)
+
+    def _lines(self) -> tuple[list[str], list[list[str]]]:
+        lines = []
+        for place in range(min(len(self.shares), _SHOWN)):
+            turn = float(self.turned[place])
+            said = f"{turn:.1f} degrees" if turn < _UNKNOWN else "not known"
+            parts = (f"{each:.2f}" for each in self.directions[place] + 0.0)
+            lines.append([f"{place + 1}", f"{self.shares[place]:.1%}", *parts, said])
+        return ["", "share", *self.names, "turned by noise, at most"], lines
+
+    def __repr__(self) -> str:
+        titles, lines = self._lines()
+        more = len(self.shares) - len(lines)
+        shown = align([titles, *lines], set(range(1, len(titles) - 1)))
+        return "\n".join([*shown, *([f"... and {more} more"] if more else []), self._note])
+
+    def _repr_html_(self) -> str:
+        return html_grid(self._note, *self._lines())
+
+    @property
+    def _note(self) -> str:
+        return f"What the noise alone may turn, in {percent(self.confidence)} of releases."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``."""
+        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}

@@ -1,0 +1,172 @@
+"""Least squares from noisy sums of products: the fit, and how far off it is."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import erfc, exp, isqrt, pi, sqrt
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opendp_lite.estimators.parts.noisy_totals import FEW, Floats
+
+# The noise matrix has a norm of about 2 sqrt(p) deviations of an entry off its diagonal; of one or
+# two entries it may have as much as 2.8 and more.
+_NORM, _LEAST_NORM = 2.0, 2.8
+_FAR: Final = 8.0
+
+
+@attrs.frozen(eq=False)
+class NoisyGram:
+    """A noisy sum of z z^T, where z is (1, the columns, what is explained) times a weight.
+
+    Args:
+        matrix: The sum, symmetric.
+        off: The deviation of the noise of an entry off the diagonal; on it, sqrt(2) times as much.
+    """
+
+    matrix: Floats
+    off: float
+
+    @classmethod
+    def of(cls, products: ArrayLike, deviation: float) -> NoisyGram:
+        """From the sum of ``outer_products``, with noise of this deviation in all directions."""
+        entries = np.asarray(products, dtype=np.float64)
+        side = isqrt(2 * len(entries))
+        above, below = np.triu_indices(side)
+        found = np.zeros((side, side))
+        found[above, below] = entries / np.where(above == below, 1.0, sqrt(2))
+        found[below, above] = found[above, below]
+        return cls(found, deviation / sqrt(2))
+
+    @property
+    def norm(self) -> float:
+        """About the largest eigenvalue of the noise of the columns' part."""
+        return norm_of_noise(self.off * sqrt(2), len(self.matrix) - 1)
+
+    @property
+    def rows(self) -> float:
+        """The noisy sum of the squared weights: the number of rows but for those far out."""
+        return float(self.matrix[0, 0])
+
+    @cached_property
+    def eigen(self) -> tuple[Floats, Floats]:
+        """Of the columns' part, from the least."""
+        values, vectors = np.linalg.eigh(self.matrix[:-1, :-1])
+        return values, vectors
+
+    @property
+    def weak(self) -> bool:
+        """Whether the noise may hide that columns are alike, or that there are hardly any rows."""
+        return bool(self.eigen[0][0] < self.norm or self.freedom < 1)
+
+    @property
+    def freedom(self) -> float:
+        """The rows less the coefficients."""
+        return self.rows - len(self.matrix) + 1
+
+    @property
+    def kept(self) -> Floats:
+        """The eigenvalues, raised to where the noise would hide them."""
+        return np.maximum(self.eigen[0], self.norm / 2)
+
+    def columns(self, values: Floats) -> Floats:
+        """The columns' part with these in the place of its eigenvalues."""
+        vectors = self.eigen[1]
+        found: Floats = (vectors * values) @ vectors.T
+        return found
+
+    def fit(self) -> Fit:
+        """The coefficients.
+
+        Proof:
+            With noise E of entries of variance t^2, the solution of (A + E) b = a is off by
+            t^2 A^-1 (A^-1 + tr(A^-1)) b on average, to the second order: noise on moments enlarges
+            slopes, where noise on values would shrink them. A ridge of that size takes it off.
+        """
+        inverse = 1 / self.kept
+        ridge = self.off**2 * (inverse + inverse.sum())
+        bread = self.columns(1 / (self.kept + ridge))
+        growth = 1 + 3 * self.off**2 * float(inverse @ inverse)
+        return Fit(bread @ self.matrix[:-1, -1], bread, growth, self)
+
+
+def norm_of_noise(deviation: float, side: int) -> float:
+    """About the largest eigenvalue of a symmetric matrix of noise of so many columns.
+
+    Entries off the diagonal have the deviation over sqrt(2).
+    """
+    return deviation / sqrt(2) * max(_NORM * sqrt(side), _LEAST_NORM)
+
+
+@attrs.frozen(eq=False)
+class Fit:
+    """Coefficients, the matrix that gave them, and how noise in that matrix adds to their errors.
+
+    Args:
+        value: The coefficients, the first of which is the constant.
+        bread: The inverse of the columns' part.
+        growth: Of the variances, to the second order of the noise.
+        gram: What was released.
+    """
+
+    value: Floats
+    bread: Floats
+    growth: float
+    gram: NoisyGram
+
+    @property
+    def variance(self) -> float:
+        """Of the residuals."""
+        gram, size = self.gram, float(self.value @ self.value)
+        left = gram.matrix[-1, -1] - 2 * self.value @ gram.matrix[:-1, -1]
+        left += self.value @ gram.columns(gram.kept) @ self.value
+        return _positive(float(left), sqrt(2) * gram.off * (1 + size)) / max(gram.freedom, 1.0)
+
+    def noise(self) -> Floats:
+        """The covariance of what the noise adds to the coefficients.
+
+        Proof:
+            They are off by A^-1 (e - E b), with a covariance of t^2 ((1 + b^2) + b b^T) between.
+        """
+        size = 1 + float(self.value @ self.value)
+        inner = size * np.eye(len(self.value)) + np.outer(self.value, self.value)
+        found: Floats = self.bread @ inner @ self.bread * (self.growth * self.gram.off**2)
+        return found
+
+    def sampling(self, filling: NoisyGram | None) -> Floats:
+        """That of what another sample of rows would change.
+
+        Args:
+            filling: The sum of squares of columns times residuals, where it was released: the
+                filling of a sandwich (White 1980). Without it residuals are taken to spread alike.
+        """
+        gram = self.gram
+        even = self.variance * gram.columns(gram.kept)
+        if filling is not None:
+            even = even + _shrunken(filling.matrix - even, filling.off)
+        values, vectors = np.linalg.eigh(even)
+        inner = (vectors * values.clip(min=0)) @ vectors.T
+        left = max(gram.freedom, 1.0)
+        few = (1 + FEW / left) * max(gram.rows, 1.0) / left
+        found: Floats = self.bread @ inner @ self.bread * (self.growth * few)
+        return found
+
+
+def _shrunken(found: Floats, off: float) -> Floats:
+    """What stands out of the noise of a symmetric matrix (James and Stein 1961)."""
+    side = len(found)
+    square = float((found * found).sum())
+    share = 1 - side * (side + 1) * off**2 / max(square, 1e-300)
+    return found * max(share, 0.0)
+
+
+def _positive(value: float, off: float) -> float:
+    """A number above 0 from a noisy one: the mean of the normal law that is cut off at 0."""
+    if value > _FAR * off:
+        return value
+    score = max(value / off, -_FAR)
+    below = erfc(-score / sqrt(2)) / 2
+    return off * (score + exp(-score * score / 2) / sqrt(2 * pi) / below)

@@ -1,0 +1,701 @@
+"""Linear regression: a rough fit, and then the moments of what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import wraps
+from math import sqrt
+from statistics import NormalDist
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.box import Box
+from opendp_lite.combinators.adaptive_programs import make_adaptive
+from opendp_lite.display.formatting import align, for_json, html_grid, percent
+from opendp_lite.estimators.columns.covariance import even_noise
+from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
+from opendp_lite.estimators.parts.budget import (
+    AnyAsk,
+    Budget,
+    Measured,
+    Noisy,
+    RowSpace,
+    budget_of,
+    costs_budget,
+)
+from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.request import BoundedColumn
+from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
+from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.metrics.distances import ChangeOneDistance
+from opendp_lite.numbers.exact import Number, confidence_of, quote, sqrt_up
+from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.steps import mechanism, stage
+from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.result import Result
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records
+from opendp_lite.spaces.tables import TablesOrRows
+from opendp_lite.transformations.bounding import clamp
+from opendp_lite.transformations.entries import outer_products
+from opendp_lite.transformations.row_maps import plain_nan, row_map_trusted
+from opendp_lite.transformations.rows import select
+from opendp_lite.transformations.sums import count, sum
+
+Column = int | str
+P = ParamSpec("P")
+R = TypeVar("R")
+_CONSTANT: Final = "intercept"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Regression(Result):
+    """A released linear regression: a table of coefficients. All of it is private.
+
+    ``found["age"]`` is a coefficient as a ``dp.Estimate``, ``found["intercept"]`` the constant.
+
+    Args:
+        y: The name of what is explained.
+        names: Of the coefficients: the columns, and "intercept" at the end.
+        values: The coefficients.
+        errors: The covariance matrix of their errors, from noise and sampling.
+        noise_errors: The standard errors that the noise alone would leave.
+        confidence: Such as 0.95.
+        rows: About how many rows there are.
+        residual_deviation: About how far rows lie from the line, in units of y.
+        cut: Rows were taken to lie no farther from the line than this.
+        weak: Empty, or the columns that the noise may hide to be constant or alike. Then nothing is
+            known of the coefficients: every interval is endless.
+
+    Example:
+        >>> errors = np.diag([0.03, 0.6]) ** 2
+        >>> found = Regression("wage", ("age", "intercept"), np.array([0.25, -8.1]), errors,
+        ...     np.array([0.01, 0.2]), 0.95, 3990.0, 6.3, 22.0, ())
+        >>> found
+        wage = intercept + slopes, about 3990 rows
+                      value  std. error  noise alone  95 % interval
+          age         0.250       0.030        0.010  0.191 to 0.309
+          intercept   -8.10        0.60         0.20  -9.28 to -6.92
+        Intervals are for the population, from noise and sampling. Rows lie about 6.3 from the line,
+        and were cut at 22 from it.
+        >>> found["age"].interval, found.predict({"age": 40}).value
+        ((0.19120108046379838, 0.3087989195362016), 1.9000000000000004)
+    """
+
+    picture: ClassVar = (
+        "type dp.plotting.estimate_intervals({name: found[name] for name in found.names})"
+    )
+
+    y: str
+    names: tuple[str, ...]
+    values: Floats
+    errors: Floats
+    noise_errors: Floats
+    confidence: float
+    rows: float
+    residual_deviation: float
+    cut: float
+    weak: tuple[str, ...]
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Of the coefficients, from noise and sampling; infinite where the release is weak."""
+        found: Floats = np.sqrt(np.diagonal(self.errors))
+        return np.full_like(found, np.inf) if self.weak else found
+
+    @property
+    def intervals(self) -> Floats:
+        """A row (low, high) for each coefficient; each by itself holds that of the population."""
+        return np.array([self[name].interval for name in self.names])
+
+    def __getitem__(self, name: Column) -> Estimate:
+        if str(name) not in self.names:
+            raise ParameterError(
+                f"there is no coefficient {quote(name)}; there are {', '.join(self.names)}"
+            )
+        place = self.names.index(str(name))
+        return self._estimate(np.eye(len(self.names))[place])
+
+    def predict(self, at: Mapping[Column, float]) -> Estimate:
+        """The mean of y where the columns have these values, with its error.
+
+        Args:
+            at: A number for each column.
+
+        Raises:
+            ParameterError: If a column is missing, or there is no such column.
+        """
+        given = {str(name): value for name, value in at.items()}
+        if set(given) != set(self.names[:-1]):
+            raise ParameterError(
+                f"predict needs a number for each of {', '.join(self.names[:-1])}; got "
+                f"{', '.join(given) or 'none'}"
+            )
+        return self._estimate(np.array([*(float(given[name]) for name in self.names[:-1]), 1.0]))
+
+    def _estimate(self, weights: Floats) -> Estimate:
+        """A combination of the coefficients."""
+        value = float(weights @ self.values)
+        variance = max(float(weights @ self.errors @ weights), 0.0)
+        error = np.inf if self.weak else sqrt(variance)
+        reach = NormalDist().inv_cdf((1 + self.confidence) / 2) * error
+        interval = value - reach, value + reach
+        return Estimate(value, error, interval, self.confidence, self.rows, sampling=True)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything by name, for ``json.dumps``. A number that is not finite is None."""
+        shown = {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
+        more = {"standard_errors": self.standard_errors, "intervals": self.intervals}
+        return shown | {name: for_json(each) for name, each in more.items()}
+
+    def _lines(self) -> tuple[list[str], list[list[str]]]:
+        titles = ["", "value", "std. error", "noise alone", f"{percent(self.confidence)} interval"]
+        if self.weak:
+            return titles, [[name, *["not known"] * 4] for name in self.names]
+        lines = []
+        for name, noise in zip(self.names, self.noise_errors, strict=True):
+            each = self[name]
+            *shown, low, high = each.justify(
+                each.value, each.standard_error, float(noise), *each.interval
+            )
+            lines.append([name, *shown, f"{low} to {high}"])
+        return titles, lines
+
+    def _head(self) -> str:
+        return f"{self.y} = intercept + slopes, about {self.rows:.0f} rows"
+
+    def _note(self) -> str:
+        if self.weak:
+            return (
+                f"Weak: the noise may hide that {', '.join(self.weak)} hardly vary, or move "
+                "together. Nothing is\nknown of the slopes. Take more rows, a larger budget, or "
+                "fewer columns."
+            )
+        deviation, cut = (f"{each:.3g}" for each in (self.residual_deviation, self.cut))
+        return (
+            "Intervals are for the population, from noise and sampling. Rows lie about "
+            f"{deviation} from the line,\nand were cut at {cut} from it."
+        )
+
+    def __repr__(self) -> str:
+        titles, lines = self._lines()
+        table = align([titles, *lines], {1, 2, 3})
+        return "\n".join([self._head(), *(f"  {line}" for line in table), self._note()])
+
+    def _repr_html_(self) -> str:
+        return html_grid(f"{self._head()}. {self._note()}", *self._lines())
+
+
+@attrs.frozen(eq=False)
+class Frame:
+    """Public coordinates of rows: z = turn (x - middle), and how far y lies from a line.
+
+    The residual is (y - at - slopes (x - middle)) / unit.
+
+    Args:
+        middle: What is subtracted from the columns.
+        turn: A matrix.
+        back: Its inverse.
+        at: What the line is at the middle.
+        slopes: Of the line, for each column.
+        unit: Of the residuals.
+    """
+
+    middle: Floats
+    turn: Floats
+    back: Floats
+    at: float
+    slopes: Floats
+    unit: float
+
+    def columns(self, block: Floats) -> list[Floats]:
+        """Each z. Column by column, so that a row's image depends on the row alone."""
+        x = [block[:, place] - each for place, each in enumerate(self.middle)]
+        return [_weigh(x, row) for row in self.turn]
+
+    def residual(self, block: Floats) -> Floats:
+        """The residuals."""
+        x = [block[:, place] - each for place, each in enumerate(self.middle)]
+        found: Floats = (block[:, -1] - self.at - _weigh(x, self.slopes)) / self.unit
+        return found
+
+    def moved(self, fit: Fit) -> Frame:
+        """The same coordinates of x, around a fit in them."""
+        slopes = self.slopes + self.unit * fit.value[1:] @ self.turn
+        return attrs.evolve(self, at=self.at + self.unit * float(fit.value[0]), slopes=slopes)
+
+    def turned(self, gram: NoisyGram) -> Frame:
+        """The same line, in coordinates in which columns are uncorrelated and of variance 1.
+
+        Noise that is alike in all directions then hurts all of them alike, also where columns move
+        together.
+        """
+        columns = gram.columns(gram.kept) / gram.kept.sum()
+        columns = columns / columns[0, 0]
+        means = columns[0, 1:]
+        values, vectors = np.linalg.eigh(columns[1:, 1:] - np.outer(means, means))
+        deviations = np.sqrt(np.maximum(values, gram.norm / 2 / max(gram.rows, gram.norm)))
+        away = self.back @ means
+        return attrs.evolve(
+            self,
+            middle=self.middle + away,
+            turn=(vectors / deviations).T @ self.turn,
+            back=self.back @ (vectors * deviations),
+            at=self.at + float(self.slopes @ away),
+        )
+
+    def jacobian(self) -> Floats:
+        """How slopes and constant of the columns as they are follow from a fit's coefficients."""
+        slopes = np.column_stack([np.zeros(len(self.middle)), self.turn.T])
+        constant = np.append(1.0, -self.turn @ self.middle)
+        found: Floats = self.unit * np.vstack([slopes, constant])
+        return found
+
+
+def _weigh(columns: Sequence[Floats], weights: Floats) -> Floats:
+    """The weighted sum, in one order for all rows."""
+    found: Floats = np.zeros(len(columns[0]))
+    for column, weight in zip(columns, weights, strict=True):
+        found += column * weight
+    return found
+
+
+def _squares(columns: Sequence[Floats]) -> Floats:
+    return _weigh([each * each for each in columns], np.ones(len(columns)))
+
+
+@attrs.frozen(eq=False)
+class RowLengths:
+    """A block function: how long z is, as a share of the longest."""
+
+    frame: Frame
+    longest: float
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.sqrt(_squares(self.frame.columns(block))) / self.longest
+        return plain_nan(found[:, None])
+
+
+@attrs.frozen(eq=False)
+class Residuals:
+    """A block function: the residual, as a share of the largest."""
+
+    frame: Frame
+    largest: float
+
+    def __call__(self, block: Floats) -> Floats:
+        return plain_nan((self.frame.residual(block) / self.largest)[:, None])
+
+
+@attrs.frozen(eq=False)
+class WeightedRow:
+    """A block function: the row (1, z, residual) times a weight.
+
+    Where (1, z) is longer than ``radius`` the weight shortens it to that. It depends on x alone, so
+    it moves no slope, where shortening by y would. Residuals are cut first.
+
+    Args:
+        frame: The coordinates.
+        radius: The largest length of (1, z).
+        cut: The largest residual.
+        scores: Whether the row is (1, z) times the residual instead, and the square of the weight.
+    """
+
+    frame: Frame
+    radius: float
+    cut: float
+    scores: bool = False
+
+    def __call__(self, block: Floats) -> Floats:
+        columns = self.frame.columns(block)
+        weight = np.minimum(self.radius / np.sqrt(1 + _squares(columns)), 1.0)
+        residual = self.frame.residual(block).clip(-self.cut, self.cut) * weight
+        row = [weight, *(each * weight for each in columns)]
+        row = [each * residual for each in row] if self.scores else [*row, residual]
+        found = np.stack(row, axis=1)
+        # A row that lacks y lacks all of it.
+        found[np.isnan(residual)] = np.nan
+        return plain_nan(found)
+
+
+@stage
+def _as_lengths(space: RowSpace, how: RowLengths) -> Transformation[RowSpace, RowSpace]:
+    return row_map_trusted(space, how, Box(0, 1))
+
+
+@stage
+def _as_residuals(space: RowSpace, how: Residuals) -> Transformation[RowSpace, RowSpace]:
+    return row_map_trusted(space, how, Box(-1, 1))
+
+
+@stage
+def _as_weighted(space: RowSpace, how: WeightedRow) -> Transformation[RowSpace, RowSpace]:
+    """No claim is taken from the block function: the sum brings each row into the ball."""
+    columns, radius, cut = space.domain.columns, Fraction(how.radius), Fraction(how.cut)
+    longest = radius * cut if how.scores else sqrt_up(radius**2 + cut**2)
+    return row_map_trusted(space, how, Ball(longest, columns=columns + (not how.scores)))
+
+
+@attrs.frozen(eq=False)
+class _Tail:
+    """How far rows lie from 0: distances, noisy numbers of rows, and how far any is seen."""
+
+    places: Floats
+    rows: Floats
+    end: float
+
+    @classmethod
+    def of(cls, limits: Limits, reach: float, unit: float) -> _Tail:
+        """In a unit. Where noise may hide nearly all rows, all are taken to lie at the end."""
+        places, rows = limits.away
+        end = limits.reach
+        if limits.unseen is not None or not rows.clip(0).sum():
+            places, rows, end = np.array([reach]), np.ones(1), reach
+        return cls(places / unit, rows.clip(0), end / unit)
+
+
+def _width(limits: Limits, reach: float) -> float:
+    """About the deviation of what a search found; half of the reach where noise may hide it."""
+    if limits.unseen is not None:
+        return reach / 2
+    return max(sqrt(max(limits.variance, 0.0)), reach * _NARROWEST)
+
+
+_COUNT, _SANDWICH, _TAIL = Fraction(1, 50), Fraction(1, 20), Fraction(1, 25)
+_ROUGH: Final = Fraction(1, 5)
+"""Of what is left for the fits, for the first: 10 to 35 % are as good."""
+# For the rings of all columns together, and half as much for the medians: the least share at which
+# rows show. With fewer the unit of a column comes out at half or double.
+_RINGS: Final = tuple(Fraction(each, 100) for each in (8, 12, 18, 26, 36))
+_SHOWS: Final = 60.0
+"""So many deviations of the noise of one ring must the rows be."""
+# No column is stretched by more, whatever its rings tell.
+_NARROWEST: Final = 1 / 64
+_STEPS: Final = 40
+_TINY: Final = 1e-300
+_PAIR, _BOUNDS_AT = 2, 2
+_LEAST_CUT, _LEAST_UNSEEN = 2.5, 3.2
+"""In deviations; the second where the rows are too few to see how far residuals reach."""
+# What cutting moves may move a slope always the same way, so its square counts for more than one.
+_SHIFT: Final = 4.0
+_ALIKE: Final = 0.3
+"""A column with this share of the largest part in a direction that noise hides is named."""
+
+
+@attrs.frozen(eq=False)
+class _RegressionPlan:
+    """What was asked of a regression: the columns, the last of which is explained."""
+
+    picked: tuple[Column, ...]
+    columns: tuple[BoundedColumn, ...]
+    budget: Budget
+    robust: bool
+    confidence: float
+
+    @property
+    def rows(self) -> Around:
+        """The columns in bounds."""
+        inside = clamp([each.lower for each in self.columns], [each.upper for each in self.columns])
+        return select(*self.picked) >> inside
+
+    def run(self, ask: AnyAsk) -> Regression:
+        """One run. Numbers that floats cannot hold show in the release, and never as a warning."""
+        with np.errstate(all="ignore"):
+            return _RegressionRun.of(self, ask).release()
+
+
+@attrs.frozen(eq=False)
+class _RegressionRun:
+    """One run: what is asked, and the noisy or public number of rows."""
+
+    plan: _RegressionPlan
+    ask: AnyAsk
+    rows: float
+
+    @classmethod
+    def of(cls, plan: _RegressionPlan, ask: AnyAsk) -> _RegressionRun:
+        """Begins with the number of rows."""
+        size = ask.space.domain.size
+        if size is None:
+            size = ask(plan.rows >> count() >> plan.budget.part(_COUNT).noise())
+        return cls(plan, ask, float(size))
+
+    def release(self) -> Regression:
+        """A rough fit if it would not be weak, a fit of what it leaves, and the sandwich."""
+        plan, many = self.plan, len(self.plan.columns)
+        rings = next((each for each in _RINGS if self._shows(each / many)), _RINGS[-1])
+        frame, tail = self._start(rings)
+        sandwich = _SANDWICH if plan.robust else Fraction(0)
+        left = 1 - rings * Fraction(3, 2) - sandwich
+        if self.ask.space.domain.size is None:
+            left -= _COUNT
+        root, looks = sqrt(many - 1), self._shows(_TAIL)
+        lengths = _Tail(np.array([root]), np.ones(1), root + 2)
+        rough = left * _ROUGH
+        query, off = self._moments(self._cuts(frame, lengths, tail, rough, _LEAST_CUT), rough)
+        if self.rows > norm_of_noise(off, many):
+            left -= rough
+            found = NoisyGram.of(self.ask(query), off)
+            if not found.weak:
+                frame = frame.moved(found.fit()).turned(found)
+                if looks:
+                    left -= _TAIL
+                    frame, tail = self._residuals(frame)
+        if looks:
+            left -= _TAIL
+            lengths = self._lengths(frame)
+        how = self._cuts(frame, lengths, tail, left, _LEAST_CUT if looks else _LEAST_UNSEEN)
+        query, off = self._moments(how, left)
+        fit, filling = NoisyGram.of(self.ask(query), off).fit(), None
+        if plan.robust:
+            query, off = self._moments(
+                attrs.evolve(how, frame=frame.moved(fit), scores=True), sandwich
+            )
+            filling = NoisyGram.of(self.ask(query), off)
+        return self._shown(how, fit, filling)
+
+    def _shows(self, share: Fraction) -> bool:
+        """Whether the rows stand out of the noise of rings for this share of the budget."""
+        off = self.plan.budget.part(share).deviation(float(self.ask.space.unit))
+        return self.rows > _SHOWS * off
+
+    def _start(self, share: Fraction) -> tuple[Frame, _Tail]:
+        """Around the middles of all columns, in units of about their deviations."""
+        many, budget = len(self.plan.columns), self.plan.budget
+        search = Search(self.ask, budget.part(share / 2 / many), budget.part(share / many))
+        middles, widths = np.zeros(many), np.ones(many)
+        for place, column in enumerate(self.plan.columns):
+            rings = rings_for(float(2 * column.half))
+            middle, limits = search.column(self.plan.rows >> select(place), column, rings)
+            reach = float(max(column.upper - Fraction(middle), Fraction(middle) - column.lower))
+            middles[place], widths[place] = middle + limits.mean, _width(limits, reach)
+        frame = Frame(
+            middles[:-1],
+            np.diag(1 / widths[:-1]),
+            np.diag(widths[:-1]),
+            float(middles[-1]),
+            np.zeros(many - 1),
+            float(widths[-1]),
+        )
+        return frame, _Tail.of(limits, reach, frame.unit)
+
+    def _around_zero(self, rows: Around) -> Limits:
+        """Where numbers between -1 and 1 lie."""
+        budget = self.plan.budget.part(_TAIL)
+        return Search(self.ask, budget, budget).around(rows, (-1.0, 1.0), rings_for(1.0))
+
+    def _residuals(self, frame: Frame) -> tuple[Frame, _Tail]:
+        """Around the same line, in about the deviation of the residuals."""
+        reaches = self._reaches
+        largest = float(np.abs(frame.slopes) @ reaches[:-1] + reaches[-1]) / frame.unit
+        limits = self._around_zero(self.plan.rows >> _as_residuals(Residuals(frame, largest)))
+        wide = _width(limits, 1.0)
+        unit = frame.unit * largest * wide
+        return attrs.evolve(frame, unit=unit), _Tail.of(limits, 1.0, wide)
+
+    def _lengths(self, frame: Frame) -> _Tail:
+        """How long the rows of the columns are."""
+        longest = float(np.linalg.norm(np.abs(frame.turn) @ self._reaches[:-1]))
+        limits = self._around_zero(self.plan.rows >> _as_lengths(RowLengths(frame, longest)))
+        return _Tail.of(limits, 1.0, 1 / longest)
+
+    @property
+    def _reaches(self) -> Floats:
+        """The widths of the bounds."""
+        return np.array([2 * float(each.half) for each in self.plan.columns])
+
+    def _cuts(
+        self, frame: Frame, lengths: _Tail, tail: _Tail, share: Fraction, least: float
+    ) -> WeightedRow:
+        """The radius and the cut of the least error: sampling, noise, and what cutting moves."""
+        root = sqrt(len(frame.middle))
+        one = self._moments(WeightedRow(frame, 1.0, 1.0), share)[1] / (2 * sqrt(2))
+        radii = np.geomspace(root, max(lengths.end, root + 1), _STEPS)[:, None]
+        cuts = np.geomspace(least, max(tail.end, least), _STEPS)
+        squares = lengths.places**2
+        spread = squares * lengths.rows
+        kept = np.minimum((1 + radii**2) / (1 + squares), 1) @ spread / max(spread.sum(), _TINY)
+        moved = np.maximum(tail.places[:, None] - cuts, 0).T @ tail.rows / tail.rows.sum()
+        known = np.maximum(self.rows * kept[:, None], 1.0)
+        noise = one * (1 + radii**2 + cuts**2) / known
+        best = int(np.argmin(1 / known + noise**2 + _SHIFT * moved**2))
+        row, column = divmod(best, _STEPS)
+        return WeightedRow(frame, sqrt(1 + float(radii[row, 0]) ** 2), float(cuts[column]))
+
+    def _moments(self, how: WeightedRow, share: Fraction) -> tuple[Noisy[Floats], float]:
+        """The sum of outer products, and the deviation of its noise."""
+        summed = self.plan.rows >> _as_weighted(how) >> outer_products() >> sum()
+        return even_noise(summed, self.plan.budget.part(share), self.ask.space)
+
+    def _shown(self, how: WeightedRow, fit: Fit, filling: NoisyGram | None) -> Regression:
+        """In the units of the columns."""
+        frame = how.frame
+        found, turned = frame.moved(fit), frame.jacobian()
+        noise = turned @ fit.noise() @ turned.T
+        names = tuple(map(str, self.plan.picked))
+        return Regression(
+            names[-1],
+            (*names[:-1], _CONSTANT),
+            np.append(found.slopes, found.at - float(found.slopes @ found.middle)),
+            noise + turned @ fit.sampling(filling) @ turned.T,
+            np.sqrt(np.diagonal(noise)),
+            self.plan.confidence,
+            max(self.rows, 0.0),
+            sqrt(fit.variance) * frame.unit,
+            how.cut * frame.unit,
+            self._hidden(frame, fit.gram) if fit.gram.weak else (),
+        )
+
+    def _hidden(self, frame: Frame, gram: NoisyGram) -> tuple[str, ...]:
+        """The columns of the direction of which least is known."""
+        widths = np.sqrt(np.square(frame.back).sum(axis=1))
+        part = np.abs(gram.eigen[1][1:, 0] @ frame.turn) * widths
+        names = np.array([str(each) for each in self.plan.picked[:-1]], dtype=object)
+        # Not a number, of noise that no float holds, is no reason to name none.
+        return tuple(names[~(part < _ALIKE * part.max())])
+
+
+def _bounds_by_column(recipe: Callable[P, R]) -> Callable[P, R]:
+    """Lets bounds be typed by column: the step itself keeps them in order, those of y first."""
+
+    @wraps(recipe)
+    def in_order(*args: P.args, **kwargs: P.kwargs) -> R:
+        typed: dict[str, Any] = dict(zip(("y", "x", "bounds"), args, strict=False)) | kwargs
+        given = typed.get("bounds")
+        if not isinstance(given, Mapping) or not {"y", "x"} <= set(typed):
+            return recipe(*args, **kwargs)
+        columns = (typed["y"], *_columns(typed["x"]))
+        if set(given) != set(columns):
+            said = ", ".join(f"{each!r}: (0, 100)" for each in columns)
+            raise ParameterError(
+                "linear_regression needs the bounds of each of its columns and of no other: "
+                f"bounds={{{said}}}, say"
+            )
+        pairs = [given[each] for each in columns]
+        made: Callable[..., R] = recipe
+        if len(args) <= _BOUNDS_AT:
+            return made(*args, **(kwargs | {"bounds": pairs}))
+        return made(*args[:_BOUNDS_AT], pairs, *args[_BOUNDS_AT + 1 :], **kwargs)
+
+    # Among them the constructor itself, by which ``calls`` pickles a recipe.
+    vars(in_order).update(vars(recipe))
+    return in_order
+
+
+def _is_pair(given: object) -> bool:
+    return isinstance(given, Sequence) and len(given) == _PAIR
+
+
+def _columns(x: Column | Sequence[Column]) -> tuple[Column, ...]:
+    return (x,) if isinstance(x, int | str) else tuple(x)
+
+
+@_bounds_by_column
+@mechanism(
+    does="A linear regression of one column on others, with intervals for the population.",
+    changes=(
+        "Values beyond the bounds are clipped to them. Rows far out in x get less weight, and rows "
+        "far from the line are cut, as far as a part of the budget finds good. Rows with a "
+        "missing value are left out."
+    ),
+    proof=costs_budget(
+        "An `adaptive` program of a `count`, medians, numbers of rows in rings, and noisy sums of "
+        "`outer_products` of rows in a ball. The fit is post-processing.",
+        sources=["White 1980, for the sandwich"],
+    ),
+    examples=lambda: [
+        example(records(columns=["age", "pay"]), "pay", "age", [(0, 90), (16, 80)], rho=0.1),
+        example(
+            records(columns=3, size=20, metric=ChangeOneDistance()),
+            2,
+            [0, 1],
+            [(-1, 1), (0, 1), (0, 3)],
+            epsilon=1,
+            confidence=0.9,
+        ),
+        example(records(columns=2), 0, [1], [(0, 1), (0, 1)], epsilon=1, delta=1e-6, robust=False),
+    ],
+)
+def linear_regression(
+    space: Space[TablesOrRows],
+    y: Column,
+    x: Column | Sequence[Column],
+    bounds: Mapping[Column, tuple[Number, Number]] | Sequence[tuple[Number, Number]],
+    budget: PrivacyBudget[Any] | None = None,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    robust: bool = True,
+    confidence: Number = 0.95,
+) -> Measured[Regression]:
+    """A linear regression of one column on others, with intervals for the population.
+
+    Args:
+        y: The column that is explained: its name, or its position in an array.
+        x: The columns that explain it, or one.
+        bounds: The bounds of each column, chosen without looking at the data: ``{"pay": (0, 90),
+            "age": (16, 80)}``, or a list of pairs, of y and then of each x. Values beyond are
+            clipped to them. Bounds that are too wide cost little.
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        rho: The budget of zero-concentrated privacy, 0.03 say.
+        epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
+        robust: Whether intervals also hold where y spreads more for some x than for others. It
+            takes a twentieth of the budget.
+        confidence: Of the intervals.
+
+    Returns:
+        A ``dp.releases.Regression``. Its intervals are for the slopes of the population that the
+        rows were sampled from, if y is about linear in x. Where the noise may hide that columns
+        hardly vary or move together, it is ``weak`` and says nothing of the slopes. Rows with a
+        missing value are left out.
+
+    Raises:
+        ParameterError: If a bound or the budget is missing or impossible.
+        SpaceError: If a column is not there.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> draw = np.random.default_rng(0)
+        >>> age = draw.uniform(20, 60, 20_000)
+        >>> people = {"age": age, "pay": 5 + 0.4 * age + draw.normal(0, 6, 20_000)}
+        >>> fit = dp.linear_regression("pay", "age", {"pay": (0, 90), "age": (16, 80)}, epsilon=1)
+        >>> found = fit(people)
+        >>> round(found["age"].value, 1), found["age"].standard_error < 0.02, found.weak
+        (0.4, True, ())
+    """
+    step = "linear_regression"
+    columns = (*_columns(x), y)
+    if len(columns) < _PAIR or len(set(columns)) < len(columns):
+        raise ParameterError(
+            f"{step}: y and the columns of x must be different, and one at least; got y = "
+            f"{quote(y)} and x = {quote(x)}"
+        )
+    if not isinstance(bounds, Sequence) or not all(map(_is_pair, bounds)):
+        raise ParameterError(f"{step}: the bounds of a column are two numbers, (0, 100) say")
+    if len(bounds) != len(columns):
+        raise ParameterError(
+            f"{step} needs bounds of y and then of each x, {len(columns)} pairs in all; got "
+            f"{len(bounds)}"
+        )
+    first, *others = (BoundedColumn.between(each[0], each[1], step) for each in bounds)
+    bounded = (*others, first)
+    if robust not in (True, False):
+        raise ParameterError(f"{step}: robust is True or False, got {quote(robust)}")
+    share = float(confidence_of(confidence, f"{step}: confidence"))
+    whole = budget_of(step, rho, epsilon, delta).with_choices()
+    plan = _RegressionPlan(columns, bounded, whole, bool(robust), share)
+    for place, column in enumerate(bounded):
+        (plan.rows >> select(place) >> whole.median(bounds=column.typed)).bind(space)
+    why = (
+        "a part of the budget finds where the columns lie and how far residuals reach\n"
+        "  a fifth of the rest is for a rough fit, and the rest for the sums of what it leaves\n"
+        "  no interval shows what cutting rows far from the line moves"
+    )
+    return whole.with_claimed_loss(make_adaptive(space, plan.run, whole.measure, whole.amount, why))

@@ -1,0 +1,217 @@
+"""Linear regression: slopes, errors, weakness, any data, refusals."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.estimators.columns.least_squares import NoisyGram
+from tests.estimators.cases import WILD, space_of
+
+SLOPES, CONSTANT = np.array([2.0, -0.5]), 10.0
+BOUNDS = {"y": (-100, 200), "a": (0, 50), "b": (0, 100)}
+
+
+def draw(seed: int, rows: int, uneven: bool = False) -> dict[str, Any]:
+    """Columns that move together, and y around a line; or farther from it at both ends of a."""
+    generator = np.random.default_rng(seed)
+    a = generator.uniform(0, 20, rows)
+    b = 40 + a + generator.normal(0, 5, rows)
+    off = generator.normal(0, 4, rows) * (((a - 10) / 5) ** 2 if uneven else 1)
+    return {"a": a, "b": b, "y": CONSTANT + 2 * a - 0.5 * b + off}
+
+
+def least_squares(table: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The usual coefficients and standard errors, and those of the sandwich."""
+    columns = np.column_stack([table["a"], table["b"], np.ones(len(table["a"]))])
+    bread = np.linalg.inv(columns.T @ columns)
+    found = bread @ columns.T @ table["y"]
+    left = table["y"] - columns @ found
+    usual = np.sqrt(np.diagonal(bread) * (left @ left) / (len(left) - 3))
+    filling = (columns * left[:, None] ** 2).T @ columns
+    return found, usual, np.sqrt(np.diagonal(bread @ filling @ bread))
+
+
+def fit(**asked: Any) -> Any:
+    return dp.linear_regression("y", ["a", "b"], BOUNDS, **asked)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("robust", [False, True])
+def test_with_next_to_no_noise_it_is_the_usual_table(uneven, robust):
+    """An even spread that is half or double the true one would show, and the wrong sandwich too."""
+    table = draw(3, 20_000, uneven)
+    slopes, usual, sandwich = least_squares(table)
+    found = fit(rho=1e8, robust=robust)(table)
+    assert found.names == ("a", "b", "intercept")
+    wanted = sandwich if robust else usual
+    assert found.standard_errors == pytest.approx(wanted, rel=0.05)
+    assert (np.abs(found.values - slopes) < 0.5 * wanted).all()
+    assert (found.noise_errors < 0.01 * wanted).all()
+    assert (max(usual / sandwich) > 1.15 or min(usual / sandwich) < 0.85) == uneven
+    assert found.residual_deviation == pytest.approx(4 * (1 + 0.79 * uneven), rel=0.1)
+    assert found.weak == ()
+
+
+@pytest.mark.parametrize(
+    ("loss", "replaced"),
+    [
+        ({"rho": 0.02}, False),
+        ({"rho": 2}, True),
+        ({"epsilon": 1, "delta": 1e-6}, False),
+        ({"epsilon": 2}, True),
+    ],
+    ids=str,
+)
+def test_errors_are_as_large_as_they_say(loss, replaced):
+    """The mean of the squares of 12 x 3 errors over their standard errors lies within its law.
+
+    They have about 36 degrees of freedom; below 1e-6 of tests lie outside, and a standard error
+    that is wrong by a factor of two has a mean of 4 or of a quarter. Seeds are fixed.
+    """
+    metric = dp.ChangeOneDistance() if replaced else None
+    space = dp.table(size=3000 if replaced else None, metric=metric)
+    pipeline, squares = space >> fit(**loss), []
+    for seed in range(12):
+        found = pipeline.insecure_release(draw(seed, 3000), seed=seed).value
+        assert not found.weak
+        squares.append(((found.values - [*SLOPES, CONSTANT]) / found.standard_errors) ** 2)
+    assert 0.3 < np.mean(squares) < 2.2
+
+
+@pytest.mark.parametrize("off", [3.0, 30.0])
+def test_coefficients_are_off_by_what_the_fit_says(off):
+    """Of 2000 matrices with noise: the bias is small, and 95 % intervals hold 93 to 97 %."""
+    generator, runs = np.random.default_rng(5), 2000
+    true = np.array([0.1, 0.8, -0.5])
+    columns = 500 * np.array([[1, 0.1, 0.0], [0.1, 1, 0.4], [0.0, 0.4, 1.0]])
+    exact = np.zeros((4, 4))
+    exact[:3, :3], exact[3, 3] = columns, true @ columns @ true + 500
+    held, errors = [], []
+    for _ in range(runs):
+        raw = generator.standard_normal((4, 4)) * off
+        noisy = exact.copy()
+        sampled = columns @ true + np.linalg.cholesky(columns) @ generator.standard_normal(3)
+        noisy[:3, 3] = noisy[3, :3] = sampled
+        noisy += (raw + raw.T) / np.sqrt(2)
+        gram = NoisyGram(noisy, off)
+        if gram.weak:
+            continue
+        found = gram.fit()
+        error = np.sqrt(np.diagonal(found.noise() + found.sampling(None)))
+        held.append(np.abs(found.value - true) < 1.96 * error)
+        errors.append((found.value - true) / error)
+    assert len(held) > 0.99 * runs
+    assert 0.93 < np.mean(held) < 0.975
+    assert (np.abs(np.mean(errors, axis=0)) < 0.25).all()
+
+
+def test_products_are_read_as_the_matrix():
+    gram = NoisyGram.of([1.0, 2.0 * np.sqrt(2), 3.0], 2.0)
+    assert gram.matrix == pytest.approx(np.array([[1.0, 2.0], [2.0, 3.0]]))
+    assert gram.off == pytest.approx(np.sqrt(2))
+
+
+def test_a_release_is_a_table():
+    found = fit(rho=5)(draw(1, 4000))
+    assert found["a"].interval == tuple(found.intervals[0])
+    assert found["a"].sampling
+    at = found.predict({"a": 10, "b": 50})
+    assert at.value == pytest.approx(CONSTANT + 20 - 25, abs=1)
+    assert at.standard_error < 0.2 < found["intercept"].standard_error
+    assert json.loads(json.dumps(found.as_dict()))["names"] == ["a", "b", "intercept"]
+    assert "noise alone" in repr(found)
+    assert "<table>" in found._repr_html_()
+    with pytest.raises(dp.ParameterError, match="there are a, b, intercept"):
+        found["c"]
+    with pytest.raises(dp.ParameterError, match="a number for each of a, b; got a"):
+        found.predict({"a": 1})
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
+def test_what_the_noise_may_hide_is_said(loss):
+    """A column that never varies, two that are one, and next to no rows."""
+    table = draw(2, 5000)
+    columns = {
+        "b": table | {"b": np.full(5000, 40.0)},
+        "a, b": table | {"b": 3 * table["a"]},
+    }
+    for words, data in columns.items():
+        found = fit(**loss)(data)
+        assert ", ".join(found.weak) == words
+        assert np.isinf(found.intervals).all()
+        assert f"Weak: the noise may hide that {words} hardly vary" in repr(found)
+        assert found.as_dict()["standard_errors"] == [None] * 3
+    assert fit(**loss)({name: column[:4] for name, column in table.items()}).weak
+
+
+@pytest.mark.parametrize("loss", [{"rho": 1e-6}, {"rho": 1e6}, {"epsilon": 1}], ids=str)
+def test_any_data(loss):
+    """No error and no warning, and numbers or endless intervals."""
+    for rows in (0, 1, 40):
+        for space in (space_of(3), *([space_of(3, rows)] if rows else [])):
+            bound = space >> dp.linear_regression(2, [0, 1], [(-3, 4), (0, 1e90), (0, 1)], **loss)
+            for data in (
+                np.resize(WILD, (rows, 3)),
+                np.ones((rows, 3)),
+                np.full((rows, 3), np.nan),
+                np.full((rows, 3), 1e308),
+            ):
+                found = bound(data)
+                assert found.values.shape == (3,)
+                assert not np.isnan(found.values).any()
+                assert found.weak or np.isfinite(found.intervals).all()
+                assert repr(found)
+
+
+def test_rows_with_a_missing_value_are_left_out():
+    table = draw(4, 8000)
+    holes = {
+        name: np.where(np.arange(8000) % 9 == place, np.nan, column)
+        for place, (name, column) in enumerate(table.items())
+    }
+    whole = np.isfinite(sum(holes.values()))
+    slopes, usual, _ = least_squares({name: column[whole] for name, column in holes.items()})
+    for space in (dp.table(), dp.table(size=8000, metric=dp.ChangeOneDistance())):
+        found = (space >> fit(rho=1e5))(holes)
+        assert (np.abs(found.values - slopes) < usual).all()
+
+
+def test_by_groups_and_in_a_session():
+    table = draw(6, 6000) | {"g": np.arange(6000) % 2}
+    found = dp.by("g", [0, 1], fit(rho=1))(table)
+    assert found[0]["a"].value == pytest.approx(2, abs=0.3)
+    session = dp.session(table, dp.rho(1))
+    assert session(fit(rho=0.5))["a"].value == pytest.approx(2, abs=0.3)
+    people = dp.table(person="id") >> dp.bound_contributions(2) >> fit(rho=2)
+    assert people.map(1) == 2
+    found = people(table | {"id": np.arange(6000) // 2})
+    assert found["a"].value == pytest.approx(2, abs=0.3)
+    assert people.explain()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: fit(), "linear_regression needs a privacy budget"),
+        (lambda: dp.linear_regression("y", "a", {"y": (0, 1)}, rho=1), "'a': \\(0, 100\\)"),
+        (lambda: dp.linear_regression("y", "a", {"y": 1, "a": 2}, rho=1), "are two numbers"),
+        (lambda: dp.linear_regression("y", "a", [(0, 1)], rho=1), "2 pairs in all; got 1"),
+        (lambda: dp.linear_regression("y", ["y"], [(0, 1)] * 2, rho=1), "must be different"),
+        (lambda: dp.linear_regression("y", [], [(0, 1)], rho=1), "one at least"),
+        (lambda: fit(rho=1, robust=2), "robust is True or False"),
+        (lambda: dp.linear_regression("y", "a", [(0, 1), (1, 0)], rho=1), "lower must be below"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        make()
+
+
+def test_a_column_that_is_not_there_is_refused_before_any_data():
+    with pytest.raises(dp.SpaceError, match="'b'"):
+        dp.records(columns=["y", "a"]) >> fit(rho=1)
