@@ -34,6 +34,12 @@ _USE: Final = {
     "dp.estimators.normal_variance(bound, rho=0.03)": "privatevariance",
     "dp.standard_deviation(lower, upper, epsilon=1)": "std stdev sd nanstd stdevmechanism",
     "dp.covariance(lower, upper, rho=0.03)": "cov covar sscp covmatrix",
+    'dp.linear_regression("y", ["x"], {"y": (0, 100), "x": (0, 10)}, epsilon=1)': (
+        "linearregression regression ols lm leastsquares linearmodel lstsq linregress linreg"
+    ),
+    "dp.covariance(lower, upper, rho=0.03, confidence=0.95), and its .principal_components()": (
+        "pca principalcomponents svd"
+    ),
     "dp.covariance(lower, upper, rho=0.03, confidence=0.95), and its .correlation()": (
         "corr corrcoef correlation pearsonr pearson correlationmatrix"
     ),
@@ -215,10 +221,9 @@ _USE: Final = {
 
 _NOT_HERE: Final = {
     "dp.covariance(lower, upper, rho=0.03), which releases what a linear model needs": (
-        "gaussiannb logisticregression linearregression pca kmeans standardscaler models fit "
+        "gaussiannb logisticregression kmeans standardscaler models fit "
         "randomforestclassifier decisiontreeclassifier predict scatterplot glm "
-        "sgd classifier cluster logit svm naivebayes regression ols lm leastsquares linearmodel "
-        "lstsq logistic"
+        "sgd classifier cluster logit svm naivebayes logistic"
     ),
     "dp.laplace(epsilon=1), whose release you may clip afterwards": (
         "snapping staircase bingham uniform binary laplacetruncated laplacefolded tulap vector "

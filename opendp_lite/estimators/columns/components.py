@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from statistics import NormalDist
 from typing import Any, ClassVar, Final
 
@@ -11,8 +12,9 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import align, for_json, html_grid, percent
 from opendp_lite.estimators.parts.noisy_totals import Floats
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result
+from opendp_lite.releases.table import Record
 
 _TINY: Final = 1e-300
 _LOST: Final = 3.0
@@ -39,8 +41,6 @@ class Correlation(Result):
         names: Of the columns.
         rows: About how many rows there are.
     """
-
-    frame: ClassVar = "pd.DataFrame(release.value, release.names, release.names)"
 
     value: Floats
     standard_error: Floats
@@ -97,15 +97,20 @@ class Correlation(Result):
             bounds=(-1.0, 1.0),
         )
 
+    def records(self) -> list[Record]:
+        """A row for each pair of columns."""
+        pairs = combinations(self.names, 2)
+        return [{"a": a, "b": b, **row} for a, b in pairs for row in self[a, b].records()]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
         return np.array(self.value, dtype=dtype)
 
     def _lines(self) -> tuple[list[str], list[list[str]]]:
         lines = []
-        for i, j in zip(*np.triu_indices(len(self.names), 1), strict=True):
-            each = self[self.names[i], self.names[j]]
+        for a, b in combinations(self.names, 2):
+            each = self[a, b]
             value, low, high = each.justify(each.value, *each.interval)
-            lines.append([self.names[i], self.names[j], value, f"{low} to {high}"])
+            lines.append([a, b, value, f"{low} to {high}"])
         return ["", "", "correlation", f"{percent(self.confidence)} interval"], lines
 
     def __repr__(self) -> str:
@@ -135,8 +140,6 @@ class PrincipalComponents(Result):
         confidence: Such as 0.95.
         names: Of the columns.
     """
-
-    frame: ClassVar = "pd.DataFrame(release.directions, columns=release.names)"
 
     directions: Floats
     variances: Floats
@@ -187,6 +190,16 @@ class PrincipalComponents(Result):
 
     def _repr_html_(self) -> str:
         return html_grid(self._note, *self._lines())
+
+    def records(self) -> list[Record]:
+        """A row for each direction."""
+        parts = [dict(zip(self.names, each, strict=True)) for each in self.directions.tolist()]
+        return [
+            {"direction": place + 1, "share": share, **each, "turned": turned}
+            for place, (share, each, turned) in enumerate(
+                zip(self.shares.tolist(), parts, self.turned.tolist(), strict=True)
+            )
+        ]
 
     @property
     def _note(self) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import wraps
 from math import sqrt
 from statistics import NormalDist
-from typing import Any, ClassVar, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.adaptive_programs import make_adaptive
@@ -36,8 +37,9 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of, quote, sqrt_up
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import mechanism, stage
-from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.result import Result
+from opendp_lite.releases.table import Record
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records
 from opendp_lite.spaces.tables import TablesOrRows
@@ -64,7 +66,7 @@ class Regression(Result):
         names: Of the coefficients: the columns, and "intercept" at the end.
         values: The coefficients.
         errors: The covariance matrix of their errors, from noise and sampling.
-        noise_errors: The standard errors that the noise alone would leave.
+        noise: The part of it that the noise adds.
         confidence: Such as 0.95.
         rows: About how many rows there are.
         residual_deviation: About how far rows lie from the line, in units of y.
@@ -75,7 +77,7 @@ class Regression(Result):
     Example:
         >>> errors = np.diag([0.03, 0.6]) ** 2
         >>> found = Regression("wage", ("age", "intercept"), np.array([0.25, -8.1]), errors,
-        ...     np.array([0.01, 0.2]), 0.95, 3990.0, 6.3, 22.0, ())
+        ...     errors / 9, 0.95, 3990.0, 6.3, 22.0, ())
         >>> found
         wage = intercept + slopes, about 3990 rows
                       value  std. error  noise alone  95 % interval
@@ -87,20 +89,26 @@ class Regression(Result):
         ((0.19120108046379838, 0.3087989195362016), 1.9000000000000004)
     """
 
-    picture: ClassVar = (
-        "type dp.plotting.estimate_intervals({name: found[name] for name in found.names})"
-    )
-
     y: str
     names: tuple[str, ...]
     values: Floats
     errors: Floats
-    noise_errors: Floats
+    noise: Floats
     confidence: float
     rows: float
     residual_deviation: float
     cut: float
     weak: tuple[str, ...]
+    source: NoiseSource = attrs.field(factory=lambda: NoiseSource(object()), init=False)
+
+    def of_part(self, release: object, part: Hashable) -> Self:
+        return copy_with(self, source=NoiseSource(release, part))
+
+    @property
+    def noise_errors(self) -> Floats:
+        """The standard errors that the noise alone would leave."""
+        found: Floats = np.sqrt(np.diagonal(self.noise))
+        return found
 
     @property
     def standard_errors(self) -> Floats:
@@ -141,15 +149,34 @@ class Regression(Result):
     def _estimate(self, weights: Floats) -> Estimate:
         """A combination of the coefficients."""
         value = float(weights @ self.values)
-        variance = max(float(weights @ self.errors @ weights), 0.0)
-        error = np.inf if self.weak else sqrt(variance)
-        reach = NormalDist().inv_cdf((1 + self.confidence) / 2) * error
-        interval = value - reach, value + reach
-        return Estimate(value, error, interval, self.confidence, self.rows, sampling=True)
+        variances = (float(weights @ each @ weights) for each in (self.errors, self.noise))
+        error, noise = (np.inf if self.weak else sqrt(max(each, 0.0)) for each in variances)
+        score = NormalDist().inv_cdf((1 + self.confidence) / 2)
+        interval, for_rows = (
+            (value - score * each, value + score * each) for each in (error, noise)
+        )
+        found = Estimate(
+            value,
+            error,
+            interval,
+            self.confidence,
+            self.rows,
+            sampling=True,
+            noise_interval=for_rows,
+        )
+        return found.of_part(self.source.release, self.source.part)
+
+    def records(self) -> list[Record]:
+        """A row for each coefficient, with its name."""
+        return [{"name": name, **row} for name in self.names for row in self[name].records()]
 
     def as_dict(self) -> dict[str, Any]:
         """Everything by name, for ``json.dumps``. A number that is not finite is None."""
-        shown = {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
+        shown = {
+            each.name: for_json(getattr(self, each.name))
+            for each in attrs.fields(type(self))
+            if each.init
+        }
         more = {"standard_errors": self.standard_errors, "intervals": self.intervals}
         return shown | {name: for_json(each) for name, each in more.items()}
 
@@ -543,7 +570,7 @@ class _RegressionRun:
             (*names[:-1], _CONSTANT),
             np.append(found.slopes, found.at - float(found.slopes @ found.middle)),
             noise + turned @ fit.sampling(filling) @ turned.T,
-            np.sqrt(np.diagonal(noise)),
+            noise,
             self.plan.confidence,
             max(self.rows, 0.0),
             sqrt(fit.variance) * frame.unit,

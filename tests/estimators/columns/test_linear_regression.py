@@ -125,6 +125,9 @@ def test_a_release_is_a_table():
     assert at.standard_error < 0.2 < found["intercept"].standard_error
     assert json.loads(json.dumps(found.as_dict()))["names"] == ["a", "b", "intercept"]
     assert "noise alone" in repr(found)
+    assert [row["name"] for row in found.records()] == ["a", "b", "intercept"]
+    low, high = found["a"].noise_interval
+    assert (high - low) / 2 == pytest.approx(1.96 * found.noise_errors[0], rel=1e-3)
     assert "<table>" in found._repr_html_()
     with pytest.raises(dp.ParameterError, match="there are a, b, intercept"):
         found["c"]
