@@ -90,7 +90,8 @@ class NoisyGram:
         ridge = self.off**2 * (inverse + inverse.sum())
         bread = self.columns(1 / (self.kept + ridge))
         growth = 1 + 3 * self.off**2 * float(inverse @ inverse)
-        return Fit(bread @ self.matrix[:-1, -1], bread, growth, self)
+        value = bread @ self.matrix[:-1, -1]
+        return Fit(value, bread, growth, self.columns(ridge * inverse) @ value, self)
 
 
 def norm_of_noise(deviation: float, side: int) -> float:
@@ -109,12 +110,14 @@ class Fit:
         value: The coefficients, the first of which is the constant.
         bread: The inverse of the columns' part.
         growth: Of the variances, to the second order of the noise.
+        ridged: What the ridge took off the coefficients, to the first order.
         gram: What was released.
     """
 
     value: Floats
     bread: Floats
     growth: float
+    ridged: Floats
     gram: NoisyGram
 
     @property
@@ -130,11 +133,12 @@ class Fit:
 
         Proof:
             They are off by A^-1 (e - E b), with a covariance of t^2 ((1 + b^2) + b b^T) between.
+            The ridge is of the second order: what it takes off may be too much by as much.
         """
         size = 1 + float(self.value @ self.value)
         inner = size * np.eye(len(self.value)) + np.outer(self.value, self.value)
         found: Floats = self.bread @ inner @ self.bread * (self.growth * self.gram.off**2)
-        return found
+        return found + np.outer(self.ridged, self.ridged)
 
     def sampling(self, filling: NoisyGram | None) -> Floats:
         """That of what another sample of rows would change.
