@@ -31,6 +31,10 @@ from opendp_lite.estimators.columns.regression import linear_regression as linea
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf
 from opendp_lite.estimators.distributions.histograms import histogram as histogram
 from opendp_lite.estimators.distributions.proportion import proportion as proportion
+from opendp_lite.estimators.distributions.rankings import top_k as top_k
+from opendp_lite.estimators.distributions.significance import anova as anova
+from opendp_lite.estimators.distributions.significance import chi_square as chi_square
+from opendp_lite.estimators.distributions.significance import t_test as t_test
 from opendp_lite.estimators.means.mean import budget_for as budget_for
 from opendp_lite.estimators.means.mean import expected_error as expected_error
 from opendp_lite.estimators.means.mean import mean as mean
@@ -103,6 +107,7 @@ from opendp_lite.transformations.rows import keep as keep
 from opendp_lite.transformations.rows import resize as resize
 from opendp_lite.transformations.rows import select as select
 from opendp_lite.transformations.sums import count as count
+from opendp_lite.transformations.sums import count_distinct as count_distinct
 from opendp_lite.transformations.sums import sum as sum
 
 __version__: str

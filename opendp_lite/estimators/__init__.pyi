@@ -11,6 +11,10 @@ from opendp_lite.estimators.distributions.answers import basis_distribution as b
 from opendp_lite.estimators.distributions.answers import distribution as distribution
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf
 from opendp_lite.estimators.distributions.histograms import histogram as histogram
+from opendp_lite.estimators.distributions.rankings import top_k as top_k
+from opendp_lite.estimators.distributions.significance import anova as anova
+from opendp_lite.estimators.distributions.significance import chi_square as chi_square
+from opendp_lite.estimators.distributions.significance import t_test as t_test
 from opendp_lite.estimators.means.bounded_mean import joint_mean as joint_mean
 from opendp_lite.estimators.means.bounded_mean import known_size_mean as known_size_mean
 from opendp_lite.estimators.means.bounded_mean import recentred_mean as recentred_mean

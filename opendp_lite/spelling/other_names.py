@@ -69,13 +69,25 @@ _USE: Final = {
         "valuecounts countby countbycategories tabulate tab freq frequencies bincount barplot "
         "bar mode"
     ),
+    "dp.top_k(3, 'city', epsilon=1, delta=1e-6)": "mostcommon nlargest noisytopk top",
+    "dp.count_distinct('city') >> dp.laplace(epsilon=1)": (
+        "nunique ndistinct countunique uniquecount approxcountdistinct cardinality"
+    ),
+    "dp.t_test('x', 'sex', ['f', 'm'], bounds=(0, 9), epsilon=1)": (
+        "ttestind ttest1samp welch mannwhitneyu"
+    ),
+    "dp.anova('x', 'city', [...], bounds=(0, 9), epsilon=1)": "foneway oneway aov kruskal",
+    "dp.chi_square(['sex', 'ill'], [['f', 'm'], ['yes', 'no']], epsilon=1)": (
+        "chi2 chi2contingency chisq chisqtest fisherexact"
+    ),
+    "dp.histogram('week', categories=[...], epsilon=1)(data).rolling(26)": "rolling movingaverage",
     "dp.histogram(['sex', 'city'], categories=[[...], [...]], epsilon=1)": (
         "crosstab contingencytable pivottable pivot histogram2d histogramdd twoway"
     ),
     "dp.histogram('city', epsilon=1, delta=1e-6): the values that are frequent enough": (
         "unique distinct levels keys getgroups selectpartitions laplacethreshold "
         "gaussianthreshold noisethreshold selectpartitionsparams partitionselectionstrategy "
-        "calculateprivatepartitionsparams mostcommon nlargest"
+        "calculateprivatepartitionsparams"
     ),
     "dp.by('sex', ['f', 'm'], pipeline): a release for each group": (
         "groupby agg aggregate aggregateparams keyset fromdict partitionandcreate "
@@ -243,7 +255,7 @@ _NOT_HERE: Final = {
         "spearman spearmanr kendalltau rank wilcoxon"
     ),
     "dp.histogram('week', categories=[...], epsilon=1), to whose counts you apply it": (
-        "rolling resample movingaverage timeseries lag diff shift"
+        "resample timeseries lag diff shift"
     ),
 }
 

@@ -27,4 +27,5 @@ from opendp_lite.transformations.rows import keep as keep
 from opendp_lite.transformations.rows import resize as resize
 from opendp_lite.transformations.rows import select as select
 from opendp_lite.transformations.sums import count as count
+from opendp_lite.transformations.sums import count_distinct as count_distinct
 from opendp_lite.transformations.sums import sum as sum

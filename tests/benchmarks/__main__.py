@@ -67,6 +67,7 @@ SLOW: dict[str, Group] = {
     "unbounded": unbounded.rows,
     "plan": plan.rows,
     "quantile_ends": second_day.quantile_ends,
+    "significance": second_day.significance,
 }
 """Groups that take long, and run where they are asked for."""
 GROUPS = QUICK | SLOW
@@ -83,7 +84,7 @@ def main() -> None:
     add(
         "--runs",
         type=int,
-        help=f"of plan ({plan.RUNS} by default), quantile_ends and {OF_LONG_TABLES}",
+        help=f"of plan ({plan.RUNS} by default), quantile_ends, significance and {OF_LONG_TABLES}",
     )
     add("--only", default="", help=f"{OF_LONG_TABLES} whose name has this text")
     add("--seconds", type=float, default=inf, help=f"begin none of {OF_LONG_TABLES} later; {limit}")

@@ -6,10 +6,19 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import attrs
 import numpy as np
 from compare import Row
+from scipy.stats import chi2_contingency, f_oneway
 
 import opendp_lite as dp
+from opendp_lite.estimators.distributions.histograms import Histogram
+from opendp_lite.estimators.distributions.significance import (
+    _draw_cells,
+    _Groups,
+    _independence,
+    _Noise,
+)
 
 RUNS = 2000
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -77,3 +86,95 @@ def _measure(
         width += (found.interval[1] - found.interval[0]) / 2 / runs
         off += (found.value - (low + high) / 2) ** 2 / runs
     return held / runs, width, off**0.5
+
+
+BUDGETS = ({"epsilon": 1.0}, {"rho": 0.03}, {"rho": 0.5})
+MEANS_OF_GROUPS = ((2, 100), (2, 300), (2, 1000), (4, 300), (4, 1000))
+TABLES = {
+    "2 x 2": np.outer([0.5, 0.5], [0.3, 0.7]),
+    "2 x 2, 3 % in a column": np.outer([0.5, 0.5], [0.03, 0.97]),
+    "3 x 4": np.outer([0.2, 0.3, 0.5], [0.4, 0.3, 0.2, 0.1]),
+}
+
+
+def significance(options: Namespace) -> Iterator[Row]:
+    """The level and the power of tests at 5 %: the tables of docs/tests-of-differences.md.
+
+    The noise is drawn by numpy, with the law that the pipelines state, and not by a release.
+    """
+    runs = options.runs or RUNS
+    for loss in BUDGETS:
+        ((kind, amount),) = loss.items()
+        for groups, rows in MEANS_OF_GROUPS:
+            apart = 0.2 * 2.8 * (2 / rows) ** 0.5
+            found = [_of_means(groups, rows, shift, loss, runs) for shift in (0.0, apart)]
+            yield _level_and_power(f"{groups} groups of {rows}, {kind} = {amount:g}", found)
+        for name, shares in TABLES.items():
+            for rows in (100, 500, 5000):
+                found = [_of_table(shares, rows, effect, loss, runs) for effect in (0.0, 1.0)]
+                yield _level_and_power(f"{name}, {rows} rows, {kind} = {amount:g}", found)
+
+
+def _level_and_power(work: str, found: list[tuple[float, float, float]]) -> Row:
+    (level, plain_level, few), (power, plain_power, _) = found
+    met = level <= 0.065 or few > 0.5
+    texts = f"{level:.1%}, {power:.0%}", "no privacy", f"{plain_level:.1%}, {plain_power:.0%}"
+    return Row(work, *texts, f"few: {few:.0%}", "4 to 6.5 %", met)
+
+
+def _of_means(
+    groups: int, rows: int, shift: float, loss: dict[str, float], runs: int
+) -> tuple[float, float, float]:
+    """How often the p-value is small, here and without privacy, and how often rows are too few."""
+    generator, noise = np.random.default_rng(5), _Noise("epsilon" in loss)
+    deviations = tuple(
+        2**0.5 / (share * loss["epsilon"])
+        if "epsilon" in loss
+        else (2 * share * loss["rho"]) ** -0.5
+        for share in (0.6, 0.2, 0.2)
+    )
+    small = plain = few = 0
+    for _ in range(runs):
+        values = generator.normal(0.1, 0.2, (groups, rows))
+        values[0] += shift
+        values = values.clip(-1, 1)
+        sums = values.sum(axis=1) + noise.draw(generator, deviations[0], groups)
+        counts = rows + noise.draw(generator, deviations[1], groups)
+        squares = float((values**2).sum() + noise.draw(generator, deviations[2], 1)[0])
+        _, p, warned = _Groups(sums, counts, squares, deviations, noise).compare()
+        few += warned
+        small += p <= 0.05 and not warned
+        plain += f_oneway(*values).pvalue <= 0.05
+    told = max(runs - few, 1)
+    return small / told, plain / runs, few / runs
+
+
+def _of_table(
+    shares: np.ndarray, rows: int, effect: float, loss: dict[str, float], runs: int
+) -> tuple[float, float, float]:
+    """The same of a table of counts."""
+    generator = np.random.default_rng(6)
+    law = (dp.laplace if "epsilon" in loss else dp.gaussian)(**loss)
+    deviation = (dp.count() >> law).bind(dp.records()).facts.laws[0].standard_deviation
+    moved = 1.4 * (4 * shares[0, 0] * shares[0, 1] / rows) ** 0.5
+    moved = effect * min(moved, 0.9 * shares[:2, :2].min())
+    shares = shares.copy()
+    shares[:2, :2] += np.array([[moved, -moved], [-moved, moved]])
+    axes = tuple(tuple(range(size)) for size in shares.shape)
+    keys = tuple((i, j) for i in axes[0] for j in axes[1])
+    small = plain = few = 0
+    for _ in range(runs):
+        cells = generator.multinomial(rows, shares.ravel())
+        counts = cells if "epsilon" in loss else cells.astype(float)
+        empty = Histogram(("x", "y"), keys, counts, *[deviation] * 3, 0.95, axes)
+        noise = _draw_cells(generator, empty, cells.shape)
+        noise = noise.astype(cells.dtype) if "epsilon" in loss else noise
+        found = _independence(attrs.evolve(empty, counts=cells + noise))
+        few += found.few
+        small += found.p_value <= 0.05 and not found.few
+        table = cells.reshape(shares.shape)
+        table = table[:, table.any(axis=0)]
+        if table.shape[1] > 1 and table.any(axis=1).all():
+            plain += chi2_contingency(table, correction=False).pvalue <= 0.05
+    told = max(runs - few, 1)
+    return small / told, plain / runs, few / runs

@@ -297,6 +297,18 @@ assert_type(
 assert_type(dp.transformations.random_rotation() >> dp.transformations.norm(), RowStage)
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
 
+# Tests and rankings.
+Tested = dp.releases.SignificanceTest
+means = dp.t_test("age", "sex", ["f", "m"], bounds=(0, 100), epsilon=1)
+assert_type(means, dp.Mechanism[Named, Any, Tested])
+assert_type(
+    dp.anova("age", "city", [1, 2, 3], dp.rho(1), bounds=(0, 100)),
+    dp.Mechanism[Named, Any, Tested],
+)
+assert_type(dp.chi_square(["sex", "ill"], [["f", "m"], [0, 1]], epsilon=1), Releases[Tested])
+assert_type(dp.top_k(3, "city", epsilon=1, delta=1e-6), Releases[dp.releases.Ranking])
+assert_type(dp.count_distinct("city"), dp.Stage[Tables, Counts])
+
 # Histograms.
 Counted = dp.releases.Histogram
 assert_type(dp.histogram("age", edges=range(0, 101, 10), epsilon=1), Releases[Counted])

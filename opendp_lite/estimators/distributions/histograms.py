@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
-from math import prod
+from math import ceil, prod, sqrt
+from statistics import NormalDist
 from typing import Any, ClassVar, Final, cast
 
 import attrs
@@ -45,7 +46,7 @@ from opendp_lite.measures.budgets import PrivacyBudget, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
-from opendp_lite.numbers.exact import Number, confidence_of, nearest, round_up
+from opendp_lite.numbers.exact import Number, confidence_of, nearest, round_up, whole
 from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.releases.estimate import Estimate
@@ -183,6 +184,50 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         if self.axes is None:
             raise ParameterError("grid: it needs declared categories of several columns")
         return self.counts.reshape([len(axis) for axis in self.axes])
+
+    def rolling(self, width: int) -> Estimates:
+        """The sums over so many neighbouring bins or categories, such as weeks, with intervals.
+
+        Neighbours share most of their noise, so do not subtract them. Keys are in the order in
+        which they were declared; "other" is left out.
+
+        Args:
+            width: How many counts make a sum: 26 weeks, say.
+
+        Returns:
+            ``Estimates``, named from the first key of each sum to its last, for these rows. The
+            noises are independent: the standard error is that of one count times the root of the
+            width.
+
+        Raises:
+            ParameterError: If the keys were not declared, are of several columns, or are fewer.
+
+        Proof:
+            The quantile of one noise differs from the normal one in units of its deviation, by its
+            kurtosis. That of a sum of w is 1/w of it (Cornish and Fisher 1938), so is the
+            difference. It is exact for one count, and for Gaussian noise.
+        """
+        count = len(self) - (self.categories[-1:] == (_OTHER,))
+        if self.joint_margin is None or len(self.columns) > 1:
+            raise ParameterError("rolling: it needs declared categories or edges of one column")
+        size = whole(width, "rolling: width", least=1)
+        if size > count:
+            raise ParameterError(f"rolling: the histogram has {count} counts, fewer than {size}")
+        sums = np.convolve(self.counts[:count], np.ones(size, self.counts.dtype), "valid")
+        error = self.standard_error * sqrt(size)
+
+        def reach(margin: float, misses: int) -> float:
+            normal = NormalDist().inv_cdf(1 - (1 - self.confidence) / 2 / misses)
+            found = error * (normal + (margin / self.standard_error - normal) / size)
+            return ceil(found) if sums.dtype.kind == "i" else found
+
+        together = reach(self.joint_margin, count), reach(self.margin, 1)
+        # Of a bin the key is a pair, and that of a category may be none.
+        keys = [key if isinstance(key, tuple) else (key, key) for key in self.categories[:count]]
+        pairs = zip(keys, keys[size - 1 :], strict=False)
+        names = [label((first[0], last[-1])) for first, last in pairs]
+        found = Estimates.around(sums, error, together[1], together[0], self.confidence)
+        return attrs.evolve(found, names=tuple(names), shared_noise=True)
 
     def __getitem__(self, key: Hashable) -> Estimate:
         place = self._places.get(key)

@@ -85,6 +85,12 @@ class TwoEnds:
         spread = sqrt(q * (1 - q) * max(rows, 0.0)) if self.sampling else 0.0
         return Fraction(ceil(_reach(1 / float(slope), spread, self.miss) * _FINE), _FINE)
 
+    def noise_share(self, rows: float) -> float:
+        """The part of the reach that an interval for the rows alone would have."""
+        slope = self.slopes[0]
+        alone = attrs.evolve(self, sampling=False).reach(slope, rows)
+        return float(alone / self.reach(slope, rows))
+
     def _at(self, slope: Fraction, offset: Fraction) -> RankLaw:
         return RankLaw(self.quantile, slope, offset)
 
@@ -211,8 +217,14 @@ class EndsRelease:
         errors: Floats = (high / 2 - low / 2) / deviations
         if not self.several:
             both = float(low[0]), float(high[0])
-            shown = float(value[0]), float(errors[0]), both, self.confidence, max(rows, 0.0)
-            return (Estimate(*shown, sampling=sampling),)
+            number = float(value[0])
+            shown = number, float(errors[0]), both, self.confidence, max(rows, 0.0)
+            if not sampling:
+                return (Estimate(*shown),)
+            # As values lie about evenly, that of the rows is as much narrower as its ranks are.
+            share = self.laws[0][0].noise_share(rows)
+            noise = number - share * (number - both[0]), number + share * (both[1] - number)
+            return (Estimate(*shown, sampling=True, noise_interval=noise),)
         names = tuple(format_number(laws[0].quantile) for laws in self.laws)
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names

@@ -1,0 +1,458 @@
+"""Whether groups differ, or two columns go together, by more than chance and the noise would."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from math import sqrt
+from statistics import NormalDist
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.combinators.composing import compose
+from opendp_lite.combinators.grouping import by
+from opendp_lite.display.formatting import percent, plain
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.estimators.distributions.histograms import Histogram, histogram
+from opendp_lite.estimators.parts.budget import costs_budget
+from opendp_lite.measurements.noise import gaussian, laplace
+from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.numbers.exact import Number, exact, nearest, positive, quote
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.releases.by_name import ByGroup, ByName
+from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.result import Result
+from opendp_lite.releases.table import Record
+from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.tables import Tables, TablesOrRows
+from opendp_lite.transformations.bounding import center, clamp
+from opendp_lite.transformations.entries import square
+from opendp_lite.transformations.rows import keep, select
+from opendp_lite.transformations.sums import count, sum
+
+_RUNS: Final = 999
+# Simulations start from released numbers alone, so they need no secret: the same release has the
+# same p-value whenever it is computed. No privacy rests on this generator.
+_SEED: Final = 20_261_126
+# Of the loss: for the sums of the groups and for their rows. The rest is for the squares of all.
+_FOR_SUMS: Final = Fraction(6, 10)
+_FOR_ROWS: Final = Fraction(2, 10)
+_LEVEL: Final = 0.95
+# The least variance, where the bounds are -1 and 1, and the fewest rows of a group.
+_LEAST: Final = 1e-4
+_FEWEST: Final = 2.0
+# The noise of the squares, or of all cells, may not reach so near the whole.
+_DEVIATIONS: Final = 2
+
+
+@attrs.frozen(eq=False, repr=False)
+class SignificanceTest(Result):
+    """A test that was made of noisy numbers alone. All of it is private.
+
+    Args:
+        name: Of the test.
+        statistic: How far the release is from no difference, in units of its noise and sampling.
+        p_value: The share of simulated releases without a difference that are as far from it, of
+            999 and this one. The noise is simulated too.
+        few: Whether the rows are so few beside the noise that the p-value may be too small.
+        released: What it was made of: the means of the groups with intervals for the population,
+            or the noisy table.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> table = {"ill": ["yes", "no", "no"] * 300, "job": ["a", "b", "b"] * 300}
+        >>> dp.chi_square(["ill", "job"], [["yes", "no"], ["a", "b"]], epsilon=1)(table).p_value
+        0.001
+    """
+
+    name: str
+    statistic: float
+    p_value: float
+    few: bool
+    released: Histogram | ByGroup[Estimate]
+
+    def records(self) -> list[Record]:
+        """The rows of what was released."""
+        return self.released.records()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``."""
+        fields = {each.name: getattr(self, each.name) for each in attrs.fields(type(self))}
+        return {**fields, "released": plain(self.released)}
+
+    def __repr__(self) -> str:
+        said = f"{self.name}: p = {self.p_value:.3f}, statistic {self.statistic:.4g}"
+        share = percent(self.p_value)
+        least = "at most " if self.p_value * (1 + _RUNS) <= 1 else ""
+        meant = f"Where nothing differs, {least}{share} of such releases are as far from it."
+        warned = "\nToo few rows beside the noise: p may be too small." if self.few else ""
+        return f"{said}\n{meant}{warned}\n{self.released}"
+
+
+@attrs.frozen
+class _Noise:
+    """How the noise of a number is drawn again: Laplace's for a pure loss, else normal."""
+
+    pure: bool
+
+    def draw(self, generator: np.random.Generator, deviations: Any, size: Any) -> Floats:
+        """Numbers of a deviation, or of one for each row."""
+        found: Floats = (
+            generator.laplace(0.0, np.asarray(deviations) / sqrt(2), size)
+            if self.pure
+            else generator.normal(0.0, deviations, size)
+        )
+        return found
+
+
+@attrs.frozen
+class _Groups:
+    """What is released of groups, in units in which the bounds are -1 and 1."""
+
+    sums: Floats
+    rows: Floats
+    squares: float
+    deviations: tuple[float, float, float]
+    noise: _Noise
+
+    def compare(self) -> tuple[float, float, bool]:
+        """The statistic, its p-value, and whether the rows are too few to tell.
+
+        Everything is released again from groups of one mean: sums with sampling and noise, noisy
+        rows, and the squares, from which the pooled variance is estimated anew. Else the level
+        would be too high.
+        """
+        generator = np.random.default_rng(_SEED)
+        of_sums, of_rows, of_squares = self.deviations
+        rows, groups = np.maximum(self.rows, _FEWEST)[:, None], len(self.rows)
+        means = (self.sums[:, None] / rows).clip(-1, 1)
+        spread, whole = float(self._spread(self.sums[:, None], rows, self.squares)[0]), rows.sum()
+        pooled = max(spread / whole, _LEAST)
+        seen, centre = self._statistic(means, rows, pooled)
+        shape = groups, _RUNS
+        totals = rows * centre + np.sqrt(rows * pooled) * generator.normal(size=shape)
+        squares = pooled * generator.chisquare(max(whole - groups, 1.0), _RUNS)
+        squares += (totals**2 / rows).sum(axis=0) + self.noise.draw(generator, of_squares, _RUNS)
+        totals += self.noise.draw(generator, of_sums, shape)
+        counts = np.maximum(rows + self.noise.draw(generator, of_rows, shape), _FEWEST)
+        variance = self._spread(totals, counts, squares) / counts.sum(axis=0)
+        again = (totals / counts).clip(-1, 1), counts, np.maximum(variance, _LEAST)
+        hits = int((self._statistic(*again)[0] >= seen).sum())
+        # The squares of the noisy means are taken from the noisy squares: both noises count.
+        doubt = of_squares**2 + float(
+            ((2 * means * of_sums) ** 2 + 2 * (of_sums**2 / rows) ** 2).sum()
+        )
+        few = spread < _DEVIATIONS * sqrt(doubt) or bool((self.rows < _FEWEST).any())
+        return float(seen[0]), (1 + hits) / (1 + _RUNS), few
+
+    def _spread(self, sums: Floats, rows: Floats, squares: Any) -> Floats:
+        """The sum of the squares within groups, less what the noise of the sums adds to it."""
+        found: Floats = squares - ((sums**2 - self.deviations[0] ** 2) / rows).sum(axis=0)
+        return found
+
+    def _statistic(self, means: Floats, rows: Floats, variance: Any) -> tuple[Floats, Floats]:
+        """The weighted squares of the distances from the common mean, and that mean."""
+        of_sums, of_rows, _ = self.deviations
+        off = of_sums**2 + (means * of_rows) ** 2
+        weights = rows**2 / (variance * rows + off)
+        centre = (weights * means).sum(axis=0) / weights.sum(axis=0)
+        return (weights * (means - centre) ** 2).sum(axis=0), centre
+
+    def estimates(self, middle: float, half: float) -> list[Estimate]:
+        """The means, in the units of the data, with intervals for the population."""
+        of_sums, of_rows, _ = self.deviations
+        rows = np.maximum(self.rows, _FEWEST)
+        means = (self.sums / rows).clip(-1, 1)
+        spread = float(self._spread(self.sums, rows, self.squares))
+        pooled = max(spread / float(rows.sum()), _LEAST)
+        noise = (of_sums**2 + (means * of_rows) ** 2) / rows**2
+        errors = half * np.sqrt(pooled / rows + noise)
+        reach = NormalDist().inv_cdf((1 + _LEVEL) / 2) * errors
+        values = middle + half * means
+        return [
+            Estimate(value, error, (value - far, value + far), _LEVEL, count, sampling=True)
+            for value, error, far, count in zip(
+                values.tolist(), errors.tolist(), reach.tolist(), rows.tolist(), strict=True
+            )
+        ]
+
+
+@attrs.frozen
+class _Question:
+    """What a test of means releases, and what it makes of it."""
+
+    name: str
+    keys: tuple[Hashable, ...]
+    middle: float
+    half: float
+    pure: bool
+
+    def answer(self, release: ByName) -> SignificanceTest:
+        """From the noisy sums, rows and squares."""
+        groups, squares = release["groups"], release["squares"]
+        each = [groups[key] for key in self.keys]
+        sums, rows = ([one[name] for one in each] for name in ("total", "rows"))
+        found = _Groups(
+            np.array([one.value for one in sums]) / self.half,
+            np.array([one.value for one in rows]),
+            squares.value / self.half**2,
+            (
+                sums[0].standard_error / self.half,
+                rows[0].standard_error,
+                squares.standard_error / self.half**2,
+            ),
+            _Noise(self.pure),
+        )
+        pairs = zip(self.keys, found.estimates(self.middle, self.half), strict=True)
+        source = object()
+        means = {key: each.of_part(source, key) for key, each in pairs}
+        return SignificanceTest(self.name, *found.compare(), ByGroup(groups.column, means))
+
+
+def _means(
+    space: Space[Tables],
+    name: str,
+    column: str,
+    by_column: str,
+    keys: Sequence[Any],
+    bounds: tuple[Number, Number],
+    epsilon: Number | None,
+    rho: Number | None,
+) -> Measurement[Space[Tables], Any, SignificanceTest]:
+    """The release of a test of means: sums and rows by group, and the squares of all."""
+    if row_metric(space).fixed_size:
+        raise SpaceError(
+            f"{name}: the number of rows of the groups is private; leave out size=, or use "
+            "SymmetricDistance()"
+        )
+    if (epsilon is None) == (rho is None):
+        raise ParameterError(f"{name} takes one of epsilon= or rho=; add epsilon=1, say")
+    if not isinstance(bounds, Sequence) or len(bounds) != len("ab"):
+        raise ParameterError(f"{name} takes a pair, as in bounds=(0, 100); got {quote(bounds)}")
+    lower, upper = (exact(each, f"{name}: bounds") for each in bounds)
+    if lower >= upper:
+        raise ParameterError(f"{name}: the lower bound must be below the upper; swap them")
+    middle, half = (lower + upper) / 2, (upper - lower) / 2
+
+    def noise(share: Fraction) -> Mechanism[Any, Any, Any]:
+        if epsilon is not None:
+            return laplace(epsilon=positive(epsilon, "epsilon") * share, confidence=_LEVEL)
+        return gaussian(rho=positive(rho, "rho") * share, confidence=_LEVEL)
+
+    values = select(column) >> clamp(lower, upper) >> center(middle)
+    each = compose(
+        total=values >> sum() >> noise(_FOR_SUMS),
+        rows=select(column) >> count() >> noise(_FOR_ROWS),
+    )
+    declared = tuple(keys)
+    within = keep(by_column, among=declared)
+    squares = within >> values >> square() >> sum() >> noise(1 - _FOR_SUMS - _FOR_ROWS)
+    released = compose(groups=by(by_column, declared, each), squares=squares).bind(space)
+    ends = nearest(middle), nearest(half)
+    return released >> _Question(name, declared, *ends, epsilon is not None).answer
+
+
+_ROWS_OF_GROUPS: Final = (
+    "Values beyond the bounds are clipped to them. Missing values are left out."
+)
+_PARTS: Final = (
+    "`by` of a noisy `sum` and `count` in each group, and a noisy sum of the squares of all, "
+    "composed. The rest is post-processing."
+)
+
+
+@mechanism(
+    does="Tests whether two groups have the same mean.",
+    changes=_ROWS_OF_GROUPS,
+    proof=costs_budget(_PARTS, replacing="-"),
+    examples=lambda: [
+        example(records(columns=["sex", "age"]), "age", "sex", [0, 1], bounds=(0, 9), epsilon=1)
+    ],
+)
+def t_test(
+    space: Space[Tables],
+    column: str,
+    by: str,
+    keys: Sequence[Any],
+    budget: PrivacyBudget[Any] | None = None,
+    *,
+    bounds: tuple[Number, Number],
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+) -> Measurement[Space[Tables], Any, SignificanceTest]:
+    """Tests whether two groups have the same mean: a t-test that knows its noise.
+
+    Args:
+        column: The column of numbers.
+        by: The column that holds the keys of the groups.
+        keys: The two keys, chosen without looking at the data. Other rows are left out.
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        bounds: (lower, upper). Values beyond them are clipped to them.
+        epsilon: The pure loss, for Laplace noise.
+        rho: The zCDP loss, for Gaussian noise.
+
+    Returns:
+        A ``SignificanceTest``. The p-value comes from 999 simulated releases of groups of one mean,
+        with the sampling and the noise of this one. The spread within groups is taken as one.
+
+    Raises:
+        ParameterError: If there are not two keys, or the budget or the bounds are impossible.
+        SpaceError: If the number of rows is public.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> survey = {"sex": ["f", "m"] * 900, "wages": [14, 18, 13, 15, 16, 21] * 300}
+        >>> found = dp.t_test("wages", "sex", ["f", "m"], bounds=(0, 30), epsilon=1)(survey)
+        >>> found.p_value, found.few, 3 < found.released["m"].value - found.released["f"].value < 4
+        (0.001, False, True)
+    """
+    if len(tuple(keys)) != len("ab"):
+        raise ParameterError(
+            f"t_test compares two groups, got {len(tuple(keys))} keys; dp.anova takes more"
+        )
+    return _means(space, "t-test", column, by, keys, bounds, epsilon, rho)
+
+
+@mechanism(
+    does="Tests whether several groups have the same mean.",
+    changes=_ROWS_OF_GROUPS,
+    proof=costs_budget(_PARTS, replacing="-"),
+    examples=lambda: [
+        example(records(columns=["sex", "age"]), "age", "sex", [0, 1, 2], bounds=(0, 9), rho=0.1)
+    ],
+)
+def anova(
+    space: Space[Tables],
+    column: str,
+    by: str,
+    keys: Sequence[Any],
+    budget: PrivacyBudget[Any] | None = None,
+    *,
+    bounds: tuple[Number, Number],
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+) -> Measurement[Space[Tables], Any, SignificanceTest]:
+    """Tests whether several groups have the same mean: a one-way analysis of variance.
+
+    Args:
+        column: The column of numbers.
+        by: The column that holds the keys of the groups.
+        keys: The keys, two or more, chosen without looking at the data.
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        bounds: (lower, upper). Values beyond them are clipped to them.
+        epsilon: The pure loss, for Laplace noise.
+        rho: The zCDP loss, for Gaussian noise.
+
+    Returns:
+        A ``SignificanceTest``: see ``dp.t_test``.
+
+    Raises:
+        ParameterError: If there are fewer than two keys, or the budget or bounds are impossible.
+        SpaceError: If the number of rows is public.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> survey = {"town": ["a", "b", "c"] * 600, "wages": [14, 18, 13, 15, 16, 21] * 300}
+        >>> found = dp.anova("wages", "town", ["a", "b", "c"], bounds=(0, 60), rho=0.5)(survey)
+        >>> found.p_value, list(found.released)
+        (0.001, ['a', 'b', 'c'])
+    """
+    if len(tuple(keys)) < len("ab"):
+        raise ParameterError(f"anova compares two groups or more, got {len(tuple(keys))} keys")
+    return _means(space, "anova", column, by, keys, bounds, epsilon, rho)
+
+
+@mechanism(
+    does="Tests whether two columns of categories are independent.",
+    changes="A value that is not declared is left out, as a missing value is.",
+    proof=costs_budget("`histogram`, then post-processing."),
+    examples=lambda: [
+        example(records(columns=["sex", "ill"]), ["sex", "ill"], [[0, 1], [0, 1, 2]], epsilon=1)
+    ],
+)
+def chi_square(
+    space: Space[TablesOrRows],
+    columns: Sequence[str],
+    categories: Sequence[Sequence[Any]],
+    budget: PrivacyBudget[Any] | None = None,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+) -> Measurement[Space[TablesOrRows], Any, SignificanceTest]:
+    """Tests whether two columns of categories are independent: a chi-square test.
+
+    Args:
+        columns: The names of the two columns.
+        categories: A list of values for each, chosen without looking at the data.
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        rho: The budget of zero-concentrated privacy.
+        delta: With ``epsilon``.
+
+    Returns:
+        A ``SignificanceTest``. Its ``released`` is the noisy table, a ``Histogram``. The statistic
+        is the sum of (count - expected)^2 / (expected + v), with v the variance of the noise. The
+        p-value comes from 999 simulated tables with the released margins, and as much noise.
+
+    Raises:
+        ParameterError: If there are not two columns of two categories or more.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> table = {"ill": ["yes", "no", "no", "yes"] * 300, "job": ["a", "b", "a", "b"] * 300}
+        >>> test = dp.chi_square(["ill", "job"], [["yes", "no"], ["a", "b"]], epsilon=1)
+        >>> test.map(1), 0 < test(table).p_value <= 1, list(test(table).released)[0]
+        (1.0, True, ('yes', 'a'))
+    """
+    sizes = [len(tuple(each)) for each in categories]
+    if len(tuple(columns)) != len("ab") or len(sizes) != len("ab") or min(sizes) < len("ab"):
+        raise ParameterError(
+            "chi_square takes two columns and a list of two or more categories for each, as in "
+            "dp.chi_square(['sex', 'married'], [['f', 'm'], ['yes', 'no']], epsilon=1)"
+        )
+    table = histogram(
+        list(columns), categories=categories, epsilon=epsilon, rho=rho, delta=delta
+    ).bind(space)
+    return table >> _independence
+
+
+def _independence(found: Histogram) -> SignificanceTest:
+    """The test of a noisy table."""
+    generator, deviation = np.random.default_rng(_SEED), found.standard_error
+    table = found.grid().astype(np.float64)
+    seen = float(_squares(table, deviation))
+    whole = max(round(float(table.sum())), 1)
+    down, across = (np.maximum(table.sum(axis=axis), 0.5) for axis in (1, 0))
+    shares = np.outer(down / down.sum(), across / across.sum()).ravel()
+    shape = (_RUNS, *table.shape)
+    again = generator.multinomial(whole, shares, _RUNS).reshape(shape)
+    simulated = again + _draw_cells(generator, found, shape)
+    hits = int((_squares(simulated, deviation) >= seen).sum())
+    few = whole < _DEVIATIONS * deviation * sqrt(table.size)
+    return SignificanceTest("chi-square test", seen, (1 + hits) / (1 + _RUNS), few, found)
+
+
+def _squares(tables: Floats, deviation: float) -> Floats:
+    """How far tables are from the products of their margins, in units of sampling and noise."""
+    down, across = (np.maximum(tables.sum(axis, keepdims=True), 0.0) for axis in (-1, -2))
+    expected = down * across / tables.sum((-2, -1), keepdims=True).clip(1)
+    found: Floats = ((tables - expected) ** 2 / (expected + deviation**2)).sum((-2, -1))
+    return found
+
+
+def _draw_cells(generator: np.random.Generator, found: Histogram, shape: tuple[int, ...]) -> Floats:
+    """Noise as that of the cells: discrete Laplace where they are whole, else normal."""
+    if found.counts.dtype.kind != "i":
+        return generator.normal(0.0, found.standard_error, shape)
+    # With q = exp(-1 / b) the variance is 2 q / (1 - q)^2, which a quadratic solves for q.
+    half = found.standard_error**2 / 2
+    q = (2 * half + 1 - sqrt(4 * half + 1)) / (2 * half)
+    drawn: Floats = np.zeros(shape)
+    drawn += generator.geometric(1 - q, shape) - generator.geometric(1 - q, shape)
+    return drawn

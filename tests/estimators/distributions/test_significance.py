@@ -1,0 +1,142 @@
+"""Tests on noisy releases: their level, what they see, their loss, what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.estimators.distributions.histograms import Histogram
+from opendp_lite.estimators.distributions.significance import _Groups, _independence, _Noise
+
+KEYS = ["a", "b", "c"]
+RUNS = 300
+
+
+def levels(p_values: list[float]) -> tuple[float, float]:
+    """The shares of p-values of at most 0.05 and at most 0.5."""
+    found = np.array(p_values)
+    return float((found <= 0.05).mean()), float((found <= 0.5).mean())
+
+
+@pytest.mark.parametrize("pure", [True, False])
+@pytest.mark.parametrize("noisy", [True, False])
+def test_where_nothing_differs_five_of_a_hundred_are_small(pure, noisy):
+    """Where noise rules, and where sampling does. With half of either it would be 30 of 100.
+
+    Of 300 at 5 %, 36 or more have a probability of 1e-6; at 50 %, 105 or fewer or 195 likewise.
+    """
+    generator, noise, found, warned = np.random.default_rng(1), _Noise(pure), [], 0
+    deviations = (20.0, 10.0, 4.0) if noisy else (1.0, 1.0, 1.0)
+    for _ in range(RUNS):
+        groups = generator.normal(0.1, 0.2, (3, 400)).clip(-1, 1)
+        sums = groups.sum(axis=1) + noise.draw(generator, deviations[0], 3)
+        rows = 400 + noise.draw(generator, deviations[1], 3)
+        squares = float((groups**2).sum() + noise.draw(generator, deviations[2], 1)[0])
+        _, p, few = _Groups(sums, rows, squares, deviations, noise).compare()
+        warned += few
+        found.append(p)
+    assert warned < 0.05 * RUNS
+    small, half = levels(found)
+    assert small < 0.12
+    assert 0.35 < half < 0.65
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_independent_columns_are_found_so(whole):
+    """As above, in a table with a noise of its own size in the cells."""
+    generator, found = np.random.default_rng(2), []
+    axes = ((0, 1), (0, 1, 2))
+    keys = tuple((i, j) for i in axes[0] for j in axes[1])
+    q = np.exp(-1 / 8)
+    deviation = float(np.sqrt(2 * q) / (1 - q))
+    for _ in range(RUNS):
+        cells = generator.multinomial(600, np.outer([0.4, 0.6], [0.2, 0.3, 0.5]).ravel())
+        if whole:
+            noise = generator.geometric(1 - q, 6) - generator.geometric(1 - q, 6)
+        else:
+            noise = generator.normal(0, deviation, 6)
+        release = Histogram(("x", "y"), keys, cells + noise, deviation, 9, 9, 0.95, axes)
+        found.append(_independence(release).p_value)
+    small, half = levels(found)
+    assert small < 0.12
+    assert 0.35 < half < 0.65
+
+
+def survey(generator, apart: float, rows: int = 2000) -> dict[str, object]:
+    towns = generator.choice([*KEYS, "elsewhere"], rows)
+    wages = generator.normal(20, 6, rows) + apart * (towns == "b")
+    ill = np.where(generator.random(rows) < 0.3 + apart / 20 * (towns == "b"), "yes", "no")
+    return {"town": towns, "wages": wages, "ill": ill}
+
+
+TESTS = {
+    "t-test": lambda **loss: dp.t_test("wages", "town", KEYS[:2], bounds=(0, 60), **loss),
+    "anova": lambda **loss: dp.anova("wages", "town", KEYS, bounds=(0, 60), **loss),
+    "chi-square test": lambda **loss: dp.chi_square(["ill", "town"], [["yes", "no"], KEYS], **loss),
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
+def test_a_difference_is_seen(name, loss):
+    generator = np.random.default_rng(3)
+    test = TESTS[name](**loss)
+    assert test.map(1) == next(iter(loss.values()))
+    apart = [test(survey(generator, 4.0)).p_value for _ in range(10)]
+    alike = [test(survey(generator, 0.0)).p_value for _ in range(10)]
+    assert max(apart) <= 0.01
+    assert np.mean(alike) > 0.15
+    found = test(survey(generator, 4.0))
+    assert found.name == name
+    assert not found.few
+    assert json.loads(json.dumps(found.as_dict()))["p_value"] == found.p_value
+    assert f"{name}: p = 0.0" in repr(found)
+
+
+def test_means_are_those_of_the_population():
+    generator, held = np.random.default_rng(4), 0
+    test = dp.anova("wages", "town", KEYS, bounds=(0, 60), epsilon=1)
+    for seed in range(60):
+        found = test.insecure_release(survey(generator, 0.0), seed).value
+        for each in found.released.values():
+            assert each.sampling
+            held += each.interval[0] <= 20 <= each.interval[1]
+    # At 95 %, fewer than 150 of 180 have a probability of 1e-8.
+    assert held >= 150
+
+
+def test_few_rows_are_said():
+    rows = {"town": ["a", "b"] * 20, "wages": [19.0, 20.0] * 20, "ill": ["yes", "no"] * 20}
+    for name in TESTS:
+        found = TESTS[name](epsilon=0.01)(rows)
+        assert found.few
+        assert "Too few rows" in repr(found)
+        assert 0 < found.p_value <= 1
+    assert TESTS["anova"](epsilon=1)({"town": [], "wages": [], "ill": []}).few
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (lambda: dp.t_test("w", "t", KEYS, bounds=(0, 1), epsilon=1), "dp.anova takes more"),
+        (lambda: dp.anova("w", "t", ["a"], bounds=(0, 1), epsilon=1), "two groups or more"),
+        (lambda: dp.anova("w", "t", KEYS, bounds=(0, 1)), "one of epsilon"),
+        (lambda: dp.anova("w", "t", KEYS, bounds=(1, 0), rho=1), "swap them"),
+        (lambda: dp.anova("w", "t", KEYS, bounds=7, rho=1), "takes a pair"),
+        (lambda: dp.chi_square(["w"], [[0, 1]], epsilon=1), "two columns"),
+        (lambda: dp.chi_square(["w", "t"], [[0], [0, 1]], epsilon=1), "two columns"),
+        (lambda: dp.chi_square(["w", "t"], [[0, 1], [0, 1]]), "budget"),
+    ],
+)
+def test_refusals(step, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        step().bind(dp.table())
+
+
+def test_a_public_number_of_rows_is_refused():
+    space = dp.records(columns=["w", "t"], size=9, metric=dp.ChangeOneDistance())
+    with pytest.raises(dp.SpaceError, match="leave out size="):
+        space >> dp.t_test("w", "t", [0, 1], bounds=(0, 1), epsilon=1)
