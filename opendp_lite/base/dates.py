@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 _DAY: Final = np.dtype("M8[D]")
 # The parts of a second that Python's times have.
@@ -44,7 +44,22 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
 
 def python_dates(objects: Sequence[Any]) -> NDArray[np.datetime64]:
     """Objects as numpy's times; NaT for what is neither a date nor a time without a zone."""
-    return np.array([_naive(each) for each in objects], dtype=_FINEST)
+    return of_each(_naive, objects, _FINEST)
+
+
+def of_each(
+    function: Callable[[Any], Any], objects: Sequence[Any], dtype: DTypeLike
+) -> NDArray[Any]:
+    """What a function gives for each object, worked out once for those that are equal.
+
+    A column has many more rows than days.
+    """
+    try:
+        known = {each: function(each) for each in set(objects)}
+        found = [known[each] for each in objects]
+    except Exception:  # one of them has no hash
+        found = [function(each) for each in objects]
+    return np.array(found, dtype=dtype)
 
 
 def _naive(value: Any) -> datetime | np.datetime64 | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
-from functools import cache, partial
+from decimal import Decimal
+from functools import partial
+from math import nan
+from numbers import Real
 from typing import Final, cast
 
 import attrs
@@ -13,7 +16,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.dates import (
     day_number,
-    python_dates,
+    of_each,
     tick_number,
     ticks,
     whole_days,
@@ -25,7 +28,6 @@ from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.source import InMemory, Source
 from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.data.values import Values, categories_in
-from opendp_lite.engines.missing import real_entries
 from opendp_lite.numbers.exact import quote
 
 Dates = NDArray[np.datetime64]
@@ -185,13 +187,20 @@ class ByPeriod:
         """Of text, numbers, or objects of any kind."""
         if found.dtype.kind in "biuf":
             return self.of_numbers(found.astype(np.float64))
-        objects = found.tolist()
-        if self.form is not None:
-            read = cache(partial(_read, self.form))
-            objects = [read(each) if isinstance(each, str) else each for each in objects]
-        days = python_dates(objects)
-        numbers = days_since_1970(real_entries(found))
-        return self._first(np.where(np.isnat(numbers), days, numbers))
+        return self.of_numbers(of_each(self._day, found.tolist(), np.float64))
+
+    def _day(self, value: object) -> float:
+        """A value as days since 1970; NaN for what is no day. Nothing that a value may be fails."""
+        if isinstance(value, str):
+            value = None if self.form is None else _read(self.form, value)
+        try:
+            if isinstance(value, date):
+                return day_number(value) if getattr(value, "tzinfo", None) is None else nan
+            if isinstance(value, np.datetime64):
+                return nan if np.isnat(value) else float(whole_days(np.array([value]))[0])
+            return float(value) if isinstance(value, Real | Decimal) else nan
+        except Exception:
+            return nan
 
 
 def _read(form: str, text: str) -> date | None:

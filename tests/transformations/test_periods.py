@@ -43,6 +43,7 @@ def tables(folder: Path) -> Iterator[tuple[str, Any]]:
     yield "dates", {"day": np.array(SOME, "M8[D]"), "x": X}
     yield "nanoseconds", {"day": np.array(SOME, "M8[ns]"), "x": X}
     yield "list", {"day": SOME, "x": X}
+    yield "list of numpy's", {"day": list(np.array(SOME, "M8[us]")), "x": X}
     yield "pandas", frame
     yield "categorical", frame.assign(day=frame.day.astype("category"))
     yield "objects", pd.DataFrame({"day": pd.Series(SOME, dtype=object), "x": X})
