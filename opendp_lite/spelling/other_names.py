@@ -254,8 +254,10 @@ _NOT_HERE: Final = {
     "dp.covariance(lower, upper, rho=0.03) of ranks that you made before": (
         "spearman spearmanr kendalltau rank wilcoxon"
     ),
-    "dp.histogram('week', categories=[...], epsilon=1), to whose counts you apply it": (
-        "resample timeseries lag diff shift"
+    "dp.period('day', 'week') >> dp.histogram('day', categories=dp.periods('week', '2024-01-01', "
+    "'2024-12-31'), epsilon=1), to whose counts you apply it": (
+        "resample timeseries lag diff shift dates weeks months week month "
+        "toperiod daterange periodrange"
     ),
 }
 

@@ -63,6 +63,7 @@ RIGHT: dict[str, set[str]] = {
     "sum": {"groups", "pipelines"},
     "total": {"groups", "pipelines"},
     "pandas": {"groups", "files"},
+    "week": {"dates"},
     "missing values": {"missing-values"},
     "nonresponse": {"missing-values"},
     "imputation": {"missing-values"},
