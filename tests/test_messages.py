@@ -93,8 +93,9 @@ MESSAGES = [
         "dp.session(frame, dp.epsilon(1, delta=1e-6), query_delta=1e-6)(in_rho)",
         "loses rho = 0.1 zCDP. Write >> dp.to_approximate(1e-7) after it, or take a budget that",
     ),
-    ("dp.histogram('age', edges=[DAY], epsilon=1)", "got a date (Timestamp); count days instead"),
-    ("dp.keep('age', between=(DAY, 1))", "between must be a number, got a date (Timestamp); count"),
+    ("dp.histogram('age', edges=[DAY], epsilon=1)", "takes from 2 to 2^24 rising edges; got 1"),
+    ("dp.keep('age', between=(DAY, 1))", "keep: between must be all dates, or all numbers"),
+    ("dp.clamp(0, DAY)", "got a date (Timestamp); count days instead"),
     ("dp.mean(0, estimate, epsilon=1)", "(did you mean its .value?)"),
     (
         "dp.mean(0, 100, epsilon=dp.rho(1))",
