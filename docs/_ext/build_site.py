@@ -23,6 +23,8 @@ from sphinx.cmd.build import main as sphinx  # noqa: E402
 from _ext.reference import pages, public_names  # noqa: E402
 
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+BELOW_PROOFS = ("errata",)
+"""Listed in the table of contents below the proofs, which need them, and not beside the guides."""
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _LINK = re.compile(r"(\[([^\]\n]+)\]\(([\w./-]+)\))")
 _SEARCH = re.compile(r"^<!-- search: (.+) -->$", re.MULTILINE)
@@ -58,7 +60,8 @@ def gather(source: Path) -> None:
     for name, text in pages().items():
         _write(source / "reference" / f"{name}.md", text)
     proofs = source / "proofs.md"
-    proofs.write_text(linked(proofs.read_text("utf-8")), "utf-8")
+    below = _tree("Below the proofs", list(BELOW_PROOFS))
+    proofs.write_text(f"{linked(proofs.read_text('utf-8'))}\n{below}", "utf-8")
     index = source / "index.md"
     index.write_text(with_contents(index.read_text("utf-8"), list(_notebooks(source))), "utf-8")
 
@@ -97,7 +100,7 @@ def with_contents(index: str, notebooks: list[str]) -> str:
     """The index with a table of contents behind each heading, made of the links there."""
     head, *parts = _HEADING.split(index)
     told = [head]
-    listed: set[str] = set()
+    listed: set[str] = set(BELOW_PROOFS)
     for title, text in zip(parts[::2], parts[1::2], strict=True):
         links = [page for page in dict.fromkeys(_PAGE.findall(text)) if page not in listed]
         listed.update(links)

@@ -101,8 +101,8 @@ def test_each_proof_stands_on_the_page_of_its_step() -> None:
 
 def test_the_table_of_contents_has_every_page(tmp_path: Path) -> None:
     gather(tmp_path)
-    index = (tmp_path / f"index{MD}").read_text("utf-8")
-    trees = "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL))
+    index, proofs = ((tmp_path / f"{name}{MD}").read_text("utf-8") for name in ("index", "proofs"))
+    trees = "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index + proofs, re.DOTALL))
     found = {
         path.relative_to(tmp_path).with_suffix("").as_posix()
         for path in tmp_path.glob("**/*")
@@ -116,6 +116,7 @@ def test_links_lead_where_pages_stand_in_the_site() -> None:
     text = f"[a](docs/mean{MD}) [b](../docs/people{MD}) [CHANGELOG{MD}](../CHANGELOG{MD})"
     assert moved(text) == f"[a](mean{MD}) [b](../people{MD}) [CHANGELOG](CHANGELOG{MD})"
     assert moved("```pycon\n>>> 1\n1\n\n```\n") == "```pycon\n>>> 1\n1\n```\n"
+    assert moved("<!-- search: mean, weights -->\n") == "```{index} ! mean, ! weights\n```\n"
 
 
 class Writer:
