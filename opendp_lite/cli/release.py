@@ -320,7 +320,11 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     claim = setting.claim(measurement, explain=arguments.explain)
     payment = payment.open(setting.space)
     if arguments.price:
-        return _tell_price(claim, payment.price(measurement), as_json=arguments.json)
+        price = payment.price(measurement)
+        if arguments.json:
+            return tell_price(attrs.asdict(claim), price, as_json=True)
+        told = {"protected": claim.words(), "pipeline": claim.pipeline}
+        return tell_price(told, price, claim.explanation or (), as_json=False)
     data, column = _open_it(setting)
     try:
         found, stated, ledger = payment.release(measurement, data)
@@ -353,18 +357,19 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     return Told(text, writes(report, stated))
 
 
-def _tell_price(claim: PrivacyClaim, price: dict[str, str], *, as_json: bool) -> Told:
-    """What a release would cost."""
+def tell_price(
+    told: dict[str, Any],
+    price: dict[str, str],
+    explanation: Sequence[str] = (),
+    *,
+    as_json: bool,
+) -> Told:
+    """What a release would cost, and what a ledger has left for it."""
     if as_json:
-        return Told(json.dumps({**attrs.asdict(claim), **price}, indent=2, allow_nan=False))
-    told = {
-        "protected": claim.words(),
-        **price,
-        "pipeline": claim.pipeline,
-        "next": "nothing was read, paid or released; leave out --price to release it",
-    }
-    explained = [] if claim.explanation is None else ["", *claim.explanation]
-    return Told("\n".join([*align_lines(told), *explained]))
+        return Told(json.dumps({**told, **price}, indent=2, allow_nan=False))
+    last = {"next": "nothing was read, paid or released; leave out --price to release it"}
+    explained = ["", *explanation] if explanation else []
+    return Told("\n".join([*align_lines({**told, **price, **last}), *explained]))
 
 
 def _open_it(setting: Setting) -> tuple[dp.Blocks, str]:

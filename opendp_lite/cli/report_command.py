@@ -14,7 +14,7 @@ import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.printing import Told
-from opendp_lite.cli.release import Payment
+from opendp_lite.cli.release import Payment, tell_price
 from opendp_lite.cli.written import writers
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ def report(arguments: argparse.Namespace) -> Told:
     pipeline = _load(arguments.pipeline)
     writes = writers(arguments, {".json": _as_line})
     payment = Payment.of(arguments).open(pipeline.input_space)
+    if arguments.price:
+        loss = {"loss": pipeline.explain().closing[0].removeprefix("loss for ")}
+        return tell_price(loss, payment.price(pipeline), as_json=arguments.json)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(

@@ -109,9 +109,10 @@ def test_a_price_is_told_before_anything_is_read(made, refused, survey, tmp_path
     made("ledger", "create", ledger, "--rho", 1, "--unit", "row")
     words = ["mean", tmp_path / "none.csv", "--column", "age", "--bounds", 0, 9, "--price"]
     out = made(*words, "--rho", 0.1, "--ledger", ledger)
-    assert out.splitlines()[:3] == [
+    assert out.splitlines()[:4] == [
         "protected   any one row, added or removed: rho = 0.1 zCDP, which is epsilon = 2 at "
         "delta = 1e-6",
+        "pipeline    dp.mean(0, 9, rho=0.1)",
         "price       rho = 0.1 zCDP of the ledger",
         "left now    rho = 1 zCDP",
     ]
@@ -122,3 +123,11 @@ def test_a_price_is_told_before_anything_is_read(made, refused, survey, tmp_path
     assert "privacy" in " ".join(found["explanation"])
     assert "needs rho" not in made(*words, "--epsilon", 1, "--ledger", ledger)
     assert "(0.03 means" in refused(*words)
+    saved = tmp_path / "saved.json"
+    saved.write_text((dp.records() >> dp.count() >> dp.gaussian(rho=0.25)).to_json())
+    report = ["report", tmp_path / "none.csv", "--pipeline", saved, "--price", "--ledger", ledger]
+    assert made(*report).splitlines()[:2] == [
+        "loss       adding or removing one row: rho = 0.25 zCDP",
+        "price      rho = 0.25 zCDP of the ledger",
+    ]
+    assert dp.Ledger.open(ledger).left == 1
