@@ -306,7 +306,7 @@ def t_test(
 
     Example:
         >>> import opendp_lite as dp
-        >>> survey = {"sex": ["f", "m"] * 900, "wages": [14, 18, 13, 15, 16, 21] * 300}
+        >>> survey = {"sex": ["f", "m"] * 9000, "wages": [14, 18, 13, 15, 16, 21] * 3000}
         >>> found = dp.t_test("wages", "sex", ["f", "m"], bounds=(0, 30), epsilon=1)(survey)
         >>> found.p_value, found.few, 3 < found.released["m"].value - found.released["f"].value < 4
         (0.001, False, True)
