@@ -118,7 +118,7 @@ def mean(
         confidence: The share of samples, or of releases, whose interval holds the mean. None asks
             for a number alone.
         sampling: Whether the interval is for the mean of the population, of which the rows are a
-            random sample: this takes a twentieth of the budget. With False it is for the mean of
+            random sample: this takes a tenth of the budget. With False it is for the mean of
             these rows, and counts the noise alone.
 
     Returns:

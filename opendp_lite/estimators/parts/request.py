@@ -236,7 +236,10 @@ def sum_and_rows(release: tuple[Floats, float]) -> tuple[float, float]:
     return float(total[0]), float(rows)
 
 
-_FOR_SQUARES: Final = Fraction(1, 20)
+# Of the budget, for the spread of the values. With half of it the interval of a difference of two
+# groups of 300 normal rows at rho = 0.5 is 1.12 times as wide as without privacy, with this 1.10;
+# more of it narrows intervals little, and the noise of the value grows.
+_FOR_SQUARES: Final = Fraction(1, 10)
 
 
 @attrs.frozen
@@ -248,12 +251,14 @@ class Request:
         whole: All of the budget.
         confidence: The share of releases whose interval holds the mean; None for a plain number.
         sampling: Whether the interval is for the population that the rows are a sample of.
+        squares: The share of the budget that this takes.
     """
 
     step: str
     whole: Budget
     confidence: float | None
     sampling: bool
+    squares: Fraction = _FOR_SQUARES
 
     @classmethod
     def of(
@@ -281,12 +286,12 @@ class Request:
     @property
     def budget(self) -> Budget:
         """The part for the mean itself."""
-        return self.whole.part(1 - _FOR_SQUARES) if self.sampling else self.whole
+        return self.whole.part(1 - self.squares) if self.sampling else self.whole
 
     @property
     def for_squares(self) -> Budget:
         """The part for the spread of the values."""
-        return self.whole.part(_FOR_SQUARES)
+        return self.whole.part(self.squares)
 
     def build(
         self, space: RowSpace, plan: EstimatorPlan, explanation: object

@@ -227,6 +227,7 @@ class NoisyMoments:
         return 2 * errors.below(off, np.abs(gap) * (noise / width)) - 1
 
 
+_FOR_FOURTH_POWERS: Final = Fraction(1, 20)
 _OFF, _OFF_SHARE = 0.02, 0.05
 """About how far the mean that the rings tell lies from the true one, in half widths."""
 _ROWS_OFF: Final = Fraction(3, 100)
@@ -264,6 +265,7 @@ class SpreadPlan:
             )
         whole = budget_of(step, *budget).with_choices()
         request = Request.within(whole, step, confidence, sampling)
+        request = attrs.evolve(request, squares=_FOR_FOURTH_POWERS)
         if request.sampling:
             powers = "fourth powers, which sampling=False does without,"
             column.require(_LARGEST_TO_SQUARE_TWICE, step, powers)

@@ -99,13 +99,13 @@ def bound(name: str, make, **asked) -> dp.Measurement:
 @pytest.mark.parametrize(
     "loss", [{"rho": THIRD}, {"epsilon": THIRD}, {"epsilon": 1, "delta": 1e-6}], ids=str
 )
-def test_sampling_takes_a_twentieth(loss):
+def test_sampling_takes_a_tenth(loss):
     whole = budget_of("here", loss.get("rho"), loss.get("epsilon"), loss.get("delta"))
     parts = [Request.of("here", *each, **loss).budget for each in ((None, False), (0.9, 0))]
     assert [each.amount for each in parts] == [whole.amount, whole.amount]
     asked = Request.of("here", 0.9, True, **loss)
-    assert asked.budget.amount == whole.amount * Fraction(19, 20)
-    assert asked.for_squares.amount == whole.amount / 20
+    assert asked.budget.amount == whole.amount * Fraction(9, 10)
+    assert asked.for_squares.amount == whole.amount / 10
 
 
 def test_a_sampling_mean_has_the_noise_of_what_is_left():
@@ -113,7 +113,7 @@ def test_a_sampling_mean_has_the_noise_of_what_is_left():
     for name, make in BOTH.items():
         for loss in ({"rho": Fraction(1, 2)}, {"epsilon": 1}):
             sampling = bound(name, make, **loss, confidence=0.9, sampling=True)
-            left = {key: value * Fraction(19, 20) for key, value in loss.items()}
+            left = {key: value * Fraction(9, 10) for key, value in loss.items()}
             readings = [
                 each.facts.simulate(truth, 50, np.random.default_rng(4))
                 for each in (sampling, bound(name, make, **left, confidence=None))
