@@ -71,14 +71,18 @@ _USE: Final = {
     ),
     "dp.top_k(3, 'city', epsilon=1, delta=1e-6)": "mostcommon nlargest noisytopk top",
     "dp.count_distinct('city') >> dp.laplace(epsilon=1)": (
-        "nunique ndistinct countunique uniquecount approxcountdistinct cardinality"
+        "nunique ndistinct countunique uniquecount approxcountdistinct cardinality "
+        "countdistinctmechanism"
     ),
     "dp.t_test('x', 'sex', ['f', 'm'], bounds=(0, 9), epsilon=1)": (
-        "ttestind ttest1samp welch mannwhitneyu"
+        "ttestind ttest1samp welch mannwhitneyu pvalue proptest hypothesistest"
     ),
     "dp.anova('x', 'city', [...], bounds=(0, 9), epsilon=1)": "foneway oneway aov kruskal",
     "dp.chi_square(['sex', 'ill'], [['f', 'm'], ['yes', 'no']], epsilon=1)": (
         "chi2 chi2contingency chisq chisqtest fisherexact"
+    ),
+    "dp.period('day', 'week'), and dp.periods('week', '2024-01-01', '2024-12-31') for its keys": (
+        "date dates datetime weeks months week month year quarter toperiod daterange periodrange"
     ),
     "dp.histogram('week', categories=[...], epsilon=1)(data).rolling(26)": "rolling movingaverage",
     "dp.histogram(['sex', 'city'], categories=[[...], [...]], epsilon=1)": (
@@ -200,6 +204,8 @@ _USE: Final = {
     "confidence=0.95 in the step, and release.interval": (
         "ci confint confidenceinterval interval marginoferror moe sem standarderror se"
     ),
+    "release.table(suppress=10, round=5)": "suppress",
+    "dp.BudgetExceeded": "budgeterror",
     "release.to_frame(), or release.as_dict()": "tojson tocsv toframe todict write export",
     "print(pipeline.explain()), and pipeline.statement()": "explain info document audittrail",
     "release.plot(), or dp.plotting, as in dp.plotting.privacy_curves({'count': pipeline})": (
@@ -213,7 +219,7 @@ _USE: Final = {
     "ask.left, of dp.session(...)": "remainingprivacybudget remainingbudget left remaining",
     "dp.assert_lawful, dp.assert_stable and dp.audit": "test fuzz",
     ">> between steps, as in dp.select('age') >> dp.mean(lower, upper, epsilon=1)": (
-        "querybuilder"
+        "querybuilder privateexpr stableexpr"
     ),
     ">> between steps": "chaintt chainmt chainpm pipe then",
     "a dask collection or a Spark frame as the data": (
@@ -256,8 +262,7 @@ _NOT_HERE: Final = {
     ),
     "dp.period('day', 'week') >> dp.histogram('day', categories=dp.periods('week', '2024-01-01', "
     "'2024-12-31'), epsilon=1), to whose counts you apply it": (
-        "resample timeseries lag diff shift dates weeks months week month "
-        "toperiod daterange periodrange"
+        "resample timeseries lag diff shift"
     ),
 }
 
