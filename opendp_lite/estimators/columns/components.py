@@ -17,6 +17,7 @@ from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
 _TINY: Final = 1e-300
+_FAINT: Final = 1e-6
 _LOST: Final = 3.0
 """Rows that Fisher's interval takes off."""
 # In deviations of its noise: a variance below it does not tell a correlation.
@@ -59,7 +60,9 @@ class Correlation(Result):
             z = artanh(r) has a variance of 1 / (n - 3) for normal columns (Fisher 1921), and the
             noise adds its own. Where noise may hide a variance, any correlation fits.
         """
-        deviations = np.sqrt(np.diagonal(matrix).clip(min=_TINY))
+        # Of a variance far below its noise nothing is known, and nothing overflows.
+        least = np.maximum(np.diagonal(noise) * _FAINT, _TINY)
+        deviations = np.sqrt(np.maximum(np.diagonal(matrix), least))
         scale = np.outer(deviations, deviations)
         found = (matrix / scale).clip(-1, 1)
         relative = noise / scale
