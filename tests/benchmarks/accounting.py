@@ -28,7 +28,7 @@ from random_compositions import least_margin, parted_rows, trials
 
 DELTA = 1e-6
 COMPOSITIONS = 100_000
-GROUPS = 30_000
+GROUPS = 20_000
 SECONDS = 0.3
 TOTAL = dp.clamp(0, 1) >> dp.sum()
 COUNT = dp.count()

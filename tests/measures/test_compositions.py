@@ -73,14 +73,14 @@ def test_no_random_composition_is_below_the_truth(claim):
     """Against exact rational arithmetic. A benchmark tries 100,000: see its page."""
     generator = np.random.default_rng(3)
     margins = [
-        least_margin(trial.law, claim(trial), generator) for trial in trials(seed=2, count=300)
+        least_margin(trial.law, claim(trial), generator) for trial in trials(seed=2, count=150)
     ]
     assert min(margins) >= 1
     assert median(margins) < 1.0001
 
 
 def test_no_rows_in_groups_lose_more_than_is_said():
-    """Against exact rational arithmetic. A benchmark tries 30,000: see its page."""
+    """Against exact rational arithmetic. A benchmark tries 20,000: see its page."""
     generator = np.random.default_rng(4)
     margins = [trial.margin(generator) for trial in parted_rows(seed=6, count=700)]
     assert 1 <= min(margins) < 1.001
@@ -368,21 +368,21 @@ def most_told(law: tuple[Event, ...], factor: Fraction) -> Event:
     return best
 
 
-@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(1, 8), Fraction(1, 20)])
-def test_odds_hold_for_whatever_is_made_of_a_release(delta):
+def test_odds_hold_for_whatever_is_made_of_a_release():
     """Of random compositions: outcomes of high ratios are told as one, and those of low ones."""
-    closest = 0.0
+    closest = dict.fromkeys([Fraction(1, 3), Fraction(1, 8), Fraction(1, 20)], Fraction(0))
     for trial in trials(seed=5, count=60):
         profile = composed_profile(trial.curves, PointProfile(Fraction(0), Fraction(1)))
-        if profile.least_delta >= delta:
-            continue
-        factor = odds_factor(profile, delta)
-        for law in (trial.law, tuple((q, p) for p, q in trial.law)):
-            high, _ = most_told(law, factor)
-            _, low = most_told(tuple((q, p) for p, q in law), factor)
-            assert high + low <= delta
-            closest = max(closest, float((high + low) / delta))
-    assert closest > 0.7
+        for delta in closest:
+            if profile.least_delta >= delta:
+                continue
+            factor = odds_factor(profile, delta)
+            for law in (trial.law, tuple((q, p) for p, q in trial.law)):
+                high, _ = most_told(law, factor)
+                _, low = most_told(tuple((q, p) for p, q in law), factor)
+                assert high + low <= delta
+                closest[delta] = max(closest[delta], (high + low) / delta)
+    assert min(closest.values()) > 0.7
 
 
 def test_words_of_refusals():
