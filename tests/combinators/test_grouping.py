@@ -326,6 +326,7 @@ def worst_sum(loss: Callable[[int], int], rows: int, groups: int) -> int:
         (dp.MaxDivergence(), isqrt),
         (ZCDP, lambda rows: 10 * min(rows, 1) + rows),
         (ZCDP, lambda rows: min(rows, 30) ** 2),
+        (ZCDP, lambda rows: 500 * (rows >= 333) + min(rows, 1)),
     ],
 )
 def test_many_rows_cost_what_the_worst_way_to_part_them_does(measure, loss, changes, groups):
