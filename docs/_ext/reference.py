@@ -179,7 +179,10 @@ def _typed(path: str, public: Any) -> str:
 
 
 def _given(parameter: inspect.Parameter) -> str:
-    return f"{parameter.name}: {parameter.annotation} = {parameter.default!r}"
+    default = parameter.default
+    # The repr of a class, <class 'tuple'>, is no Python, and Sphinx warns of it.
+    shown = default.__name__ if isinstance(default, type) else repr(default)
+    return f"{parameter.name}: {parameter.annotation} = {shown}"
 
 
 def _answers(kind: type) -> dict[str, Any]:
