@@ -17,7 +17,7 @@ from opendp_lite.numbers.exact import Number, digits_up
 from opendp_lite.samplers.law import half_widths
 from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import description_of
-from opendp_lite.spelling.signatures import argument_text
+from opendp_lite.spelling.signatures import argument_text, signature_of
 
 T = TypeVar("T")
 _LIKELY: Final = Fraction(19, 20)
@@ -138,8 +138,10 @@ def _confidences(parts: Sequence[RecipePart], *, followed: bool) -> Iterator[str
     for steps, is_followed in parts:
         for link in steps if is_followed is followed else ():
             _, arguments = link.spell()
-            if arguments.get("confidence") is not None:
-                yield argument_text(arguments["confidence"])
+            default = signature_of(link.definition).parameters.get("confidence")
+            given = arguments.get("confidence", default and default.default)
+            if given is not None:
+                yield argument_text(given)
 
 
 def _following(link: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
@@ -50,6 +50,10 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
     releases: Mapping[Hashable, R]
     threshold: int | None = None
 
+    @property
+    def covers(self) -> str:
+        return _common(self.values())
+
     def records(self) -> list[Record]:
         """The rows of each group's release, with its key."""
         names = [name_key(each) for each in self.column.split(", ")]
@@ -93,8 +97,8 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
     def __repr__(self) -> str:
         keys = [_show(key) for key in self]
         found = [each for each in self.values() if isinstance(each, Estimate)]
-        if len({each.covers for each in found}) == 1 and len(found) == len(self):
-            titles = [self.column, "value", found[0].covers, "noise", ""]
+        if self.covers and len(found) == len(self):
+            titles = [self.column, "value", self.covers, "noise", ""]
             rows = ([key, *each.cells()] for key, each in zip(keys, found[:_SHOWN], strict=False))
             shown = align(_drop_empty([titles, *rows]))
         else:
@@ -132,6 +136,12 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
         return html_grid("", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)])
 
 
+def _common(found: Iterable[object]) -> str:
+    """What the intervals of all of them are of; empty where they are of several things."""
+    said = {each.covers for each in found if isinstance(each, Result)}
+    return said.pop() if len(said) == 1 else ""
+
+
 def _drop_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """The rows without columns that are empty below their title."""
     full = [place for place in range(len(rows[0])) if any(row[place] for row in rows[1:])]
@@ -166,6 +176,10 @@ class ByName(Result, Mapping[str, Any]):
     picture: ClassVar = "estimate_intervals"
 
     releases: Mapping[str, Any]
+
+    @property
+    def covers(self) -> str:
+        return _common(self.values())
 
     def records(self) -> list[Record]:
         """The rows of each release, with its name."""

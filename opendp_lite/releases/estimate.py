@@ -119,7 +119,9 @@ class Estimate(Result):
         """For a line of a table: the value, its interval, how much is noise, and what to know."""
         half, noise = _half_width(self.interval), ""
         if self.noise_interval is not None and isfinite(half):
-            of_noise, all_of_it = significant(half, _half_width(self.noise_interval), half)
+            part = _half_width(self.noise_interval)
+            # To the first digit of the noise at least.
+            of_noise, all_of_it = significant(min(half, 10 * part), part, half)
             noise = f"{of_noise} of the {all_of_it}"
         value, ends = self.justify(self.value)[0], self._ends(self.interval)
         return value, ends, noise, "; ".join(self._warnings())
@@ -213,7 +215,7 @@ class Estimate(Result):
 
     def __add__(self, other: object) -> Estimate:
         if isinstance(other, Estimate):
-            return difference(self, -other)
+            return -difference(-self, other)
         by = _number(other)
         return NotImplemented if by is None else self._map_ends(lambda end: end + by)
 

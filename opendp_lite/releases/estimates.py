@@ -215,9 +215,17 @@ class Estimates(Result):
         return f"<div>{all_of_them}{table}</div>"
 
     def _head(self) -> str:
-        of = "samples like this" if self.sampling else "releases of these rows"
         kind = "joint intervals" if self._once else "intervals"
-        return f"{len(self)} numbers, {kind} in {percent(self.confidence)} of {of}"
+        return f"{len(self)} numbers, {kind} in {self._of}"
+
+    @property
+    def _of(self) -> str:
+        of = "samples like this" if self.sampling else "releases of these rows"
+        return f"{percent(self.confidence)} of {of}"
+
+    @property
+    def covers(self) -> str:
+        return f"{self._of}, all of them at once" if self._once else self._of
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]

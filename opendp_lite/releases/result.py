@@ -49,6 +49,11 @@ class Result(Storable):
         """The same, as a part of a release whose parts have other rows and other noise."""
         return self
 
+    @property
+    def covers(self) -> str:
+        """In what the intervals hold what is estimated, in words; empty where there are none."""
+        return ""
+
     def records(self) -> list[Record]:
         """What is released in rows: a dictionary for each."""
         kind = type(self).__name__
@@ -73,7 +78,7 @@ class Result(Storable):
         Returns:
             A table, which prints, and has ``to_frame()`` and ``to_csv()``.
         """
-        return ReleaseTable.of(self.records(), suppress, round)
+        return ReleaseTable.of(self.records(), suppress, round, self.covers)
 
     def to_frame(self) -> Any:
         """A data frame of pandas, a row for each number; polars and others read ``table()``."""

@@ -61,12 +61,21 @@ class ReleaseTable(Storable):
 
     @classmethod
     def of(
-        cls, records: Sequence[Record], suppress: Number | None, round_to: Number | None
+        cls,
+        records: Sequence[Record],
+        suppress: Number | None,
+        round_to: Number | None,
+        covers: str = "",
     ) -> ReleaseTable:
-        """Of rows, some left out and the others rounded."""
-        said = []
+        """Of rows, some left out and the others rounded; ``covers`` says what intervals are of."""
+        said = [f"low to high: {covers}."] if covers else []
         if suppress is not None:
             least = positive(suppress, "table: suppress")
+            if not all(map(_how_many, records)):
+                raise ParameterError(
+                    "table: suppress= leaves out what is of few rows, and these numbers do not "
+                    "say of how many they are; leave suppress out, and choose by released counts"
+                )
             records = [_suppress(each, least) for each in records]
             said.append(f"Not shown (-): fewer than {suppress}.")
         if round_to is not None:
@@ -119,10 +128,14 @@ def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
+def _how_many(record: Record) -> str:
+    """The column that says of how many rows a row of the table is; empty where none does."""
+    return next((name for name in _HOW_MANY if record.get(name) is not None), "")
+
+
 def _suppress(record: Record, least: Fraction) -> Record:
     """A row without its statistics, where it counts too few."""
-    count = next((record[name] for name in _HOW_MANY if record.get(name) is not None), None)
-    if count is None or count >= least:
+    if record[_how_many(record)] >= least:
         return record
     return {name: None if name in _STATISTICS else value for name, value in record.items()}
 
@@ -137,7 +150,10 @@ def _round(record: Record, unit: Fraction) -> Record:
         return int(number) if number.denominator == 1 else float(number)
 
     statistics = {name: towards for name, towards in _STATISTICS.items() if name in record}
-    return record | {name: rounded(record[name], each) for name, each in statistics.items()}
+    found = {name: rounded(record[name], each) for name, each in statistics.items()}
+    if found.get("rows") is not None:
+        found["rows"] = round(found["rows"])
+    return record | found
 
 
 def _of_one_kind(cells: Sequence[Any]) -> Sequence[Any]:

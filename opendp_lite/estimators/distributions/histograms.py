@@ -258,6 +258,10 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             "threshold": self.threshold,
         }
 
+    @property
+    def covers(self) -> str:
+        return f"{percent(self.confidence)} of releases of these rows"
+
     def records(self) -> list[Record]:
         """A row for each count, with its key and its interval."""
         names = list(map(name_key, self.columns))

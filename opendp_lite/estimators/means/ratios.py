@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import partial
 from math import hypot, sqrt
 
 import attrs
@@ -255,7 +254,11 @@ def weighted_mean(
             part.deviation(part.reach(sums, space)) for sums in (each, together)
         )
         squares = compose(each >> part.noise(), together >> part.noise())
-        noisy = compose(noisy, squares) >> partial(plan.sampled, off_each, off_together)
+
+        def with_spread(release: tuple[NoisyTotals, tuple[Floats, Floats]]) -> NoisyTotals:
+            return plan.sampled(off_each, off_together, release)
+
+        noisy = compose(noisy, squares) >> with_spread
     made = request.whole.with_claimed_loss((noisy >> request.as_estimate).bind(space))
     return made.with_explanation("both weighted sums share one noise")
 
@@ -288,14 +291,15 @@ class _Weighted:
 
         With t the mean as a share of the half width from the middle, w^2 (x - mean)^2 is half of
         (1 - t) times the first and (1 + t) times the second, less (1 - t^2) / 4 times the third.
-        One deviation up, as rows may have it.
+        One deviation of the noise above that, or above 0 if it is below.
         """
         totals, (both, squares) = release
         first, second, third = *map(float, both), float(squares[0])
         half = float(self.column.half)
         t = (float(totals.mean) - float(self.column.middle)) / half
         off = hypot(off_each * sqrt(1 + t * t) / sqrt(2), off_together * (1 - t * t) / 4)
-        found = (first * (1 - t) + second * (1 + t)) / 2 - third * (1 - t * t) / 4 + off
+        found = (first * (1 - t) + second * (1 + t)) / 2 - third * (1 - t * t) / 4
+        found = max(found, 0.0) + off
         weights = totals.people
         of_squares = max(third, (2 * half * self.most) ** 2) / (2 * half) ** 2
         return totals.with_variance(found / weights, weights**2 / of_squares, self.most)

@@ -159,7 +159,8 @@ def _check_bounds(
     if isinstance(first, str):
         raise ParameterError(
             f"{name} takes bounds on the values, not a column's name: write "
-            f"dp.select({first!r}) >> {example}"
+            f"dp.select({', '.join(repr(each) for each in args if isinstance(each, str))}) >> "
+            f"{example}"
         )
     if isinstance(first, PrivacyBudget):
         raise ParameterError(
@@ -306,6 +307,10 @@ class Request:
         middle, lower, upper = map(format_number, ends)
         words = f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
         trace = with_result(made.trace, words)
+        # The noise of the mean itself may be of no law that is listed; that of the squares alone
+        # would be taken for it.
+        facts = attrs.evolve(made.facts, laws=()) if self.sampling else made.facts
+        made = attrs.evolve(made, facts=facts)
         return made.with_explanation(explanation, simulate=plan.simulate, trace=trace)
 
     def _with_squares(
@@ -317,11 +322,11 @@ class Request:
         off = part.deviation(part.reach(column.rows(space) >> squares, space))
 
         def combine(both: tuple[NoisyTotals, Floats]) -> NoisyTotals:
-            """One deviation of the noise up, as the values may have it."""
+            """One deviation of the noise above what is released, or above 0 if that is below."""
             totals, released = both
             away = float(totals.mean) - float(column.middle)
-            found = (float(released[0]) + off) / totals.people
-            return totals.with_variance(found + float(column.half) ** 2 / 2 - away**2)
+            found = float(released[0]) / totals.people + float(column.half) ** 2 / 2 - away**2
+            return totals.with_variance(max(found, 0.0) + off / totals.people)
 
         return combinators.compose(noisy, squares >> part.noise()) >> combine
 
@@ -354,8 +359,8 @@ class Request:
         off = part.deviation(part.reach(squares, space))
 
         def with_sample(found: NoisyTotals, square: float) -> float | Estimate:
-            variance = (square + off) / found.people - float(found.mean) ** 2
-            return self.as_estimate(found.with_variance(variance))
+            variance = square / found.people - float(found.mean) ** 2
+            return self.as_estimate(found.with_variance(max(variance, 0.0) + off / found.people))
 
         def sampled_estimates(both: tuple[Released, Floats]) -> ByColumn:
             return tuple(map(with_sample, totals(both[0]), np.atleast_1d(both[1]).tolist()))
