@@ -97,6 +97,7 @@ from opendp_lite.transformations.bounding import clip_to_norm as clip_to_norm
 from opendp_lite.transformations.bounding import scale as scale
 from opendp_lite.transformations.encoding import bins as bins
 from opendp_lite.transformations.encoding import one_hot as one_hot
+from opendp_lite.transformations.entries import simplex_augment as simplex_augment
 from opendp_lite.transformations.periods import period as period
 from opendp_lite.transformations.periods import periods as periods
 from opendp_lite.transformations.row_maps import row_map as row_map

@@ -15,9 +15,7 @@ import pytest
 
 import opendp_lite as dp
 
-SIMPLEX = (
-    dp.clamp(0, 100) >> dp.transformations.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
-)
+SIMPLEX = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
 SUM = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
 CENTRED = dp.compose(
     dp.clamp(0, 1) >> dp.center(0.5) >> dp.sum() >> dp.laplace(epsilon=1),

@@ -32,7 +32,7 @@ TAILS = [
     dp.transformations.square() >> dp.sum(),
     dp.transformations.norm() >> dp.sum(),
     dp.transformations.random_rotation() >> dp.sum(),
-    dp.transformations.simplex_augment() >> dp.sum(),
+    dp.simplex_augment() >> dp.sum(),
     dp.resize(3),
 ]
 STEPS = {
@@ -106,10 +106,7 @@ def test_a_body_is_made_or_refused(name, value):
         >> dp.transformations.square()
         >> dp.transformations.norm()
         >> dp.sum(),
-        dp.clamp(0, 1)
-        >> dp.clip_to_norm(1, p=1)
-        >> dp.transformations.simplex_augment()
-        >> dp.sum(),
+        dp.clamp(0, 1) >> dp.clip_to_norm(1, p=1) >> dp.simplex_augment() >> dp.sum(),
         dp.drop_nan() >> dp.transformations.indicator_below(1) >> dp.count(),
         dp.private_quantile([0, 0.5], bounds=(0, 1), rho=1, confidence=None),
         dp.private_quantile(1, candidates=[0, 1], epsilon=1, confidence=None),

@@ -28,7 +28,7 @@ CLAMPED = dp.clamp(0, 10)
 SUMMED = CLAMPED >> dp.sum() >> dp.gaussian(rho=0.5)
 COUNTED = dp.count() >> dp.laplace(epsilon=0.1)
 FLAT = dp.bases.Hadamard(4, 0, 10)
-BOTH_WAYS = CLAMPED >> dp.transformations.simplex_augment() >> dp.sum()
+BOTH_WAYS = CLAMPED >> dp.simplex_augment() >> dp.sum()
 
 SPELLED = {path.rpartition(".")[2] for path, public in PUBLIC.items() if spells(public)}
 

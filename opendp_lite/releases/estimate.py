@@ -175,6 +175,8 @@ class Estimate(Result):
         if self.bounds is not None:
             width = self.bounds[1] - self.bounds[0]
             few = few or _half_width(self.interval) >= _LITTLE * width / 2
+        if self.bounds is not None and not self.clipped:
+            # Bounds that a search found are no choice of a person's.
             said.extend(
                 f"near the bound {bound:g}, so values beyond it may be clipped"
                 for bound in self.bounds
@@ -256,10 +258,9 @@ class Estimate(Result):
     def __round__(self, digits: int | None = None) -> Estimate:
         """The value rounded. Ends are rounded outwards, so that the interval holds as much."""
         places = digits or 0
-        return self._with_ends(
-            round(self.value, places),
-            lambda ends: (_round_to(floor, ends[0], places), _round_to(ceil, ends[1], places)),
-        )
+        low, high = self.interval
+        ends = _round_to(floor, low, places), _round_to(ceil, high, places)
+        return copy_with(self, value=round(self.value, places), interval=ends)
 
     def __lt__(self, other: object) -> bool:
         """By value, so that ``sorted`` and ``max`` work; with a number it is refused."""

@@ -204,7 +204,7 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
 
     Example:
         >>> import opendp_lite as dp
-        >>> (dp.clamp(0, 100) >> dp.transformations.simplex_augment())([20.0, 150.0])
+        >>> (dp.clamp(0, 100) >> dp.simplex_augment())([20.0, 150.0])
         NotPrivate([[ 20.,  80.],
                     [100.,   0.]])
     """

@@ -49,7 +49,7 @@ def test_one_pass_over_the_data():
         dp.compose(dp.count() >> dp.laplace(epsilon=1), SUM >> dp.laplace(epsilon=1)),
         dp.drop_nan()
         >> dp.clamp(0, 1)
-        >> dp.transformations.simplex_augment()
+        >> dp.simplex_augment()
         >> dp.sum()
         >> dp.laplace(epsilon=1),
     )

@@ -513,7 +513,7 @@ def test_what_is_no_query_is_refused_before_data():
         (3, "without noise"),
         (dp.sum(), "bounded values"),
         (dp.select([0]), "one number"),
-        (dp.clamp(0, 1) >> dp.transformations.simplex_augment() >> dp.sum(), "one number"),
+        (dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), "one number"),
         (dp.clamp(0, 1) >> dp.sum() >> constant(), "depends on no row"),
     ]
 

@@ -44,12 +44,7 @@ def test_conversions_cost_what_theorems_say() -> None:
 
 
 def test_post_processing_costs_nothing() -> None:
-    sums = (
-        dp.clamp(0, 10)
-        >> dp.transformations.simplex_augment()
-        >> dp.sum()
-        >> dp.laplace(epsilon=THIRD)
-    )
+    sums = dp.clamp(0, 10) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(epsilon=THIRD)
     assert (sums >> dp.simplex_ratio(0, 10)).loss(2) == 2 * THIRD
     both = dp.compose(
         dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=THIRD), dp.count() >> dp.gaussian(rho=1)

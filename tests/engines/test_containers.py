@@ -135,7 +135,7 @@ def test_data_are_not_changed():
     for stage in (
         TOTAL,
         dp.impute(0) >> dp.clip_to_norm(1) >> dp.sum(),
-        dp.clamp(0, 1) >> dp.transformations.simplex_augment() >> dp.sum(),
+        dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(),
         dp.clamp(0, 1) >> dp.resize(2, fill=0) >> dp.sum(),
     ):
         stage(data)
@@ -171,11 +171,7 @@ PIPELINES = [
     dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1),
     dp.clip_to_norm(1) >> dp.center(3) >> dp.sum() >> dp.laplace(epsilon=1),
     dp.scale(1e300) >> dp.clip_to_norm(1, p=1) >> dp.sum() >> dp.gaussian(rho=1),
-    dp.drop_nan()
-    >> dp.clamp(0, 1)
-    >> dp.transformations.simplex_augment()
-    >> dp.sum()
-    >> dp.gaussian(rho=1),
+    dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=1),
     dp.clamp(0, 1) >> dp.resize(4, fill=0) >> dp.sum() >> dp.laplace(epsilon=1),
     dp.compose(dp.count() >> dp.gaussian(rho=1), dp.count() >> dp.gaussian(rho=1)),
     dp.clamp(-1e200, 1e200) >> dp.sum() >> dp.gaussian(rho=1e-9),

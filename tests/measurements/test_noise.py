@@ -102,7 +102,7 @@ BUDGETS = [
     [
         dp.count(),
         dp.clamp(0, 0.1) >> dp.sum(),
-        dp.clamp(-7, 3) >> dp.transformations.simplex_augment() >> dp.sum(),
+        dp.clamp(-7, 3) >> dp.simplex_augment() >> dp.sum(),
         dp.clip_to_norm(0.3) >> dp.sum(),
     ],
     ids=repr,
@@ -170,8 +170,8 @@ AUDITED = [
     dp.clamp(0, 4) >> dp.sum() >> dp.laplace(epsilon=1),
     dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.5),
     dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-3),
-    dp.clamp(0, 4) >> dp.transformations.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5),
-    dp.clamp(0, 4) >> dp.transformations.simplex_augment() >> dp.sum() >> dp.laplace(epsilon=1),
+    dp.clamp(0, 4) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5),
+    dp.clamp(0, 4) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(epsilon=1),
     dp.clip_to_norm(4) >> dp.sum() >> dp.laplace(epsilon=1) >> dp.to_zcdp(),
 ]
 

@@ -195,7 +195,7 @@ ASKED = [
             *(dp.records() >> ONE, dp.records() >> dp.clamp(1e-9, 3e9), BALL),
             *(BALL >> dp.center([5, 0, 0.1]), TABLE >> dp.clamp(-7, 3)),
             TABLE >> dp.clip_to_norm(1, p=1),
-            dp.records() >> dp.clamp(0, 1) >> dp.transformations.simplex_augment(),
+            dp.records() >> dp.clamp(0, 1) >> dp.simplex_augment(),
         )
     ),
 ]

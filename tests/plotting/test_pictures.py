@@ -405,7 +405,7 @@ def test_rows_on_the_simplex_all_use_the_whole_loss() -> None:
     ax = PLOT.simplex_picture(20, 80, public_values=[20, 35, 90])
     points = line_of(ax, "example rows")
     assert points.tolist() == [[0, 60], [15, 45], [60, 0]]
-    radius = (dp.clamp(20, 80) >> dp.transformations.simplex_augment() >> dp.sum()).map(1).l1
+    radius = (dp.clamp(20, 80) >> dp.simplex_augment() >> dp.sum()).map(1).l1
     assert np.abs(points).sum(axis=1) == pytest.approx(float(radius))
     ball = ax.patches[0].get_xy()
     assert np.abs(ball).sum(axis=1) == pytest.approx(float(radius))

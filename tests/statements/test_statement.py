@@ -281,7 +281,7 @@ CLIPPED = [
         (OTHERS["conversions"], ["dp.to_zcdp() states the same loss in another measure"], ""),
         (
             dp.clamp(0, 10)
-            >> dp.transformations.simplex_augment()
+            >> dp.simplex_augment()
             >> dp.sum()
             >> dp.gaussian(rho=1)
             >> dp.estimators.simplex_ratio(0, 10),

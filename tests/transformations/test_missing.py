@@ -42,7 +42,7 @@ STEPS = {
     "indicator_below, none": (dp.transformations.indicator_below(-100), [0.0], [0.5]),
     "select twice": (dp.clamp(0, 10) >> dp.select([0, 0]), [4.0, 4.0], [5.0, 5.0]),
     "simplex_augment": (
-        dp.clamp(0, 10) >> dp.transformations.simplex_augment(),
+        dp.clamp(0, 10) >> dp.simplex_augment(),
         [4.0, 6.0],
         [5.0, 5.0],
     ),
@@ -101,9 +101,7 @@ COLUMNS = {
     "norm": dp.clip_to_norm(3) >> dp.transformations.norm(),
     "square": dp.clip_to_norm(3) >> dp.transformations.square(),
     "absolute": dp.clip_to_norm(3) >> dp.transformations.absolute(),
-    "simplex_augment": dp.clamp(0, 9)
-    >> dp.clip_to_norm(9, p=1)
-    >> dp.transformations.simplex_augment(),
+    "simplex_augment": dp.clamp(0, 9) >> dp.clip_to_norm(9, p=1) >> dp.simplex_augment(),
     "random_rotation": dp.clip_to_norm(3) >> dp.transformations.random_rotation(),
     "indicator_below": dp.transformations.indicator_below([0, 1, 2]),
     "select": dp.clamp(-1, 1) >> dp.select([2, 0]),
@@ -146,9 +144,7 @@ def test_what_a_row_lacks_is_the_centres_entry_and_the_rest_is_kept():
     assert np.array_equal(clipped(row), [[nan, 5]], equal_nan=True)
     assert (clipped >> dp.sum())(row) == pytest.approx([0, 5])
     assert (clipped >> dp.center([1, 1]) >> dp.sum())(row) == pytest.approx([-1, 4])
-    simplex = (
-        two >> dp.clamp(0, 40) >> dp.clip_to_norm(40, p=1) >> dp.transformations.simplex_augment()
-    )
+    simplex = two >> dp.clamp(0, 40) >> dp.clip_to_norm(40, p=1) >> dp.simplex_augment()
     assert (simplex >> dp.sum())(row) == pytest.approx([40 / 3] * 3)
 
 

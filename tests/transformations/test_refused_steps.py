@@ -23,7 +23,7 @@ PEOPLE = dp.records(columns=NAMES, person="id")
 COSINE, SUM = dp.bases.Cosine(5, 0, 1), dp.sum()
 TEXTS = dp.select("x") >> dp.one_hot(["1", "2"]) >> SUM
 NUMBERS = dp.select("x") >> dp.one_hot([1, 2]) >> SUM
-WIDE = dp.clamp(-1e308, 1e308) >> dp.transformations.simplex_augment()
+WIDE = dp.clamp(-1e308, 1e308) >> dp.simplex_augment()
 WHOLE, AT_LEAST_1 = "whole number", "at least 1"
 
 PARAMETERS: list[tuple[Callable[[], Any], str]] = [
@@ -111,8 +111,8 @@ SPACES: list[tuple[Callable[[], Any], str]] = [
     (lambda: T.indicator_below([1, 2])([1.0]), "records"),
     (lambda: dp.center([1, 2]).map(1), "records"),
     (lambda: dp.clamp([0, 0], [1, 1])([1.0]), "records"),
-    (lambda: dp.transformations.simplex_augment().map(1), "clamp"),
-    (lambda: TWO >> dp.clamp(0, 1) >> dp.transformations.simplex_augment(), "one column"),
+    (lambda: dp.simplex_augment().map(1), "clamp"),
+    (lambda: TWO >> dp.clamp(0, 1) >> dp.simplex_augment(), "one column"),
     (lambda: dp.resize(2).map(1), "say fill="),
     (lambda: TWO >> dp.clamp(0, 1) >> dp.resize(2), "say fill="),
     (lambda: T.weighted_pairs(0, 1, most=1).map(1), "two columns, values and weights; .* have 1"),

@@ -164,7 +164,7 @@ MET = {
                 dp.clamp(-1, 3),
                 dp.clamp(0, 10) >> dp.center(5),
                 dp.clamp(0.1, 0.3) >> dp.scale(-7.7),
-                dp.clamp(-2, 5) >> dp.transformations.simplex_augment(),
+                dp.clamp(-2, 5) >> dp.simplex_augment(),
                 dp.clip_to_norm(3) >> dp.center(1),
                 dp.impute(2) >> dp.clamp(0, 1),
                 dp.clamp(-3, 2) >> dp.transformations.square(),
@@ -199,7 +199,7 @@ MET = {
                 dp.clamp(0, 1) >> dp.select([1, 1]),
                 box,
                 box >> dp.transformations.absolute(),
-                positive >> dp.clip_to_norm(9, p=1) >> dp.transformations.simplex_augment(),
+                positive >> dp.clip_to_norm(9, p=1) >> dp.simplex_augment(),
                 dp.transformations.norm(p=1) >> dp.clamp(0, 3),
                 dp.clamp(1, 2) >> dp.transformations.norm(),
                 ball >> dp.transformations.norm(),
@@ -267,7 +267,7 @@ NOT_MET = {
 """Steps whose sums move less than their maps say, for these few rows."""
 NAMED = [dp.keep("a", between=(-1, 1)), dp.keep("a", among=[0, 1, None]), dp.keep("b", among=[2.5])]
 IN_BODIES = [
-    (dp.bodies.Simplex(0.3, columns=3), dp.transformations.simplex_augment()),
+    (dp.bodies.Simplex(0.3, columns=3), dp.simplex_augment()),
     (dp.bodies.Simplex(1, columns=4), dp.clamp(0, 0.75)),
     (dp.bodies.Simplex(1, columns=4), dp.clip_to_norm(0.9)),
     (dp.bodies.NonNegativeBall(1, p=1, columns=4), dp.clamp(-1, 0.5)),

@@ -35,7 +35,7 @@ def test_large_arrays_in_parts_come_to_the_same():
     data[::1000] = np.nan
     for stage in (
         dp.clamp(-100, 100) >> dp.sum(),
-        dp.drop_nan() >> dp.clamp(0, 1) >> dp.transformations.simplex_augment() >> dp.sum(),
+        dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(),
         dp.drop_nan() >> dp.count(),
     ):
         cut = dp.Blocks(lambda: iter(np.array_split(data, 7)))
@@ -178,7 +178,7 @@ def test_one_row_more_moves_one_row_of_a_sample():
 
 
 def test_bounds_beyond_floats_are_no_fault_of_rows():
-    wide = dp.clamp(-1e308, 1e308) >> dp.transformations.simplex_augment()
+    wide = dp.clamp(-1e308, 1e308) >> dp.simplex_augment()
     assert "inf" in wide.explain()
 
 

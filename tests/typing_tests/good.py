@@ -413,7 +413,7 @@ assert_type(dp.select("age"), RowStage)
 assert_type(dp.select([0, 2]), RowStage)
 assert_type(dp.select(["age", "visits"]), RowStage)
 assert_type(dp.resize(10, fill=0.5), RowStage)
-assert_type(dp.transformations.simplex_augment(), RowStage)
+assert_type(dp.simplex_augment(), RowStage)
 assert_type(dp.sum(), SumStage)
 assert_type(dp.count(), dp.Stage[Tables, Counts])
 
@@ -457,9 +457,7 @@ assert_type(
 assert_type(dp.clamp(0, 1) >> dp.center(0.5), RowStage)
 assert_type(dp.clamp(0, 1) >> dp.sum(), SumStage)
 assert_type(dp.clamp(0, 1) >> dp.count(), dp.Stage[Tables, Counts])
-assert_type(
-    dp.drop_nan() >> dp.clamp(0, 1) >> dp.transformations.simplex_augment() >> dp.sum(), SumStage
-)
+assert_type(dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), SumStage)
 summed: Concentrated = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(dp.rho(1))
 counted: Pure = dp.count() >> dp.laplace(epsilon=1)
 approximate: Approximate = dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(dp.epsilon(1, delta=1e-6))
@@ -554,7 +552,7 @@ assert_type(summed >> itemgetter(0), Concentrated)
 assert_type(summed >> partial(np.round, decimals=2), Concentrated)
 assert_type(
     dp.clamp(0, 9)
-    >> dp.transformations.simplex_augment()
+    >> dp.simplex_augment()
     >> dp.sum()
     >> dp.gaussian(dp.rho(1))
     >> dp.simplex_ratio(0, 9),
@@ -565,13 +563,7 @@ assert_type(released >> float, dp.Measurement[Tables, dp.MaxDivergence, float])
 assert_type(released >> (lambda release: release), BoundPure)
 assert_type(released >> np.sqrt >> times(2), BoundPure)
 assert_type(
-    (
-        dp.records()
-        >> dp.clamp(0, 9)
-        >> dp.transformations.simplex_augment()
-        >> dp.sum()
-        >> dp.laplace(scale=9)
-    )
+    (dp.records() >> dp.clamp(0, 9) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(scale=9))
     >> dp.simplex_ratio(0, 9),
     dp.Measurement[Tables, dp.MaxDivergence, float],
 )

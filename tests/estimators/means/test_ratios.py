@@ -9,18 +9,16 @@ import pytest
 
 import opendp_lite as dp
 
-PIPELINE = (
-    dp.clamp(0, 100) >> dp.transformations.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
-)
+PIPELINE = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
 
 
 def test_ratio_of_exact_sums_is_the_mean():
     data = np.random.default_rng(1).uniform(-20, 130, 999)
-    sums = (dp.clamp(0, 100) >> dp.transformations.simplex_augment() >> dp.sum())(data)
+    sums = (dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum())(data)
     clamped = np.clip(data, 0, 100)
     assert dp.simplex_ratio(0, 100)(sums) == pytest.approx(clamped.mean())
     assert sums.sum() == pytest.approx(100 * len(data))
-    shifted = (dp.clamp(-7, 5) >> dp.transformations.simplex_augment() >> dp.sum())(data)
+    shifted = (dp.clamp(-7, 5) >> dp.simplex_augment() >> dp.sum())(data)
     assert dp.simplex_ratio(-7, 5)(shifted) == pytest.approx(np.clip(data, -7, 5).mean())
 
 
