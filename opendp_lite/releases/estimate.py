@@ -69,6 +69,8 @@ class Estimate(Result):
             lie. The value is then a private median, or 0, and says nothing of the mean.
         noise_interval: The one for these rows, where ``interval`` is for the population; None where
             the release does not tell.
+        several: Whether a person may have several rows. An interval for the population takes them
+            for independent draws, and is too narrow where they are alike.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -95,6 +97,7 @@ class Estimate(Result):
     bounds: IntervalEnds | None = None
     too_few: bool = False
     noise_interval: IntervalEnds | None = None
+    several: bool = False
     # Not stored: two readings of one file would be two draws of noise.
     sources: frozenset[NoiseSource] = attrs.field(
         factory=_new_source, init=False, eq=False, repr=False
@@ -183,6 +186,8 @@ class Estimate(Result):
                 # 0 is mostly the end of what can be, and no choice.
                 if bound and abs(self.value - bound) <= _NEAR * width
             )
+        if self.several:
+            said.append("rows of one person count as independent")
         if few:
             said.append("too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}"))
         return said
@@ -446,6 +451,7 @@ def _join(
         clipped=one.clipped or other.clipped,
         too_few=one.too_few or other.too_few,
         noise_interval=noise,
+        several=one.several or other.several,
     )
     return copy_with(found, sources=one.sources | other.sources)
 

@@ -53,7 +53,7 @@ class ReleaseTable(Storable):
         m        -
         Not shown (-): few.
         >>> table.to_csv()
-        'sex,count\\r\\nf,300\\r\\nm,\\r\\n'
+        'sex,count\\nf,300\\nm,\\n'
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -92,7 +92,7 @@ class ReleaseTable(Storable):
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """As CSV: into a file, or as text where no path is given."""
         text = StringIO()
-        rows = csv.writer(text)
+        rows = csv.writer(text, lineterminator="\n")
         rows.writerow(self.columns)
         rows.writerows(zip(*self.columns.values(), strict=True))
         if path is None:

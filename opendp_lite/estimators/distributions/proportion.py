@@ -156,7 +156,7 @@ def proportion(
     level = (
         None if confidence is None else float(confidence_of(confidence, "proportion: confidence"))
     )
-    return best >> _Share(best.facts.laws[0], level, sampling).read
+    return best >> _Share(best.facts.laws[0], level, sampling, space.unit > 1).read
 
 
 @stage
@@ -176,6 +176,7 @@ class _Share:
     law: Law
     confidence: float | None
     sampling: bool
+    several: bool
 
     def read(self, counts: Floats) -> float | Estimate:
         """The share of the first, with an interval where one is asked for."""
@@ -200,4 +201,5 @@ class _Share:
             rows,
             self.sampling,
             noise_interval=of_noise if self.sampling else None,
+            several=self.several and self.sampling,
         )

@@ -259,7 +259,8 @@ def weighted_mean(
             return plan.sampled(off_each, off_together, release)
 
         noisy = compose(noisy, squares) >> with_spread
-    made = request.whole.with_claimed_loss((noisy >> request.as_estimate).bind(space))
+    shown = attrs.evolve(request, several=space.unit > 1)
+    made = request.whole.with_claimed_loss((noisy >> shown.as_estimate).bind(space))
     return made.with_explanation("both weighted sums share one noise")
 
 

@@ -253,6 +253,8 @@ class Request:
         confidence: The share of releases whose interval holds the mean; None for a plain number.
         sampling: Whether the interval is for the population that the rows are a sample of.
         squares: The share of the budget that this takes.
+        several: Whether a unit may have several rows, which an interval for the population takes
+            for independent draws.
     """
 
     step: str
@@ -260,6 +262,7 @@ class Request:
     confidence: float | None
     sampling: bool
     squares: Fraction = _FOR_SQUARES
+    several: bool = False
 
     @classmethod
     def of(
@@ -302,7 +305,8 @@ class Request:
         if self.sampling:
             mechanism = self._with_squares(space, plan.column, mechanism)
         rows = plan.column.rows(space).bind(space)
-        made = self.whole.with_claimed_loss(rows >> (mechanism >> self.as_estimate))
+        shown = attrs.evolve(self, several=space.unit > 1)
+        made = self.whole.with_claimed_loss(rows >> (mechanism >> shown.as_estimate))
         ends = plan.column.middle, plan.column.lower, plan.column.upper
         middle, lower, upper = map(format_number, ends)
         words = f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
@@ -384,4 +388,5 @@ class Request:
             self.sampling,
             bounds=(float(ratio.lower), float(ratio.upper)),
             noise_interval=of_rows,
+            several=self.several and self.sampling,
         )
