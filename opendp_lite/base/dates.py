@@ -42,6 +42,9 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
     return held
 
 
+_PLAIN: Final = frozenset({str, int, float, date, datetime})
+
+
 def python_dates(objects: Sequence[Any]) -> NDArray[np.datetime64]:
     """Objects as numpy's times; NaT for what is neither a date nor a time without a zone."""
     return of_each(_naive, objects, _FINEST)
@@ -50,16 +53,23 @@ def python_dates(objects: Sequence[Any]) -> NDArray[np.datetime64]:
 def of_each(
     function: Callable[[Any], Any], objects: Sequence[Any], dtype: DTypeLike
 ) -> NDArray[Any]:
-    """What a function gives for each object, worked out once for those that are equal.
+    """What a function gives for each object, worked out once for equal ones of one plain type.
 
-    A column has many more rows than days.
+    A column has many more rows than days. Equality alone will not do: numpy's True equals 1 and is
+    no day, so that one row would decide for all others. Nor will a type that says itself what
+    equals what.
     """
-    try:
-        known = {each: function(each) for each in set(objects)}
-        found = [known[each] for each in objects]
-    except Exception:  # one of them has no hash
-        found = [function(each) for each in objects]
-    return np.array(found, dtype=dtype)
+    known: dict[tuple[type, object], Any] = {}
+
+    def of(each: Any) -> Any:
+        if type(each) not in _PLAIN:
+            return function(each)
+        key = type(each), each
+        if key not in known:
+            known[key] = function(each)
+        return known[key]
+
+    return np.array([of(each) for each in objects], dtype=dtype)
 
 
 def _naive(value: Any) -> datetime | np.datetime64 | None:

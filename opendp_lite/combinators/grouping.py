@@ -430,7 +430,7 @@ class _TriedOnNames(OfWhole):
         table.dataset.require(self.columns, "by")
         whole = table.dataset.whole
         if isinstance(whole, NamedColumns):
-            empty = NamedColumns(whole.names, lambda _: [], 0)
+            empty = type(whole)(whole.names, lambda _: [], 0)
             dataset = Dataset(empty, table.dataset.declared, None)
             evaluate(self.plan, attrs.evolve(table, dataset=dataset))
         return table

@@ -17,7 +17,7 @@ from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
-from opendp_lite.engines.data.open_data import NUMBERS, check_size, opened_table, read
+from opendp_lite.engines.data.open_data import NUMBERS, check_size, is_records, opened_table, read
 from opendp_lite.engines.data.source import (
     BLOCK_ENTRIES,
     RowBlocks,
@@ -166,7 +166,8 @@ class Dataset:
     def require(self, names: Sequence[str], step: str) -> None:
         """Refuses names that a step asks for and a table does not have. No row is read."""
         there = self.whole.names
-        if there is None:
+        # The rows of a list of dictionaries say its names, and a refusal would tell of them.
+        if there is None or (self.declared is None and is_records(self.data)):
             return
         listed = tuple(map(str, there))
         try:
@@ -188,7 +189,8 @@ class Dataset:
         def either(place: int) -> object:
             return numbers if place == places else column(place)
 
-        return Dataset(NamedColumns((*own, name), either, whole.size), self.declared, self.size)
+        more = type(whole)((*own, name), either, whole.size)
+        return Dataset(more, self.declared, self.size)
 
     @cached_property
     def whole(self) -> Opened:

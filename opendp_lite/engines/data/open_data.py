@@ -31,7 +31,7 @@ from opendp_lite.engines.data.source import (
     reduce,
 )
 from opendp_lite.engines.data.sparse import is_sparse, sparse_rows
-from opendp_lite.engines.data.table import ColumnReading, NamedColumns, Table
+from opendp_lite.engines.data.table import Column, ColumnReading, NamedColumns, Table
 
 _PACKAGE: Final = "opendp_lite"
 _LIBRARIES: Final = f"{_PACKAGE}.engines.containers"
@@ -275,11 +275,44 @@ def is_records(data: object) -> bool:
     return isinstance(data, list | tuple) and any(isinstance(row, Mapping) for row in data[:1])
 
 
+@attrs.frozen(eq=False, repr=False)
+class RecordColumns(NamedColumns):
+    """Rows that are dictionaries: a row says which names there are, and in which order.
+
+    So no column is taken by its place, and one that no row has is all missing: a refusal would tell
+    whether any row has it.
+    """
+
+    def rows(self, columns: Sequence[Column]) -> Source:
+        return super(RecordColumns, self._with([str(each.name) for each in columns])).rows(columns)
+
+    def pick(self, names: Sequence[str]) -> NamedColumns:
+        return super(RecordColumns, self._with(names)).pick(names)
+
+    def _with(self, names: Sequence[str]) -> RecordColumns:
+        """The same, with the columns that no row has."""
+        count = len(self.names)
+        more = [name for name in dict.fromkeys(names) if name not in self.names]
+
+        def column(place: int) -> object:
+            return self.column(place) if place < count else [None] * self.size
+
+        return RecordColumns((*self.names, *more), column, self.size)
+
+    def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
+        if names is None:
+            raise DataError(
+                "a list of dictionaries has columns by name and in no order: put "
+                "dp.select('age') >> in front, or start with dp.records(columns=['age', ...])"
+            )
+        return self.rows([Column(name, reading) for name in names])
+
+
 def _of_records(rows: Any, declared: tuple[str, ...] | None) -> NamedColumns:
     """The columns that are declared, or those of all rows; what a row lacks is missing."""
     held = [row if isinstance(row, Mapping) else {} for row in rows]
     names = declared or tuple(dict.fromkeys(name for row in held for name in row))
-    return NamedColumns(names, lambda place: [row.get(names[place]) for row in held], len(held))
+    return RecordColumns(names, lambda place: [row.get(names[place]) for row in held], len(held))
 
 
 @open_rows.register(Mapping)

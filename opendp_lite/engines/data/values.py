@@ -15,7 +15,12 @@ from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked, no_numbers
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
-from opendp_lite.engines.data.open_data import open_rows, opened_table, register_libraries
+from opendp_lite.engines.data.open_data import (
+    is_records,
+    open_rows,
+    opened_table,
+    register_libraries,
+)
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 
@@ -184,7 +189,9 @@ def names_alone(data: object) -> NamedColumns | None:
     A column without values can be read in every way. So a query of it raises what a query of the
     table would raise for the names of its columns, and reads nothing.
     """
-    table = None if is_column(data) else opened_table(data, None)
+    # Which names a list of dictionaries has, its rows say: no query may be refused for them.
+    named = not (is_column(data) or is_records(data))
+    table = opened_table(data, None) if named else None
     if not isinstance(table, NamedColumns):
         return None
     return NamedColumns(table.names, lambda _: [], 0)
