@@ -352,8 +352,8 @@ def test_wrong_arguments_name_the_step(make, words):
 def test_a_default_that_is_typed_changes_nothing():
     for typed, plain in (
         (
-            dp.mean(0, 1, epsilon=1, sampling=False, confidence=None),
-            dp.mean(0, 1, epsilon=1, confidence=None),
+            dp.mean(0, 1, epsilon=1, sampling=True, confidence=0.95),
+            dp.mean(0, 1, epsilon=1),
         ),
         (dp.clip_to_norm(5, p=2), dp.clip_to_norm(5)),
         (dp.clip_to_norm(5, 2.0), dp.clip_to_norm(5)),

@@ -33,7 +33,7 @@ def doctor_visits() -> dict[str, NDArray[Any]]:
         True
     """
     # Each different row once, and how many there are of it: this takes a hundredth of the space.
-    text = files(__package__).joinpath("doctor_visits.csv").read_text("utf-8")
+    text = files("opendp_lite.data").joinpath("doctor_visits.csv").read_text("utf-8")
     visits, health, coinsurance, rows = zip(*map(_split, text.split()[1:]), strict=True)
     # A sorted table would surprise whoever looks at its first rows.
     order = np.random.default_rng(0).permutation(sum(map(int, rows)))

@@ -178,13 +178,11 @@ class Estimate(Result):
         if self.bounds is not None:
             width = self.bounds[1] - self.bounds[0]
             few = few or _half_width(self.interval) >= _LITTLE * width / 2
-        if self.bounds is not None and not self.clipped:
-            # Bounds that a search found are no choice of a person's.
             said.extend(
                 f"near the bound {bound:g}, so values beyond it may be clipped"
                 for bound in self.bounds
-                # 0 is mostly the end of what can be, and no choice.
-                if bound and abs(self.value - bound) <= _NEAR * width
+                # 0 is mostly the end of what can be, and what a search found no choice, either.
+                if bound and not self.clipped and abs(self.value - bound) <= _NEAR * width
             )
         if self.several:
             said.append("rows of one person count as independent")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -92,7 +91,8 @@ class ReleaseTable(Storable):
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """As CSV: into a file, or as text where no path is given."""
         text = StringIO()
-        rows = csv.writer(text, lineterminator="\n")
+        # Imported only here: no pipeline needs it.
+        rows = import_module("csv").writer(text, lineterminator="\n")
         rows.writerow(self.columns)
         rows.writerows(zip(*self.columns.values(), strict=True))
         if path is None:

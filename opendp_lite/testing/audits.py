@@ -376,7 +376,8 @@ def leaves(release: object) -> Iterator[Leaf]:
     kind = type(release)
     if attrs.has(kind):
         yield kind.__name__, ()
-        for field in attrs.fields(kind):
+        # Not what has no part in equality: an identity, which is another in each release.
+        for field in (each for each in attrs.fields(kind) if each.eq):
             yield from leaves(getattr(release, field.name))
     elif not any("__repr__" in vars(each) for each in kind.__mro__[:-1]):
         yield kind.__name__, ()

@@ -18,7 +18,6 @@ from opendp_lite.transformations.features import block_counts as block_counts
 from opendp_lite.transformations.features import magnitude_counts as magnitude_counts
 from opendp_lite.transformations.features import prefix_features as prefix_features
 from opendp_lite.transformations.periods import period as period
-from opendp_lite.transformations.periods import periods as periods
 from opendp_lite.transformations.row_maps import row_map as row_map
 from opendp_lite.transformations.rows import bound_contributions as bound_contributions
 from opendp_lite.transformations.rows import drop_nan as drop_nan

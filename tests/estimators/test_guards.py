@@ -29,9 +29,9 @@ PURPOSES = {
     "budget": r"loss_is_what|cost_rho|follows_the_sensitivity",
     "error": r"errors?_(is|are|of|on|near)|_errors_and|has_its_error|as_simulated|stated_cov"
     r"|most_values|every_shape|err_as|unbiased|variances_of|finds_its_quantile|cover"
-    r"|the_spread_of|truth_is_read|correlations|is_the_mean|are_means|ends_are_exact|as_many_digits",
+    r"|the_spread_of|truth_is_read|differs_five_of|places_hold|correlations|is_the_mean|are_means|ends_are_exact|as_many_digits",
     "data": r"any_data|rows_(added|replaced|brought)|weighted_means|simplex_means|what_is_counted"
-    r"|goes_into_json|is_shown|inside_the_bounds|json_does_not_have|pickled_and_written",
+    r"|goes_into_json|is_shown|inside_the_bounds|json_does_not_have|pickled_and_written|few_rows_are_said|what_is_one_value",
     "parameters": r"refus|what_to_type|asked_wrongly|one_of_rho|no_loss",
 }
 """What the names of tests of each purpose have in them."""

@@ -420,9 +420,8 @@ def test_no_value_and_no_loss_makes_trouble(data, wanted, loss):
             {"bounds": (-1, 1), "scale": "asinh", "unit": Fraction(1, 10**400)},
             {"candidates": [-1e308, 1e308]},
         ):
-            release = dp.private_quantile(wanted, **how, **{name: loss}, **ends, confidence=None)(
-                data
-            )
+            asked = {"confidence": None, "sampling": False, **ends}
+            release = dp.private_quantile(wanted, **how, **{name: loss}, **asked)(data)
             for each in release if ends else ():
                 assert np.isfinite([each.value, each.standard_error, *each.interval]).all()
             assert ends or (type(release) is float and np.isfinite(release))

@@ -752,7 +752,13 @@ def test_a_curve_adds_up_all_choices_of_all_columns(wanted, shares, confidence, 
     """Less would be a lie after dp.compose and dp.to_approx; much more would be a waste."""
     space = space_of("replace" if replaces else "add or remove", 9, COLUMNS)
     bound = space >> dp.private_quantile(
-        wanted, bounds=(0, 1), shares=shares, confidence=confidence, **loss, sampling=False
+        wanted,
+        bounds=(0, 1),
+        shares=shares,
+        confidence=confidence,
+        sampling=False,
+        sure=confidence is not None,
+        **loss,
     )
     pure, rho = costs(bound, replaces=replaces, pure="epsilon" in loss)
     for rows in (1, 2, 3):

@@ -103,7 +103,6 @@ REFUSALS = {
     "dp.vector(2) >> exponential_mechanism(rho=1, lowest=1)": "True or False, got 1",
     "dp.count() >> dp.noisy_max(epsilon=1)": "gives one number. There is nothing to ch",
     "dp.clamp(0, 1) >> dp.noisy_max(epsilon=1)": "vector",
-    "quantile(0.5, bounds=(0, 1), rho=1, sampling=True)": "add confidence=0.95",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=0.9, sampling=2)": "True or False",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=95)": "0.95",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=1)": "between 0 and 1",

@@ -41,6 +41,15 @@ class Correlation(Result):
         confidence: Such as 0.95.
         names: Of the columns.
         rows: About how many rows there are.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 5000)
+        >>> table = {"a": rows[:, 0], "b": rows[:, 1]}
+        >>> both = dp.select("a", "b") >> dp.covariance(-9, 9, epsilon=5, confidence=0.95)
+        >>> found = both(table).correlation()
+        >>> 0.7 < float(found["a", "b"]) < 0.9
+        True
     """
 
     value: Floats
@@ -142,6 +151,15 @@ class PrincipalComponents(Result):
             in a share ``confidence`` of all releases, to the first order; at most 90.
         confidence: Such as 0.95.
         names: Of the columns.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal([0, 0], [1, 5], (5000, 2))
+        >>> table = {"a": rows[:, 0], "b": rows[:, 1]}
+        >>> both = dp.select("a", "b") >> dp.covariance(-20, 20, epsilon=5, confidence=0.95)
+        >>> found = both(table).principal_components()
+        >>> bool(abs(found.directions[0, 1]) > 0.9)
+        True
     """
 
     directions: Floats

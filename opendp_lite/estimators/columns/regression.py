@@ -498,12 +498,13 @@ class _RegressionRun:
         """Around the middles of all columns, in units of about their deviations."""
         many, budget = len(self.plan.columns), self.plan.budget
         search = Search(self.ask, budget.part(share / 2 / many), budget.part(share / many))
-        middles, widths = np.zeros(many), np.ones(many)
+        middles, widths, tails = np.zeros(many), np.ones(many), []
         for place, column in enumerate(self.plan.columns):
             rings = rings_for(float(2 * column.half))
             middle, limits = search.column(self.plan.rows >> select(place), column, rings)
             reach = float(max(column.upper - Fraction(middle), Fraction(middle) - column.lower))
             middles[place], widths[place] = middle + limits.mean, _width(limits, reach)
+            tails.append((limits, reach))
         frame = Frame(
             middles[:-1],
             np.diag(1 / widths[:-1]),
@@ -512,7 +513,7 @@ class _RegressionRun:
             np.zeros(many - 1),
             float(widths[-1]),
         )
-        return frame, _Tail.of(limits, reach, frame.unit)
+        return frame, _Tail.of(*tails[-1], frame.unit)
 
     def _around_zero(self, rows: Around) -> Limits:
         """Where numbers between -1 and 1 lie."""

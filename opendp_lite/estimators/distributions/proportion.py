@@ -163,10 +163,18 @@ def proportion(
 def _merge_places(space: RowSpace, places: int) -> Transformation[RowSpace, RowSpace]:
     """One place for all of the first, and one for the others."""
 
-    def merge(rows: Floats) -> Floats:
-        return np.column_stack([rows[:, :places].sum(axis=1), rows[:, places:].sum(axis=1)])
+    return row_map_trusted(space, _Merged(places), OneHots(2))
 
-    return row_map_trusted(space, merge, OneHots(2))
+
+@attrs.frozen
+class _Merged:
+    """A block function, which can be sent to other processes."""
+
+    places: int
+
+    def __call__(self, rows: Floats) -> Floats:
+        first, others = rows[:, : self.places], rows[:, self.places :]
+        return np.column_stack([first.sum(axis=1), others.sum(axis=1)])
 
 
 @attrs.frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import fsum, hypot, sqrt
+from math import fsum, hypot, inf, sqrt
 from typing import Final, overload
 
 import attrs
@@ -202,7 +202,7 @@ class NoisyMoments:
 
     def _show(self, variance: float) -> float:
         """In squares of the unit of the values, and no larger than it can be."""
-        largest = min((self.widest * self.reach / 2) ** 2, self.possible)
+        largest = min((self.widest * self.reach / 2) ** 2, self.possible or inf)
         return min(float(variance) * self.reach**2, largest)
 
     def _fit(self, variances: Floats, confidence: float) -> Floats:

@@ -208,9 +208,7 @@ def test_a_spread_whose_squares_are_no_floats_is_told():
     for unit in (1e-90, 1, 1e90):
         told = {"rho": 1e6, "confidence": 0.9, "sampling": True}
         scaled = rows * [unit, 1]
-        found = (TABLE >> dp.weighted_mean(-2 * unit, 2 * unit, most=1, **told, confidence=None))(
-            scaled
-        )
+        found = (TABLE >> dp.weighted_mean(-2 * unit, 2 * unit, most=1, **told))(scaled)
         assert found.standard_error == pytest.approx(unit / 200, rel=0.01)
     found = (TABLE >> E.gaussian_mean(1e99, rho=1, confidence=0.9, sampling=True))(rows)
     assert all(np.isfinite(column.standard_error) for column in found)

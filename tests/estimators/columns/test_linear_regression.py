@@ -1,4 +1,7 @@
-"""Linear regression: slopes, errors, weakness, any data, refusals."""
+"""Linear regression: slopes, errors, weakness, any data, refusals.
+
+What is released: ``Regression``.
+"""
 
 from __future__ import annotations
 

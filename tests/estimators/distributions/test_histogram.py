@@ -275,11 +275,11 @@ def test_it_reads_as_a_table() -> None:
     assert lines[:3] == ["a   count  95 % interval", "0       0  0 to 0", "1       2  2 to 2"]
     assert lines[-2] == "... and 10 more"
     assert len(lines) == 23
-    assert len(str(many.table()).splitlines()) == 31
+    assert len(str(many.table()).splitlines()) == 32
     odd = dp.histogram("a", categories=["<b>", "a\nb"], **EXACT)({"a": ["<b>"]})
     assert "<b>" not in odd._repr_html_()
     assert "&lt;b&gt;" in odd._repr_html_()
-    assert len(str(odd.table()).splitlines()) == 3
+    assert len(str(odd.table()).splitlines()) == 4
     wide = dp.histogram(["a", "b"], categories=[range(30), range(30)], rho=1)({"a": [], "b": []})
     assert "and 18 more" in repr(wide)
     assert "and 10 more" in wide._repr_html_()

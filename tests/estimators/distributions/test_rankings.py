@@ -1,4 +1,7 @@
-"""The most frequent values and the number of different ones: what is shown, and how sure it is."""
+"""The most frequent values and the number of different ones: what is shown, and how sure it is.
+
+What is released: ``Ranking``.
+"""
 
 from __future__ import annotations
 
@@ -140,3 +143,17 @@ def test_rolling_of_bins_and_what_it_refuses():
     both = dp.histogram([0, 1], categories=[[0, 1], [0, 1]], epsilon=1).bind(dp.records(2))
     with pytest.raises(dp.ParameterError, match="of one column"):
         both(np.zeros((3, 2))).rolling(1)
+
+
+@pytest.mark.parametrize("loss", [{"epsilon": 2}, {"rho": 0.1}])
+def test_the_loss_is_what_was_given(loss):
+    step = dp.top_k(2, "town", categories=["a", "b", "c"], **loss)
+    assert [step.map(1)] == list(loss.values())
+
+
+def test_nothing_is_found_by_an_audit():
+    rows = {"town": ["a", "b", "c"] * 3}
+    more = {"town": [*rows["town"], "a"]}
+    step = dp.top_k(2, "town", categories=["a", "b", "c"], epsilon=2)
+    found = dp.audit(step, rows, more, releases=2000)
+    assert found.lower_bound <= found.claim == 2

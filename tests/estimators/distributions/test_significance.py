@@ -1,4 +1,7 @@
-"""Tests on noisy releases: their level, what they see, their loss, what they refuse."""
+"""Tests on noisy releases: their level, what they see, their loss, what they refuse.
+
+What is released: ``SignificanceTest``.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,7 @@ def test_means_are_those_of_the_population():
 def test_few_rows_are_said():
     rows = {"town": ["a", "b"] * 20, "wages": [19.0, 20.0] * 20, "ill": ["yes", "no"] * 20}
     for name in TESTS:
-        found = TESTS[name](epsilon=0.01)(rows)
+        found = TESTS[name](epsilon=0.01).insecure_release(rows, 1).value
         assert found.few
         assert "Too few rows" in repr(found)
         assert 0 < found.p_value <= 1
@@ -150,3 +153,12 @@ def test_a_public_number_of_rows_is_refused():
     space = dp.records(columns=["w", "t"], size=9, metric=dp.ChangeOneDistance())
     with pytest.raises(dp.SpaceError, match="leave out size="):
         space >> dp.t_test("w", "t", [0, 1], bounds=(0, 1), epsilon=1)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_nothing_is_found_by_an_audit(name):
+    """Of what a row changes most: the rows of a group."""
+    rows = {"town": ["a", "b"] * 3, "wages": [60.0, 0.0] * 3, "ill": ["yes", "no"] * 3}
+    more = {key: [*values, values[0]] for key, values in rows.items()}
+    found = dp.audit(TESTS[name](epsilon=3), rows, more, releases=400)
+    assert found.lower_bound <= found.claim == 3
