@@ -239,7 +239,8 @@ assert_type(
 matrix = dp.releases.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
 assert_type(matrix.correlation(), dp.releases.Correlation)
 assert_type(matrix.principal_components(), dp.releases.PrincipalComponents)
-fitted: dp.releases.Regression = dp.linear_regression("y", ["a"], [(0, 1), (0, 1)], rho=1)([[0.5]])
+fit = dp.linear_regression("y", ["a"], [(0, 1), (0, 1)], rho=1)
+fitted: dp.releases.Regression = fit({"y": [0.5], "a": [0.5]})
 assert_type(fitted["a"], dp.Estimate)
 assert_type(dp.variance(0, 1, dp.rho(1), confidence=None), ConcentratedReleases[float])
 assert_type(

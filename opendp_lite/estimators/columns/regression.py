@@ -498,7 +498,8 @@ class _RegressionRun:
         """Around the middles of all columns, in units of about their deviations."""
         many, budget = len(self.plan.columns), self.plan.budget
         search = Search(self.ask, budget.part(share / 2 / many), budget.part(share / many))
-        middles, widths, tails = np.zeros(many), np.ones(many), []
+        middles, widths = np.zeros(many), np.ones(many)
+        tails: list[tuple[Limits, float]] = []
         for place, column in enumerate(self.plan.columns):
             rings = rings_for(float(2 * column.half))
             middle, limits = search.column(self.plan.rows >> select(place), column, rings)
@@ -513,7 +514,8 @@ class _RegressionRun:
             np.zeros(many - 1),
             float(widths[-1]),
         )
-        return frame, _Tail.of(*tails[-1], frame.unit)
+        limits, reach = tails[-1]
+        return frame, _Tail.of(limits, reach, frame.unit)
 
     def _around_zero(self, rows: Around) -> Limits:
         """Where numbers between -1 and 1 lie."""
