@@ -84,6 +84,9 @@ class Lies:
     def __hash__(self) -> int:
         return hash(1)
 
+    def __repr__(self) -> str:
+        return "Lies()"
+
 
 MODIN = importlib.util.find_spec("modin") is not None
 
