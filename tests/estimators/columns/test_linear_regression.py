@@ -147,12 +147,14 @@ def test_what_the_noise_may_hide_is_said(loss):
         "a, b": table | {"b": 3 * table["a"]},
     }
     for words, data in columns.items():
-        found = fit(**loss)(data)
+        # Of one seed: noise makes the column that never varies seem to in a few of a hundred.
+        found = fit(**loss).insecure_release(data, 1).value
         assert ", ".join(found.weak) == words
         assert np.isinf(found.intervals).all()
         assert f"Weak: the noise may hide that {words} hardly vary" in repr(found)
         assert found.as_dict()["standard_errors"] == [None] * 3
-    assert fit(**loss)({name: column[:4] for name, column in table.items()}).weak
+    few = {name: column[:4] for name, column in table.items()}
+    assert fit(**loss).insecure_release(few, 1).value.weak
 
 
 @pytest.mark.parametrize("loss", [{"rho": 1e-6}, {"rho": 1e6}, {"epsilon": 1}], ids=str)
