@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib
 import io
 import json
@@ -33,12 +32,7 @@ _PAGE: Final = (
 
 
 def _csv(report: Report) -> bytes:
-    columns = report.columns()
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
+    return str(dp.releases.ReleaseTable(report.columns()).to_csv()).encode()
 
 
 def _parquet(report: Report) -> bytes:

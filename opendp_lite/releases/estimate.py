@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import partial
 from math import ceil, floor, inf, isfinite, nan
 from numbers import Real
-from typing import Any, ClassVar, Final, NoReturn, Self
+from typing import ClassVar, Final, NoReturn, Self
 
 import attrs
 
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display.formatting import for_json, html_table, percent, significant
+from opendp_lite.display.formatting import html_table, percent, significant
 from opendp_lite.releases.intervals import IntervalEnds, divide, join_errors, subtract
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
@@ -35,12 +35,8 @@ class NoiseSource:
         part: Which of them. Other parts have other rows, and noise of their own.
     """
 
-    release: object
+    release: object = attrs.field(factory=object)
     part: Hashable = None
-
-
-def _new_source() -> frozenset[NoiseSource]:
-    return frozenset([NoiseSource(object())])
 
 
 @attrs.frozen(repr=False)
@@ -100,7 +96,7 @@ class Estimate(Result):
     several: bool = False
     # Not stored: two readings of one file would be two draws of noise.
     sources: frozenset[NoiseSource] = attrs.field(
-        factory=_new_source, init=False, eq=False, repr=False
+        factory=lambda: frozenset([NoiseSource()]), init=False, eq=False, repr=False
     )
 
     def of_part(self, release: object, part: Hashable) -> Self:
@@ -213,11 +209,6 @@ class Estimate(Result):
         found["standard_error"] = self.standard_error
         return [found if self.rows is None else found | {"rows": self.rows}]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
-        fields = (each.name for each in attrs.fields(type(self)) if each.init)
-        return {name: for_json(getattr(self, name)) for name in fields}
-
     def __add__(self, other: object) -> Estimate:
         if isinstance(other, Estimate):
             return -difference(-self, other)
@@ -227,7 +218,7 @@ class Estimate(Result):
     __radd__ = __add__
 
     def __neg__(self) -> Estimate:
-        return self._scale(-1.0)
+        return self._map_ends(lambda end: -end, -1.0)
 
     def __sub__(self, other: object) -> Estimate:
         if isinstance(other, Estimate):
@@ -245,7 +236,7 @@ class Estimate(Result):
                 "float(a) * float(b) for the values alone"
             )
         by = _number(other)
-        return NotImplemented if by is None else self._scale(by)
+        return NotImplemented if by is None else self._map_ends(lambda end: end * by, by)
 
     __rmul__ = __mul__
 
@@ -253,10 +244,7 @@ class Estimate(Result):
         if isinstance(other, Estimate):
             return ratio(self, other)
         by = _number(other)
-        if by is None:
-            return NotImplemented
-        found = self._map_ends(lambda end: end / by)
-        return copy_with(found, standard_error=self.standard_error / abs(by))
+        return NotImplemented if by is None else self._map_ends(lambda end: end / by, 1 / by)
 
     def __round__(self, digits: int | None = None) -> Estimate:
         """The value rounded. Ends are rounded outwards, so that the interval holds as much."""
@@ -290,27 +278,22 @@ class Estimate(Result):
 
     __le__ = __ge__ = _refuse_comparison
 
-    def _scale(self, by: float) -> Estimate:
-        found = self._map_ends(lambda end: end * by)
-        return copy_with(found, standard_error=self.standard_error * abs(by))
-
-    def _map_ends(self, change: Callable[[float], float]) -> Estimate:
-        """Of a rising or a falling function of what is estimated."""
+    def _map_ends(self, change: Callable[[float], float], slope: float = 1.0) -> Estimate:
+        """Of a linear function of what is estimated, of this slope."""
 
         def of_ends(ends: IntervalEnds) -> IntervalEnds:
             low, high = sorted(map(change, ends))
             return low, high
 
-        return self._with_ends(change(self.value), of_ends)
-
-    def _with_ends(self, value: float, change: Callable[[IntervalEnds], IntervalEnds]) -> Estimate:
         wide, bounds, noise = (
-            each and change(each) for each in (self.wide_interval, self.bounds, self.noise_interval)
+            each and of_ends(each)
+            for each in (self.wide_interval, self.bounds, self.noise_interval)
         )
         return copy_with(
             self,
-            value=value,
-            interval=change(self.interval),
+            value=change(self.value),
+            standard_error=self.standard_error * abs(slope),
+            interval=of_ends(self.interval),
             wide_interval=wide,
             bounds=bounds,
             noise_interval=noise,

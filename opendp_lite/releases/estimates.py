@@ -14,7 +14,6 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import (
     align,
-    for_json,
     html_grid,
     percent,
     printable,
@@ -82,7 +81,7 @@ class Estimates(Result):
     sampling: bool = False
     shared_noise: bool = False
     # As those of an estimate: not stored.
-    source: NoiseSource = attrs.field(factory=lambda: NoiseSource(object()), init=False, eq=False)
+    source: NoiseSource = attrs.field(factory=NoiseSource, init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         count = len(self.values)
@@ -247,11 +246,6 @@ class Estimates(Result):
             for name, each in zip(names, self, strict=True)
             for row in each.records()
         ]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
-        fields = (each.name for each in attrs.fields(type(self)) if each.init)
-        return {name: for_json(getattr(self, name)) for name in fields}
 
 
 def _ends(centre: Floats, half: ArrayLike) -> Floats:

@@ -75,6 +75,22 @@ def _least_corner(_: float, low: float, by: float, of_by: IntervalEnds) -> float
     return low / of_by[1 if low >= 0 else 0]
 
 
+def share_error(
+    ones: float, others: float, variances: tuple[float, float], *, sampling: bool
+) -> float:
+    """The standard error of a share, to the first order; at most 1/2, which knowing nothing is.
+
+    The arguments are those of ``share_interval``, for counts of at least 0.
+    """
+    rows = ones + others
+    if not rows:
+        return 0.5
+    share = ones / rows
+    noise = hypot((1 - share) * sqrt(variances[0]), share * sqrt(variances[1]))
+    sample = sqrt(share * (1 - share) * rows) if sampling else 0.0
+    return min(hypot(noise, sample) / rows, 0.5)
+
+
 def share_interval(
     ones: float, others: float, variances: tuple[float, float], confidence: float, *, sampling: bool
 ) -> IntervalEnds:

@@ -11,6 +11,7 @@ import numpy as np
 
 from opendp_lite.base.errors import name_like
 from opendp_lite.base.spelling import Storable
+from opendp_lite.display.formatting import for_json
 from opendp_lite.numbers.exact import Number
 from opendp_lite.releases.table import Record, ReleaseTable
 
@@ -53,6 +54,12 @@ class Result(Storable):
     def covers(self) -> str:
         """In what the intervals hold what is estimated, in words; empty where there are none."""
         return ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
+        kind: Any = type(self)
+        fields = (each.name for each in attrs.fields(kind) if each.init)
+        return {name: for_json(getattr(self, name)) for name in fields}
 
     def records(self) -> list[Record]:
         """What is released in rows: a dictionary for each."""

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.display.formatting import align, for_json, html_grid, percent
+from opendp_lite.display.formatting import align, html_grid, percent
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result
@@ -134,10 +134,6 @@ class Correlation(Result):
 
     _note: ClassVar = "For the population, from noise and sampling, for columns of normal shape."
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for ``json.dumps``."""
-        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
-
 
 @attrs.frozen(eq=False, repr=False)
 class PrincipalComponents(Result):
@@ -183,10 +179,12 @@ class PrincipalComponents(Result):
         # The largest part of each direction is above 0.
         largest = np.abs(vectors).argmax(axis=0)
         vectors = vectors * np.where(vectors[largest, range(len(values))] < 0, -1, 1)
-        one, other = vectors.T[:, None, :, None], vectors.T[None, :, None, :]
-        both = one * other + np.swapaxes(one * other, 2, 3)
-        squares = np.einsum("jkab,ab->jk", both**2, noise**2) / 2
-        squares -= np.einsum("aj,ak,a->jk", vectors**2, vectors**2, np.diagonal(noise) ** 2)
+        # The variance of v_j' E v_k, with each pair of equal entries of E counted once.
+        parts, variances = vectors**2, noise**2
+        products = vectors[:, :, None] * vectors[:, None, :]
+        squares = parts.T @ variances @ parts
+        squares += (products * np.tensordot(variances, products, 1)).sum(axis=0)
+        squares -= np.einsum("aj,ak,a->jk", parts, parts, np.diagonal(variances))
         gaps = (values[:, None] - values) ** 2 + np.diag(np.full(len(values), np.inf))
         score = NormalDist().inv_cdf((1 + confidence) / 2)
         turn = score * np.sqrt((squares / np.maximum(gaps, _TINY)).sum(axis=1))
@@ -225,7 +223,3 @@ class PrincipalComponents(Result):
     @property
     def _note(self) -> str:
         return f"What the noise alone may turn, in {percent(self.confidence)} of releases."
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for ``json.dumps``."""
-        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}

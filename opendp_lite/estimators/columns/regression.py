@@ -99,7 +99,7 @@ class Regression(Result):
     residual_deviation: float
     cut: float
     weak: tuple[str, ...]
-    source: NoiseSource = attrs.field(factory=lambda: NoiseSource(object()), init=False)
+    source: NoiseSource = attrs.field(factory=NoiseSource, init=False)
 
     def of_part(self, release: object, part: Hashable) -> Self:
         return copy_with(self, source=NoiseSource(release, part))
@@ -172,13 +172,8 @@ class Regression(Result):
 
     def as_dict(self) -> dict[str, Any]:
         """Everything by name, for ``json.dumps``. A number that is not finite is None."""
-        shown = {
-            each.name: for_json(getattr(self, each.name))
-            for each in attrs.fields(type(self))
-            if each.init
-        }
         more = {"standard_errors": self.standard_errors, "intervals": self.intervals}
-        return shown | {name: for_json(each) for name, each in more.items()}
+        return super().as_dict() | {name: for_json(each) for name, each in more.items()}
 
     def _lines(self) -> tuple[list[str], list[list[str]]]:
         titles = ["", "value", "std. error", "noise alone", f"{percent(self.confidence)} interval"]

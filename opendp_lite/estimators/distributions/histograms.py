@@ -51,7 +51,7 @@ from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.estimates import Estimates
-from opendp_lite.releases.intervals import share_interval
+from opendp_lite.releases.intervals import share_error, share_interval
 from opendp_lite.releases.result import Result, refuse_array
 from opendp_lite.releases.table import Record, name_key
 from opendp_lite.samplers.law import Errors, Law, half_widths
@@ -151,22 +151,21 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             count as 0. Where the keys were not declared, the shares are of the keys that show.
         """
         counts, noise = self.counts.clip(0).astype(np.float64), self.standard_error**2
-        total, cells = counts.sum(), max(len(counts), 1)
+        total, cells = float(counts.sum()), max(len(counts), 1)
         joint = 1 - (1 - self.confidence) / cells  # Bonferroni
 
+        # All others are counted in so many cells, each with its noise.
+        variances = noise, noise * (cells - 1)
+        pairs = [(one, total - one) for one in counts.tolist()]
+
         def intervals(confidence: float) -> list[tuple[float, float]]:
-            variances = noise, noise * (cells - 1)
             return [
-                share_interval(one, total - one, variances, confidence, sampling=sampling)
-                for one in counts.tolist()
+                share_interval(*pair, variances, confidence, sampling=sampling) for pair in pairs
             ]
 
-        values = counts / total if total else np.full(len(counts), 1 / cells)
-        of_sample = values * (1 - values) * total if sampling else 0.0
-        off = np.sqrt((1 - values) ** 2 * noise + values**2 * noise * (cells - 1) + of_sample)
         return Estimates(
-            values,
-            np.minimum(off / total, 0.5) if total else np.full(len(counts), 0.5),
+            counts / total if total else np.full(len(counts), 1 / cells),
+            [share_error(*pair, variances, sampling=sampling) for pair in pairs],
             np.reshape(intervals(self.confidence), (-1, 2)),
             np.reshape(intervals(joint), (-1, 2)),
             self.confidence,

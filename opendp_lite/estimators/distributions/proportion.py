@@ -26,7 +26,7 @@ from opendp_lite.numbers.exact import Number, confidence_of, quote
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.releases.intervals import share_interval
+from opendp_lite.releases.intervals import share_error, share_interval
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
@@ -132,9 +132,9 @@ def proportion(
     """
     if (among is None) == (between is None):
         raise ParameterError("proportion takes one of among=['north'] or between=(18, 65)")
-    start = pick_columns(
-        space, column, "proportion", numbers=between is not None and not are_dates(between)
-    )
+    dates = are_dates(between)
+    numbers = between is not None and not dates
+    start = pick_columns(space, column, "proportion", numbers=numbers)
     placed: Stage[Any, RowSpace]
     if among is not None:
         declared = Categories.of(among, "proportion")
@@ -146,7 +146,6 @@ def proportion(
                 "for all above 18 give an end that no value reaches"
             )
         ends = cast(Any, between)
-        dates = are_dates(between)
         placed = one_hot([], edges=ends, other=True) if dates else bins(ends, other=True)
         places = 1
 
@@ -193,17 +192,14 @@ class _Share:
         value = ones / rows if rows else 0.5
         if self.confidence is None:
             return value
-        noise = self.law.standard_deviation
+        noise = (self.law.standard_deviation**2,) * 2
         of_noise, of_sample = (
-            share_interval(ones, others, (noise**2, noise**2), self.confidence, sampling=each)
+            share_interval(ones, others, noise, self.confidence, sampling=each)
             for each in (False, True)
         )
-        sample = value * (1 - value) / rows if self.sampling and rows else 0.0
-        # At most half of the width, which knowing nothing leaves.
-        apart = noise * np.hypot(value, 1 - value) / rows if rows else 0.5
         return Estimate(
             value,
-            min(float(np.hypot(apart, sample**0.5)), 0.5),
+            share_error(ones, others, noise, sampling=self.sampling),
             of_sample if self.sampling else of_noise,
             self.confidence,
             rows,

@@ -74,14 +74,16 @@ class Ranking(Result):
         # Counts whose joint intervals do not meet are in their true order. Of keys that a threshold
         # let through this holds too: to seem 2 margins above another that is shown, a rarer one
         # must be 2 margins above the threshold.
-        apart = found.counts[:, None] - found.counts > 2 * margin
-        places = np.stack([apart.sum(axis=0) + 1, len(found) - apart.sum(axis=1)], axis=1)
-        first = order[:most]
+        first, rising = order[:most], found.counts[order[::-1]]
+        shown = found.counts[first]
+        above = len(found) - np.searchsorted(rising, shown + 2 * margin, side="right")
+        below = np.searchsorted(rising, shown - 2 * margin, side="left")
+        places = np.stack([above + 1, len(found) - below], axis=1)
         return cls(
             tuple(found.categories[place] for place in first.tolist()),
-            found.counts[first],
+            shown,
             found.intervals[first],
-            places[first],
+            places,
             found.confidence,
             len(found),
             found.joint_margin is None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from math import sqrt
 from statistics import NormalDist
 from typing import Any, Final
@@ -18,9 +19,10 @@ from opendp_lite.display.formatting import percent, plain
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.histograms import Histogram, histogram
 from opendp_lite.estimators.parts.budget import costs_budget
-from opendp_lite.measurements.noise import gaussian, laplace
+from opendp_lite.estimators.parts.request import BoundedColumn
+from opendp_lite.measurements.noise import exactly_one, gaussian, laplace
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.numbers.exact import Number, exact, nearest, positive, quote
+from opendp_lite.numbers.exact import Number, nearest, positive, quote
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.by_name import ByGroup, ByName
@@ -43,6 +45,7 @@ _SEED: Final = 20_261_126
 _FOR_SUMS: Final = Fraction(6, 10)
 _FOR_ROWS: Final = Fraction(2, 10)
 _LEVEL: Final = 0.95
+_PAIR: Final = 2
 # The least variance, where the bounds are -1 and 1, and the fewest rows of a group.
 _LEAST: Final = 1e-4
 _FEWEST: Final = 2.0
@@ -110,7 +113,7 @@ class _Noise:
         return found
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Groups:
     """What is released of groups, in units in which the bounds are -1 and 1."""
 
@@ -119,6 +122,27 @@ class _Groups:
     squares: float
     deviations: tuple[float, float, float]
     noise: _Noise
+
+    @cached_property
+    def counted(self) -> Floats:
+        """The rows of each group, of which there are no fewer than the fewest."""
+        return np.maximum(self.rows, _FEWEST)
+
+    @cached_property
+    def means(self) -> Floats:
+        """That of each group."""
+        found: Floats = (self.sums / self.counted).clip(-1, 1)
+        return found
+
+    @cached_property
+    def spread(self) -> float:
+        """The sum of the squares within groups."""
+        return float(self._spread(self.sums, self.counted, self.squares))
+
+    @cached_property
+    def pooled(self) -> float:
+        """The variance within groups."""
+        return max(self.spread / float(self.counted.sum()), _LEAST)
 
     def compare(self) -> tuple[float, float, bool]:
         """The statistic, its p-value, and whether the rows are too few to tell.
@@ -129,10 +153,8 @@ class _Groups:
         """
         generator = np.random.default_rng(_SEED)
         of_sums, of_rows, of_squares = self.deviations
-        rows, groups = np.maximum(self.rows, _FEWEST)[:, None], len(self.rows)
-        means = (self.sums[:, None] / rows).clip(-1, 1)
-        spread, whole = float(self._spread(self.sums[:, None], rows, self.squares)[0]), rows.sum()
-        pooled = max(spread / whole, _LEAST)
+        rows, means, pooled = self.counted[:, None], self.means[:, None], self.pooled
+        groups, whole = len(self.rows), rows.sum()
         seen, centre = self._statistic(means, rows, pooled)
         shape = groups, _RUNS
         totals = rows * centre + np.sqrt(rows * pooled) * generator.normal(size=shape)
@@ -147,7 +169,7 @@ class _Groups:
         doubt = of_squares**2 + float(
             ((2 * means * of_sums) ** 2 + 2 * (of_sums**2 / rows) ** 2).sum()
         )
-        few = spread < _DEVIATIONS * sqrt(doubt) or bool((self.rows < _FEWEST).any())
+        few = self.spread < _DEVIATIONS * sqrt(doubt) or bool((self.rows < _FEWEST).any())
         return float(seen[0]), (1 + hits) / (1 + _RUNS), few
 
     def _spread(self, sums: Floats, rows: Floats, squares: Any) -> Floats:
@@ -166,12 +188,9 @@ class _Groups:
     def estimates(self, middle: float, half: float) -> list[Estimate]:
         """The means, in the units of the data, with intervals for the population."""
         of_sums, of_rows, _ = self.deviations
-        rows = np.maximum(self.rows, _FEWEST)
-        means = (self.sums / rows).clip(-1, 1)
-        spread = float(self._spread(self.sums, rows, self.squares))
-        pooled = max(spread / float(rows.sum()), _LEAST)
+        rows, means = self.counted, self.means
         noise = (of_sums**2 + (means * of_rows) ** 2) / rows**2
-        errors = half * np.sqrt(pooled / rows + noise)
+        errors = half * np.sqrt(self.pooled / rows + noise)
         reach = NormalDist().inv_cdf((1 + _LEVEL) / 2) * errors
         values = middle + half * means
         return [
@@ -230,21 +249,17 @@ def _means(
             f"{name}: the number of rows of the groups is private; leave out size=, or use "
             "SymmetricDistance()"
         )
-    if (epsilon is None) == (rho is None):
-        raise ParameterError(f"{name} takes one of epsilon= or rho=; add epsilon=1, say")
-    if not isinstance(bounds, Sequence) or len(bounds) != len("ab"):
+    pure = exactly_one(name, epsilon=epsilon, rho=rho) == "epsilon"
+    if not isinstance(bounds, Sequence) or len(bounds) != _PAIR:
         raise ParameterError(f"{name} takes a pair, as in bounds=(0, 100); got {quote(bounds)}")
-    lower, upper = (exact(each, f"{name}: bounds") for each in bounds)
-    if lower >= upper:
-        raise ParameterError(f"{name}: the lower bound must be below the upper; swap them")
-    middle, half = (lower + upper) / 2, (upper - lower) / 2
+    bounded = BoundedColumn.between(*bounds, name)
 
     def noise(share: Fraction) -> Mechanism[Any, Any, Any]:
-        if epsilon is not None:
+        if pure:
             return laplace(epsilon=positive(epsilon, "epsilon") * share, confidence=_LEVEL)
         return gaussian(rho=positive(rho, "rho") * share, confidence=_LEVEL)
 
-    values = select(column) >> clamp(lower, upper) >> center(middle)
+    values = select(column) >> clamp(bounded.lower, bounded.upper) >> center(bounded.middle)
     each = compose(
         total=values >> sum() >> noise(_FOR_SUMS),
         rows=select(column) >> count() >> noise(_FOR_ROWS),
@@ -253,8 +268,8 @@ def _means(
     within = keep(by_column, among=declared)
     squares = within >> values >> square() >> sum() >> noise(1 - _FOR_SUMS - _FOR_ROWS)
     released = compose(groups=by(by_column, declared, each), squares=squares).bind(space)
-    ends = nearest(middle), nearest(half)
-    return released >> _Question(name, declared, *ends, epsilon is not None).answer
+    ends = nearest(bounded.middle), nearest(bounded.half)
+    return released >> _Question(name, declared, *ends, pure).answer
 
 
 _ROWS_OF_GROUPS: Final = (
@@ -311,7 +326,7 @@ def t_test(
         >>> found.p_value, found.few, 3 < found.released["m"].value - found.released["f"].value < 4
         (0.001, False, True)
     """
-    if len(tuple(keys)) != len("ab"):
+    if len(tuple(keys)) != _PAIR:
         raise ParameterError(
             f"t_test compares two groups, got {len(tuple(keys))} keys; dp.anova takes more"
         )
@@ -362,7 +377,7 @@ def anova(
         >>> found.p_value, list(found.released)
         (0.001, ['a', 'b', 'c'])
     """
-    if len(tuple(keys)) < len("ab"):
+    if len(tuple(keys)) < _PAIR:
         raise ParameterError(f"anova compares two groups or more, got {len(tuple(keys))} keys")
     return _means(space, "anova", column, by, keys, bounds, epsilon, rho)
 
@@ -411,7 +426,7 @@ def chi_square(
         (1.0, True, ('yes', 'a'))
     """
     sizes = [len(tuple(each)) for each in categories]
-    if len(tuple(columns)) != len("ab") or len(sizes) != len("ab") or min(sizes) < len("ab"):
+    if len(tuple(columns)) != _PAIR or len(sizes) != _PAIR or min(sizes) < _PAIR:
         raise ParameterError(
             "chi_square takes two columns and a list of two or more categories for each, as in "
             "dp.chi_square(['sex', 'married'], [['f', 'm'], ['yes', 'no']], epsilon=1)"

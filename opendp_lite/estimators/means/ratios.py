@@ -259,8 +259,7 @@ def weighted_mean(
             return plan.sampled(off_each, off_together, release)
 
         noisy = compose(noisy, squares) >> with_spread
-    shown = attrs.evolve(request, several=space.unit > 1)
-    made = request.whole.with_claimed_loss((noisy >> shown.as_estimate).bind(space))
+    made = request.whole.with_claimed_loss((noisy >> request.on(space).as_estimate).bind(space))
     return made.with_explanation("both weighted sums share one noise")
 
 

@@ -287,6 +287,10 @@ class Request:
         share = float(confidence_of(confidence, f"{step}: confidence"))
         return cls(step, whole, share, sampling)
 
+    def on(self, space: RowSpace) -> Request:
+        """The same, once it is known whether a unit may have several rows."""
+        return attrs.evolve(self, several=space.unit > 1)
+
     @property
     def budget(self) -> Budget:
         """The part for the mean itself."""
@@ -305,8 +309,7 @@ class Request:
         if self.sampling:
             mechanism = self._with_squares(space, plan.column, mechanism)
         rows = plan.column.rows(space).bind(space)
-        shown = attrs.evolve(self, several=space.unit > 1)
-        made = self.whole.with_claimed_loss(rows >> (mechanism >> shown.as_estimate))
+        made = self.whole.with_claimed_loss(rows >> (mechanism >> self.on(space).as_estimate))
         ends = plan.column.middle, plan.column.lower, plan.column.upper
         middle, lower, upper = map(format_number, ends)
         words = f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
