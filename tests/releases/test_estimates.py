@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -299,3 +300,38 @@ def test_a_spread_that_noise_hides_is_not_taken_for_none(seeded):
         )
         # One deviation of the noise on the squares, of 1250 over the share and the rows.
         assert half**2 - of_noise**2 > 0.5 * 1.96**2 * (1250 * 2**0.5 / 0.05 / 460) / 460
+
+
+NOISY = np.random.default_rng(2).normal(50, 10, 1500).clip(0, 100)
+INTERVALS = {
+    "mean": partial(dp.mean, 0, 100),
+    "variance": partial(dp.variance, 0, 100),
+    "standard_deviation": partial(dp.standard_deviation, 0, 100),
+    "proportion": partial(dp.proportion, between=(45, 60)),
+    "private_quantile": partial(dp.private_quantile, 0.5, bounds=(0, 100)),
+}
+
+
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
+@pytest.mark.parametrize("name", INTERVALS)
+def test_the_part_of_the_noise_is_what_an_interval_for_the_rows_has(name, loss):
+    """At most a tenth of the budget is for the population, so about as wide; half would be seen."""
+    sampled, of_rows = INTERVALS[name](**loss), INTERVALS[name](**loss, sampling=False)
+    widths = [
+        (
+            np.diff(sampled.insecure_release(NOISY, seed).value.noise_interval).item(),
+            np.diff(of_rows.insecure_release(NOISY, seed).value.interval).item(),
+        )
+        for seed in range(40)
+    ]
+    part, whole = np.median(widths, axis=0)
+    assert 0.75 < part / whole < 1.35
+
+
+def test_a_weighted_spread_that_noise_hides_is_not_taken_for_none():
+    """One in ten intervals of such weights was that of the noise alone, and held in 35 of 100."""
+    rows = np.random.default_rng(3).uniform(0, [50, 3], (2000, 2))
+    mean = dp.records(columns=2) >> dp.weighted_mean(0, 150, most=3, epsilon=1)
+    for seed in range(200):
+        found = mean.insecure_release(rows, seed).value
+        assert np.diff(found.interval) > 1.3 * np.diff(found.noise_interval)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.releases.intervals import share_interval
 
 CITIES = {"city": ["Rome", "Oslo", "Bonn", "Oslo"] * 500, "age": [float(n) for n in range(2000)]}
 
@@ -75,7 +76,11 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
     of_rows = counts.shares(sampling=False)
     noise = counts.standard_error * hypot(0.5, 0.5 * sqrt(2)) / 2000
     assert np.diff(of_rows["Oslo"].interval).item() == pytest.approx(2 * 1.96 * noise, rel=0.05)
-    assert (shares.joint_intervals[:, 0] <= shares.intervals[:, 0]).all()
+    one, noise = counts.counts[1], counts.standard_error**2
+    rest, joint = counts.counts.sum() - one, 1 - 0.05 / 3
+    known = share_interval(float(one), float(rest), (noise, 2 * noise), joint, sampling=True)
+    assert shares.joint_intervals[1].tolist() == pytest.approx(known)
+    assert (shares.joint_intervals[:, 0] < shares.intervals[:, 0]).all()
     with pytest.raises(dp.ParameterError, match="same noise"):
         shares[0] - shares[1]
     assert float(counts["Rome"] - counts["Bonn"]) == counts.counts[0] - counts.counts[2]
