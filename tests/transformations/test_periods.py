@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import opendp_lite as dp
@@ -96,6 +96,7 @@ def test_every_container_has_the_same_periods(unit: str, tmp_path: Path) -> None
             assert np.hstack(list(groups.values())).round(3).tolist() == totals, name
 
 
+@settings(derandomize=True, deadline=None, database=None)
 @given(st.dates(), st.sampled_from(UNITS), st.sampled_from(["D", "s", "us"]))
 def test_a_period_begins_when_the_calendar_says(day: date, unit: str, kind: str) -> None:
     first = first_day(day, unit)
@@ -107,6 +108,7 @@ def test_a_period_begins_when_the_calendar_says(day: date, unit: str, kind: str)
     assert query({"day": np.array([float(number)])}).tolist() == [number]
 
 
+@settings(derandomize=True, deadline=None, database=None)
 @given(st.dates(), st.integers(0, 900), st.sampled_from(UNITS))
 def test_all_periods_between_two_dates_are_listed(first: date, more: int, unit: str) -> None:
     last = min(date.max, first + timedelta(days=min(more, (date.max - first).days)))

@@ -192,7 +192,8 @@ class _Share:
         value = ones / rows if rows else 0.5
         if self.confidence is None:
             return value
-        noise = (self.law.standard_deviation**2,) * 2
+        variance = self.law.standard_deviation**2
+        noise = (variance, variance)
         of_noise, of_sample = (
             share_interval(ones, others, noise, self.confidence, sampling=each)
             for each in (False, True)
