@@ -17,7 +17,7 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import opendp_lite as dp
 from opendp_lite.base.spelling import spells, write
-from opendp_lite.spelling.other_names import OTHER_NAMES
+from opendp_lite.spelling.suggestions import other_names
 from tests.public_names import PUBLIC
 
 SECTIONS = Config(napoleon_custom_sections=["Stability", "Privacy", "Proof"])
@@ -201,7 +201,7 @@ def test_names_that_people_type_are_answered(name: str, words: str) -> None:
 
 
 def test_what_is_said_instead_of_a_name_can_be_typed() -> None:
-    for name, text in OTHER_NAMES.items():
+    for name, text in other_names().items():
         assert name == name.lower().replace("_", "")
         for path in re.findall(r"\bdp\.[\w.]+", text):
             assert evaluated(path.rstrip(".")), text

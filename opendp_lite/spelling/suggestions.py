@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
+from importlib.resources import files
 from inspect import Parameter
 from re import compile as compile_pattern
 from typing import Final, TypeVar, cast
 
 from opendp_lite.base.errors import name_like
 from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
-from opendp_lite.spelling.other_names import OTHER_NAMES
 from opendp_lite.spelling.signatures import holds_data, signature_of
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -52,6 +52,7 @@ _GAUSSIAN: Final = {
     "delta": "dp.gaussian(epsilon=1, delta=1e-6)",
     "rho": "dp.gaussian(rho=0.03)",
 }
+_SAID: Final = {"use": "use", "near": "that is not here, and nearest to it is"}
 _ENDS: Final = 2
 # Below it, names that have little in common would be offered.
 _CLOSE: Final = 0.75
@@ -147,14 +148,26 @@ def not_there(name: str) -> str:
     said = f"module 'opendp_lite' has no attribute {name!r}"
     bare = _PREFIXES.sub("", name)
     for each in map(_plain, (name, bare)):
-        if each in OTHER_NAMES:
-            return f"{said}; {OTHER_NAMES[each]}"
+        if each in other_names():
+            return f"{said}; {other_names()[each]}"
         if each in _paths():
             return f"{said}; it is {_paths()[each]}"
     near = name_like(bare, read_stub(FRONT), cutoff=_CLOSE)
     # GaussianNB is no misspelt gaussian: what is typed wrong is about as long as what is meant.
     close = near and abs(len(_plain(bare)) - len(_plain(near[0]))) <= 1
     return f"{said}; did you mean {near[0]!r}?" if close else said
+
+
+@cache
+def other_names() -> Mapping[str, str]:
+    """What is said of each name that other libraries have, as a table beside this file lists them.
+
+    A name stands there in small letters and without underscores: ``GroupBy``, ``groupby`` and
+    ``group_by`` are one.
+    """
+    text = files("opendp_lite.spelling").joinpath("other_names.tsv").read_text("utf-8")
+    lines = (line.split("\t") for line in text.splitlines() if line[0] != "#")
+    return {name: f"{_SAID[how]} {typed}" for how, typed, names in lines for name in names.split()}
 
 
 def _plain(name: str) -> str:

@@ -18,7 +18,7 @@ from pyarrow import parquet
 import opendp_lite as dp
 from opendp_lite import cli
 from opendp_lite.sessions.ledger.file import LedgerFile
-from opendp_lite.spelling.other_names import OTHER_NAMES
+from opendp_lite.spelling.suggestions import other_names
 from tests.docs.running import mask_numbers, numbers, run
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def code_of(told: str) -> str:
     return ""
 
 
-HINTS = sorted({code for told in OTHER_NAMES.values() if "dp." in (code := code_of(told))})
+HINTS = sorted({code for told in other_names().values() if "dp." in (code := code_of(told))})
 
 
 @pytest.mark.parametrize("code", [each for each in HINTS if "..." not in each])
