@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import erfc, exp, isqrt, pi, sqrt
+from math import isqrt, sqrt
 from typing import Final
 
 import attrs
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opendp_lite.estimators.parts.noisy_totals import FEW, Floats
+from opendp_lite.estimators.parts.noisy_totals import FEW, Floats, expect_positive
 
 # The noise matrix has a norm of about 2 sqrt(p) deviations of an entry off its diagonal; of one or
 # two entries it may have as much as 2.8 and more.
 _NORM, _LEAST_NORM = 2.0, 2.8
-_FAR: Final = 8.0
 # Of that norm: below it a release is weak. A stricter test would make intervals hold less often:
 # those that pass it by luck have a noise that shrinks slopes. At 1.6 norms 85 % hold, not 94.
 _WEAK: Final = 0.7
@@ -129,7 +128,9 @@ class Fit:
         gram, size = self.gram, float(self.value @ self.value)
         left = gram.matrix[-1, -1] - 2 * self.value @ gram.matrix[:-1, -1]
         left += self.value @ gram.columns(gram.kept) @ self.value
-        return _positive(float(left), sqrt(2) * gram.off * (1 + size)) / max(gram.freedom, 1.0)
+        return expect_positive(float(left), sqrt(2) * gram.off * (1 + size)) / max(
+            gram.freedom, 1.0
+        )
 
     def noise(self) -> Floats:
         """The covariance of what the noise adds to the coefficients.
@@ -168,12 +169,3 @@ def _shrunken(found: Floats, off: float) -> Floats:
     square = float((found * found).sum())
     share = 1 - side * (side + 1) * off**2 / max(square, 1e-300)
     return found * max(share, 0.0)
-
-
-def _positive(value: float, off: float) -> float:
-    """A number above 0 from a noisy one: the mean of the normal law that is cut off at 0."""
-    if value > _FAR * off:
-        return value
-    score = max(value / off, -_FAR)
-    below = erfc(-score / sqrt(2)) / 2
-    return off * (score + exp(-score * score / 2) / sqrt(2 * pi) / below)

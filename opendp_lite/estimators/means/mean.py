@@ -118,8 +118,8 @@ def mean(
         confidence: The share of samples, or of releases, whose interval holds the mean. None asks
             for a number alone.
         sampling: Whether the interval is for the mean of the population, of which the rows are a
-            random sample: this takes a tenth of the budget. With False it is for the mean of
-            these rows, and counts the noise alone.
+            random sample: this takes a tenth of a rho, and 15 % of an epsilon. With False it is for
+            the mean of these rows, and counts the noise alone.
 
     Returns:
         An ``Estimate``, or without a confidence a number in the bounds. Missing values are left

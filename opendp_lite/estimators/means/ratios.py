@@ -291,7 +291,6 @@ class _Weighted:
 
         With t the mean as a share of the half width from the middle, w^2 (x - mean)^2 is half of
         (1 - t) times the first and (1 + t) times the second, less (1 - t^2) / 4 times the third.
-        One deviation of the noise above that, or above 0 if it is below.
         """
         totals, (both, squares) = release
         first, second, third = *map(float, both), float(squares[0])
@@ -299,7 +298,8 @@ class _Weighted:
         t = (float(totals.mean) - float(self.column.middle)) / half
         off = hypot(off_each * sqrt(1 + t * t) / sqrt(2), off_together * (1 - t * t) / 4)
         found = (first * (1 - t) + second * (1 + t)) / 2 - third * (1 - t * t) / 4
-        found = max(found, 0.0) + off
         weights = totals.people
         of_squares = max(third, (2 * half * self.most) ** 2) / (2 * half) ** 2
-        return totals.with_variance(found / weights, weights**2 / of_squares, self.most)
+        return totals.with_variance(
+            found / weights, off / weights, weights**2 / of_squares, self.most
+        )

@@ -134,6 +134,13 @@ class Budget:
     measure: ClassVar[MaxDivergence | ZeroConcentratedDivergence] = MaxDivergence()
     keyword: ClassVar = "epsilon"
     """The argument by which steps take an amount."""
+    for_squares: ClassVar = Fraction(3, 20)
+    """The share for the spread of the values, where an interval is for a population.
+
+    Of an epsilon a little more than of a rho, as its part's noise grows faster. With 100 normal
+    rows and epsilon = 1 the error is 1.61 times that of no privacy, with a tenth 1.71, with a fifth
+    1.59; with 500 rows 1.11, 1.10 and 1.12.
+    """
 
     amount: Fraction
 
@@ -219,6 +226,9 @@ class ConcentratedBudget(Budget):
 
     measure: ClassVar = ZeroConcentratedDivergence()
     keyword: ClassVar = "rho"
+    # With half of it the interval of a difference of two groups of 300 normal rows at rho = 0.5 is
+    # 1.12 times as wide as without privacy, with this 1.10; more of it narrows intervals little.
+    for_squares: ClassVar = Fraction(1, 10)
 
     def part(self, share: Fraction) -> Budget:
         return ConcentratedBudget(self.amount * share)

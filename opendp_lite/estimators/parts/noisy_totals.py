@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from math import erf, sqrt
+from math import erf, erfc, exp, pi, sqrt
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -372,7 +372,12 @@ class RatioOfNoisySums:
         deviation = np.maximum(self.errors.deviation(offset), _TINY)
         counted = np.maximum(self._rows_given(offset, deviation, total, rows), self.least)
         width = np.hypot(deviation, spread * np.sqrt(counted))
-        scores = self.errors.scores(offset, (total - rows * offset) * (deviation / width))
+        gap = (total - rows * offset) / width
+        # The sample is normal, the noise is not. By the first term of Cornish and Fisher (1938) a
+        # sum departs from a normal as its parts do, in proportion to their shares of the variance.
+        # The score of the noise at the joint width would be too small: 97 % where 95 were asked.
+        noise = (deviation / width) ** 2
+        scores = noise * self.errors.scores(offset, gap * deviation) + (1 - noise) * gap
         scale = counted / width
         return _held_before(scores, (self.upper - theta) * scale, (theta - self.lower) * scale)
 
@@ -410,6 +415,24 @@ def _held_before(scores: Floats, up: Floats, down: Floats) -> Floats:
 FEW: Final = 2.5
 
 
+# In deviations of the noise: further off, what is cut off changes nothing that a float shows.
+_FAR: Final = 8.0
+
+
+def expect_positive(value: float, off: float) -> float:
+    """What to expect of a number that is not below 0 from a noisy one and its deviation.
+
+    It is the mean of the normal law that is cut off at 0. A noisy variance that counted as 0 where
+    it is below would make intervals too narrow, and one deviation more of each too wide: with 100
+    normal rows and epsilon = 1 these held 99 % in place of 95.
+    """
+    if not off or value >= _FAR * off:
+        return max(value, 0.0)
+    score = max(value / off, -_FAR)
+    below = erfc(-score / _ROOT) / 2
+    return off * (score + exp(-score * score / 2) / sqrt(2 * pi) / below)
+
+
 @attrs.frozen(eq=False)
 class NoisyTotals:
     """One release, or many simulated ones: ``total`` and ``rows`` are then arrays.
@@ -433,17 +456,18 @@ class NoisyTotals:
         return max(float(self.rows), self.ratio.least)
 
     def with_variance(
-        self, variance: float, people: float | None = None, weight: float = 1
+        self, variance: float, off: float, people: float | None = None, weight: float = 1
     ) -> NoisyTotals:
         """Adds a noisy variance of the values, brought to what values in the bounds can have.
 
         Args:
             variance: The noisy estimate, of the values or of the weighted values.
+            off: The standard deviation of its noise.
             people: How many values it is of; the rows if None.
             weight: The largest weight of a row; 1 where rows have none.
         """
         ratio, mean = self.ratio, float(self.mean)
         most = weight * (ratio.upper - mean) * (mean - ratio.lower)
-        found = min(max(variance, 0.0), max(most, 0.0))
+        found = min(expect_positive(variance, off), max(most, 0.0))
         few = 1 + FEW / max(self.people if people is None else people, 1.0)
         return attrs.evolve(self, spread=(found * few) ** 0.5)

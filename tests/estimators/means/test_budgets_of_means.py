@@ -97,23 +97,32 @@ def bound(name: str, make, **asked) -> dp.Measurement:
 
 
 @pytest.mark.parametrize(
-    "loss", [{"rho": THIRD}, {"epsilon": THIRD}, {"epsilon": 1, "delta": 1e-6}], ids=str
+    ("loss", "share"),
+    [
+        ({"rho": THIRD}, Fraction(1, 10)),
+        ({"epsilon": THIRD}, Fraction(3, 20)),
+        ({"epsilon": 1, "delta": 1e-6}, Fraction(1, 10)),
+    ],
+    ids=str,
 )
-def test_sampling_takes_a_tenth(loss):
+def test_what_sampling_takes(loss, share):
     whole = budget_of("here", loss.get("rho"), loss.get("epsilon"), loss.get("delta"))
     parts = [Request.of("here", *each, **loss).budget for each in ((None, False), (0.9, 0))]
     assert [each.amount for each in parts] == [whole.amount, whole.amount]
     asked = Request.of("here", 0.9, True, **loss)
-    assert asked.budget.amount == whole.amount * Fraction(9, 10)
-    assert asked.for_squares.amount == whole.amount / 10
+    assert asked.budget.amount == whole.amount * (1 - share)
+    assert asked.for_squares.amount == whole.amount * share
+
+
+_SHARES = (({"rho": Fraction(1, 2)}, Fraction(1, 10)), ({"epsilon": Fraction(1)}, Fraction(3, 20)))
 
 
 def test_a_sampling_mean_has_the_noise_of_what_is_left():
     truth = Scenario(30, 1.0)
     for name, make in BOTH.items():
-        for loss in ({"rho": Fraction(1, 2)}, {"epsilon": 1}):
+        for loss, share in _SHARES:
             sampling = bound(name, make, **loss, confidence=0.9, sampling=True)
-            left = {key: value * Fraction(9, 10) for key, value in loss.items()}
+            left = {key: value * (1 - share) for key, value in loss.items()}
             readings = [
                 each.facts.simulate(truth, 50, np.random.default_rng(4))
                 for each in (sampling, bound(name, make, **left, confidence=None))

@@ -267,9 +267,13 @@ def test_intervals_for_whom_the_rows_are_a_sample_of(rows, deviation):
     assert 0.94 <= covered(moved, 0.3, deviation) <= 0.97
 
 
+@pytest.mark.parametrize(("rows", "half"), [(60, 0.7), (100, 0.35)])
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
-def test_intervals_with_the_spread_of_the_rows_themselves(loss, monkeypatch, seeded):
-    """1000 samples of uniform rows: 95 % are found to be 91 % in 1e-7 of all tests."""
+def test_intervals_with_the_spread_of_the_rows_themselves(loss, rows, half, monkeypatch, seeded):
+    """1000 samples of uniform rows: 95 % are found to be 91 %, or 96 % as 99, in 1e-6 of all tests.
+
+    The noise of the squares is larger than the variance of the narrower rows.
+    """
     monkeypatch.setattr(
         Request,
         "as_estimate",
@@ -278,9 +282,9 @@ def test_intervals_with_the_spread_of_the_rows_themselves(loss, monkeypatch, see
         ),
     )
     asked = {"confidence": 0.95, "sampling": True}
-    measurement = bound(dp.mean, 60, low=-1, high=1, **loss, **asked)
-    samples = np.random.default_rng(2).uniform(-0.5, 0.9, (1000, 60))
-    assert 0.91 < np.mean([measurement(sample) for sample in samples]) < 0.995
+    measurement = bound(dp.mean, rows, low=-1, high=1, **loss, **asked)
+    samples = np.random.default_rng(2).uniform(0.2 - half, 0.2 + half, (1000, rows))
+    assert 0.91 < np.mean([measurement(sample) for sample in samples]) < 0.99
 
 
 @pytest.mark.parametrize("name", ["recentred_mean", *BOTH, *CORE, *RESIZED])

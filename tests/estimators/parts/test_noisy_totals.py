@@ -7,7 +7,7 @@ from math import exp, hypot, sqrt
 import attrs
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, truncnorm
 
 from opendp_lite.estimators.parts.noisy_totals import (
     JointLaplace,
@@ -16,6 +16,7 @@ from opendp_lite.estimators.parts.noisy_totals import (
     JointSumAndCount,
     RatioOfNoisySums,
     _held_before,
+    expect_positive,
 )
 
 NORMAL = RatioOfNoisySums(-1.0, 3.0, 1.0, JointNormal(4.0, 1.5))
@@ -106,6 +107,27 @@ def test_intervals_widen_with_confidence_and_spread_and_narrow_with_rows():
     assert np.all(np.diff([width(0.95, n, 0.0) for n in (9.0, 30.0, 100.0, 1e4)]) < 0)
     usual = 2 * 1.959964 * 4 / 1000
     assert width(0.95, 1000.0, 0.0) == pytest.approx(usual, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["normal", "laplace", "core"])
+@pytest.mark.parametrize("part", [0.5, 1.0, 2.0])
+def test_noise_and_a_normal_sample_hold_as_often_as_said(name, part):
+    """A share of 40 000 is known to 0.1 %; six of it, and .4 % for the first term of a series."""
+    quotient, generator = QUOTIENTS[name], np.random.default_rng(8)
+    total, rows = quotient.errors.draw(40_000, generator)
+    sample = part * float(quotient.errors.deviation(np.array(0.5)))
+    total = total + 3000 * 0.5 + sample * generator.standard_normal(40_000)
+    fits = quotient.fits(np.full(40_000, 1.5), total, 3000 + rows, 0.95, sample / sqrt(3000))
+    assert fits.mean() == pytest.approx(0.95, abs=0.0105)
+
+
+def test_a_noisy_variance_is_what_to_expect_of_one_that_is_not_below_0():
+    for value in (-3.0, 0.0, 0.5, 7.9):
+        cut = truncnorm(-value, np.inf, loc=value)
+        assert expect_positive(2 * value, 2.0) == pytest.approx(2 * cut.mean(), rel=1e-6)
+    assert 0 < expect_positive(-1e9, 2.0) < expect_positive(-6.0, 2.0)
+    assert expect_positive(3.0, 0.0) == 3.0
+    assert expect_positive(-3.0, 0.0) == 0.0
 
 
 def test_no_rows_at_all_say_nothing_of_the_mean():
