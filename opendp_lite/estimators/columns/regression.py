@@ -396,8 +396,8 @@ _ROUGH: Final = Fraction(1, 5)
 _RINGS: Final = tuple(Fraction(each, 100) for each in (8, 12, 18, 26, 36))
 _SHOWS: Final = 60.0
 """So many deviations of the noise of one ring must the rows be."""
-# No column is stretched by more, whatever its rings tell: they may miss the few rows that are not at
-# its median, and the rough fit then brings it to its true unit. Residuals are found among many
+# No column is stretched by more, whatever its rings tell: they may miss the few rows that are not
+# at its median, and the rough fit then brings it to its true unit. Residuals are found among many
 # rows, and their reach is that of all bounds together, often 100 deviations: held to 1/64 of it,
 # the noise of slopes was 2.3 times as large for bounds of 25 deviations.
 _NARROWEST, _NARROWEST_RESIDUAL = 1 / 256, 2.0**-20
