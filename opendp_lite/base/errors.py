@@ -9,6 +9,9 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+_SHOWN: Final = 20
+# Keys are short: below it, they have little in common.
+_CLOSE: Final = 0.75
 _PACKAGE: Final = __name__.partition(".")[0]
 
 
@@ -127,6 +130,22 @@ class NoColumnError(DataError):
     def __init__(self, *parts: object, column: str = "") -> None:
         super().__init__(*parts)
         self.column = column
+
+
+class NoKeyError(ParameterError, KeyError):
+    """A release has nothing under a key that was asked for."""
+
+    __module__ = _PACKAGE
+
+    @classmethod
+    def of(cls, what: str, known: Iterable[object], key: object, few: str = "") -> NoKeyError:
+        """With the key that was likely meant; ``what`` says what it is a key of."""
+        keys = list(known)
+        small = {str(each).lower(): each for each in keys}
+        near = name_like(str(key).lower(), small, _CLOSE)
+        meant = f"; did you mean {small[near[0]]!r}? There are" if near else "; there are"
+        listed = ", ".join(map(repr, keys[:_SHOWN]))
+        return cls(f"there is no {what} {key!r}{meant} {listed}{few}")
 
 
 class BudgetExceeded(OpenDPLiteError, ValueError):  # noqa: N818

@@ -37,16 +37,20 @@ _LAST: Final = day_number(date.max)
 
 
 def are_dates(given: object) -> bool:
-    """Whether some of what a person typed in a list are dates or times."""
+    """Whether some of what a person typed in a list are dates or times, or text, which may be."""
     listed = given if isinstance(given, tuple | list) else ()
-    return any(isinstance(each, date) for each in listed)
+    return any(isinstance(each, date | str) for each in listed)
 
 
 def require_dates(given: Sequence[object], what: str) -> Sequence[date]:
     """Dates, or times, that a person typed: all of one kind, and without a time zone."""
-    if not all(isinstance(each, date) for each in given):
-        raise ParameterError(f"{what} must be all dates, or all numbers")
-    found = [each for each in given if isinstance(each, date)]
+    read = [_read_iso(each) if isinstance(each, str) else each for each in given]
+    found = [each for each in read if isinstance(each, date)]
+    if len(found) < len(given):
+        raise ParameterError(
+            f"{what} must be all dates, or all numbers; a date is datetime.date(2024, 1, 31) or "
+            "'2024-01-31'"
+        )
     if len({is_day(each) for each in found}) > 1:
         raise ParameterError(
             f"{what} must be all dates, or all times: write datetime.datetime(2024, 1, 31) for the "
@@ -58,6 +62,16 @@ def require_dates(given: Sequence[object], what: str) -> Sequence[date]:
         if getattr(each, "nanosecond", 0):
             raise ParameterError(f"{what} must be times to the microsecond")
     return found
+
+
+def _read_iso(text: str) -> date | None:
+    """The date, or the time, that a text says as ISO 8601 writes it; None where it says none."""
+    for kind in (date, datetime):
+        try:
+            return kind.fromisoformat(text)
+        except ValueError:
+            continue
+    return None
 
 
 def numbers_of(

@@ -117,8 +117,10 @@ def _noise(facts: statement_parts.StatedNoise, recipes: int) -> Iterator[str]:
     )
     if not laws:
         yield "Noise and random choices are those of the steps below."
+    # Where the errors of what is released are not those of the noise, something follows it.
+    where = "" if facts.errors else ", of each sum or count that the release is computed from"
     for each in laws[:_MOST_LAWS]:
-        yield f"Noise: {each}."
+        yield f"Noise: {each}{where}."
     if len(laws) > _MOST_LAWS:
         yield f"Noise: {len(laws) - _MOST_LAWS} further laws of other scales."
     if laws and recipes > 1:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
 
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import NoKeyError
 from opendp_lite.display.formatting import (
     align,
     block,
@@ -68,18 +68,11 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
     __array__ = refuse_array
 
     def __getitem__(self, key: Hashable) -> R:
-        if key not in self:
-            listed = ", ".join(map(repr, list(self.releases)[:_SHOWN]))
+        try:
+            return self.releases[key]
+        except (KeyError, TypeError):
             few = "" if self.threshold is None else "; groups with few rows are not released"
-            raise ParameterError(f"there is no group {key!r}; the keys are {listed}{few}")
-        return self.releases[key]
-
-    def get(self, key: Hashable, default: object = None) -> Any:
-        """The release of a group; the default where there is no such group."""
-        return self.releases[key] if key in self else default
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, Hashable) and key in self.releases
+            raise NoKeyError.of("group", self, key, few) from None
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.releases)
@@ -196,16 +189,10 @@ class ByName(Result, Mapping[str, Any]):
         )
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self:
-            raise ParameterError(f"there is no release {name!r}; there are {', '.join(self)}")
-        return self.releases[name]
-
-    def get(self, name: str, default: object = None) -> Any:
-        """The release of a name; the default where there is no such name."""
-        return self.releases.get(name, default)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.releases
+        try:
+            return self.releases[name]
+        except (KeyError, TypeError):
+            raise NoKeyError.of("release", self, name) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.releases)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from math import ceil, floor, inf, isfinite, nan
+from math import ceil, exp, floor, inf, isfinite, log, nan, sqrt
 from numbers import Real
 from typing import ClassVar, Final, NoReturn, Self
 
@@ -23,6 +23,8 @@ from opendp_lite.releases.table import Record
 # Within this share of the width from a bound, values beyond it may have moved the release.
 _NEAR: Final = 0.05
 _LITTLE: Final = 0.5
+# Its exponential is about the largest float.
+_LARGEST: Final = 709.0
 _MOST_DECIMALS: Final = 15
 
 
@@ -79,8 +81,6 @@ class Estimate(Result):
     """
 
     picture: ClassVar = "estimate_intervals"
-    # Numbers of numpy leave arithmetic to this class, which knows the errors.
-    __array_ufunc__: ClassVar[None] = None
 
     value: float
     standard_error: float
@@ -211,7 +211,7 @@ class Estimate(Result):
 
     def __add__(self, other: object) -> Estimate:
         if isinstance(other, Estimate):
-            return -difference(-self, other)
+            return difference(self, -other)
         by = _number(other)
         return NotImplemented if by is None else self._map_ends(lambda end: end + by)
 
@@ -246,6 +246,34 @@ class Estimate(Result):
         by = _number(other)
         return NotImplemented if by is None else self._map_ends(lambda end: end / by, 1 / by)
 
+    def log(self) -> Estimate:
+        """The natural logarithm, which ``np.log`` asks for."""
+        value = self._above_zero("log")
+        return self._curve(lambda end: log(end) if end > 0 else -inf, 1 / value)
+
+    def sqrt(self) -> Estimate:
+        """The square root, which ``np.sqrt`` asks for."""
+        return self._curve(lambda end: sqrt(max(end, 0.0)), 0.5 / sqrt(self._above_zero("sqrt")))
+
+    def exp(self) -> Estimate:
+        """The exponential, which ``np.exp`` asks for."""
+
+        def rise(end: float) -> float:
+            return exp(end) if end < _LARGEST else inf
+
+        return self._curve(rise, rise(self.value))
+
+    def _above_zero(self, step: str) -> float:
+        if self.value > 0:
+            return self.value
+        raise ParameterError(
+            f"{step}: the release is not above 0; write float(release) for the value alone"
+        )
+
+    def _curve(self, rise: Callable[[float], float], slope: float) -> Estimate:
+        """Of a function that is no line: a share of the width between bounds says nothing then."""
+        return copy_with(self._map_ends(rise, slope), bounds=None)
+
     def __round__(self, digits: int | None = None) -> Estimate:
         """The value rounded. Ends are rounded outwards, so that the interval holds as much."""
         places = digits or 0
@@ -279,7 +307,7 @@ class Estimate(Result):
     __le__ = __ge__ = _refuse_comparison
 
     def _map_ends(self, change: Callable[[float], float], slope: float = 1.0) -> Estimate:
-        """Of a linear function of what is estimated, of this slope."""
+        """Of a function of what is estimated that rises or falls, of this slope at the value."""
 
         def of_ends(ends: IntervalEnds) -> IntervalEnds:
             low, high = sorted(map(change, ends))
@@ -387,6 +415,7 @@ def _pair(
             f"{step}: the two may be of the same people, or have the same noise. Write "
             f"dp.{step}(a, b, independent=True) if each is a sample of its own, or "
             "independent=False for an interval that holds in any case"
+            f"{'; b is -b for a sum' if step == 'difference' else ''}"
         )
     return one, other, True
 

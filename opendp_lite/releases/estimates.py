@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from opendp_lite import display
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import NoKeyError, ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import (
     align,
@@ -164,8 +164,9 @@ class Estimates(Result):
     def __iter__(self) -> Iterator[Estimate]:
         return (self[place] for place in range(len(self)))
 
-    def __getitem__(self, which: int | str) -> Estimate:
-        place = self._place(which) if isinstance(which, str) else which
+    def __getitem__(self, which: float | str) -> Estimate:
+        # A quantile is named as it is typed, such as 0.5.
+        place = which if isinstance(which, int | np.integer) else self._place(str(which))
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
         found = Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
@@ -175,10 +176,9 @@ class Estimates(Result):
 
     def _place(self, name: str) -> int:
         if self.names is None or name not in self.names:
-            there = "they have no names" if self.names is None else f"there are {list(self.names)}"
-            raise KeyError(f"no estimate is called {name!r}; {there}")
+            raise NoKeyError.of("estimate", self.names or range(len(self)), name)
         if self.names.count(name) > 1:
-            raise KeyError(f"several estimates are called {name!r}; take them by number")
+            raise NoKeyError(f"several estimates are called {name!r}; take them by number")
         return self.names.index(name)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

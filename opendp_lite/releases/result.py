@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
@@ -17,26 +18,27 @@ from opendp_lite.releases.table import Record, ReleaseTable
 
 # Typed by people who know scipy, statsmodels or pandas, and what releases have in their place.
 _INSTEAD: Final = {
-    "ci": ("interval", "intervals"),
-    "conf_int": ("interval", "intervals"),
-    "confidence_interval": ("interval", "intervals"),
-    "error": ("standard_error", "standard_errors"),
-    "estimate": ("value", "values"),
-    "high": ("interval[1]", "intervals"),
-    "json": ("as_dict()",),
-    "low": ("interval[0]", "intervals"),
-    "lower": ("interval[0]", "intervals"),
-    "mean": ("value", "values"),
-    "n": ("rows",),
-    "se": ("standard_error", "standard_errors"),
-    "std": ("standard_error", "standard_errors"),
-    "stderr": ("standard_error", "standard_errors"),
-    "to_dict": ("as_dict()",),
-    "to_json": ("as_dict()",),
-    "upper": ("interval[1]", "intervals"),
+    name: has.split()
+    for has, names in {
+        "interval intervals": "ci conf_int confidence_interval margin margin_of_error moe",
+        "interval[0] intervals": "low lower",
+        "interval[1] intervals": "high upper",
+        "standard_error standard_errors": "error sd se sem std stderr",
+        "value values": "estimate item mean tolist",
+        "rows": "n",
+        "as_dict()": "json to_dict to_json",
+        "table(round=5)": "round",
+        "table(suppress=10)": "suppress threshold",
+        "counts.sum()": "sum total",
+        "shares()": "normalize pct percent proportions",
+        "to_frame()": "describe df frame head iloc index loc sort sort_values tail to_dataframe "
+        "to_excel to_html to_pandas to_polars to_series",
+        "plot()": "bar hist show",
+    }.items()
+    for name in names.split()
 }
-_FRAMES: Final = ("df", "frame", "to_dataframe", "to_pandas", "to_polars", "to_series")
-_PICTURES: Final = ("bar", "hist", "show")
+_CLOSE: Final = 0.75
+_NAME: Final = re.compile(r"\w+")
 
 
 class Result(Storable):
@@ -112,7 +114,7 @@ class Result(Storable):
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
             said = f"{kind.__name__!r} object has no attribute {name!r}"
-            hint = "" if name.startswith("_") else _hint(kind, name)
+            hint = "" if name.startswith("_") else _hint(self, name)
             raise AttributeError(f"{said}{hint}", name=name, obj=self)
 
         def _refuse_arithmetic(self, *_: object) -> NoReturn:
@@ -150,15 +152,12 @@ def records_of(found: object) -> list[Record]:
     return [{"value": found}]
 
 
-def _hint(kind: type[Result], name: str) -> str:
-    if name in _FRAMES:
-        return "; type release.to_frame()"
-    if name in _PICTURES:
-        return "; type release.plot()"
+def _hint(release: Result, name: str) -> str:
+    has = [each for each in dir(release) if not each.startswith("_")]
     for each in _INSTEAD.get(name, ()):
-        if hasattr(kind, each.partition("[")[0].removesuffix("()")):
-            return f"; it has .{each}"
-    near = name_like(name, [each for each in dir(kind) if not each.startswith("_")])
+        if _NAME.findall(each)[0] in has:
+            return f"; type release.{each}" if each[-1] == ")" else f"; it has .{each}"
+    near = name_like(name, has, _CLOSE)
     return f"; did you mean .{near[0]}?" if near else ""
 
 

@@ -21,8 +21,10 @@ _ARGUMENTS: Final = {
     "bounds": ("lower", "upper"),
     "bins": ("edges",),
     "budget": ("epsilon",),
+    "equals": ("among",),
     "eps": ("epsilon",),
     "privacy_budget": ("epsilon",),
+    "isin": ("among",),
     "range": ("lower", "upper"),
     "sd": ("scale",),
     "delim": ("delimiter",),
@@ -31,12 +33,21 @@ _ARGUMENTS: Final = {
     "separator": ("delimiter",),
     "sigma": ("scale",),
     "std": ("scale",),
+    "value": ("among",),
+    "values": ("among",),
 }
 # How an argument is typed, where its name alone does not tell.
 _TYPED: Final = {
+    "among": "among=['f', 'm']",
     "between": "between=(18, 65)",
+    "bounds": "bounds=(0, 100)",
+    "dp.linear_regression bounds": "bounds={'y': (0, 100), 'x': (0, 10)}",
+    "dp.linear_regression x": "x=['age']",
+    "categories": "categories=['f', 'm']",
     "delimiter": "delimiter=','",
     "edges": "edges=range(0, 101, 10)",
+    "keys": "keys=['f', 'm']",
+    "most": "most=4",
     "unit": "unit='row'",
 }
 # Budgets as values, by the names of their numbers.
@@ -54,6 +65,10 @@ _GAUSSIAN: Final = {
 }
 _SAID: Final = {"use": "use", "near": "that is not here, and nearest to it is"}
 _ENDS: Final = 2
+_STARS: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+_FEW: Final = 3
+# What the parameters are called that take a column's name.
+_COLUMNS: Final = frozenset({"by", "column", "columns", "person", "y"})
 # Below it, names that have little in common would be offered.
 _CLOSE: Final = 0.75
 _PREFIXES: Final = compile_pattern(
@@ -75,13 +90,23 @@ def argument_hint(
         typed: The names that were typed.
         parameters: What it takes, by name.
     """
-    if any(holds_data(each) for each in args):
+    if hint := _value_hint(path, args, parameters):
+        return hint
+    named = bool(_COLUMNS & set(parameters))
+    if any(holds_data(each) and not (named and _are_words(each)) for each in args):
         return f"; data goes into a second call: {path}(...)(data)"
     if hint := _name_hint(path, typed, parameters):
         return hint
     budget = ", epsilon=1" if "epsilon" in parameters else ""
+    if args and isinstance(args[0], str) and not named:
+        rest = ", ".join(repr(each) for each in args[1:] if isinstance(each, int | float))
+        return f"; a step before picks the column: dp.select({args[0]!r}) >> {path}({rest})"
     if {"lower", "upper"} <= set(parameters) and len(args) < _ENDS:
         return f"; bounds on the values come first: {path}(0, 100{budget})"
+    given = {*list(parameters)[: len(args)], *typed}
+    for name, each in parameters.items():
+        if each.default is each.empty and name not in given and each.kind not in _STARS:
+            return f"; add {_TYPED.get(f'{path} {name}', _TYPED.get(name, f'{name}=...'))}"
     if len(args) > 1 and all(isinstance(each, str) for each in args):
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
     if args and budget:
@@ -92,6 +117,21 @@ def argument_hint(
     if first is not None and len(args) > len(before):
         return f"; write {path}({', '.join([*before, _TYPED.get(first, f'{first}=...')])})"
     return ""
+
+
+def _are_words(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(each, str) for each in given)
+
+
+def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) -> str:
+    """What to type where values follow the column without a name; empty where none do."""
+    column, values = args[:1], list(args[1:])
+    if not values or not isinstance(column[0], str) or "among" not in parameters:
+        return ""
+    if isinstance(values[0], list | tuple | set):  # It may be data, which no message may show.
+        return f"; name the values: {path}({column[0]!r}, {_TYPED['among']}) or {_TYPED['between']}"
+    words = all(isinstance(each, str) for each in values) and len(values) <= _FEW
+    return f"; name the values: {path}({column[0]!r}, among={values})" if words else ""
 
 
 def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -> str:
@@ -110,6 +150,8 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
         if name in _GAUSSIAN:
             return f"; for {name}= use {_GAUSSIAN[name]}"
+        if name == "ledger":
+            return "; a ledger opens sessions itself: dp.Ledger.open(path).session(data)"
     return ""
 
 

@@ -194,7 +194,7 @@ def keep(
     space: Space[TablesOrPeople],
     column: str,
     *,
-    between: tuple[Number | date | None, Number | date | None] | None = None,
+    between: tuple[Number | date | str | None, Number | date | str | None] | None = None,
     among: Sequence[object] | None = None,
 ) -> Transformation[Space[TablesOrPeople], Space[TablesOrPeople]]:
     """Keeps the rows of a table that have certain values in a column.
@@ -203,7 +203,7 @@ def keep(
         column: The name of the column.
         between: The least and the largest number to keep, as in (18, 65). Both are kept. None
             leaves a side open, as in (18, None). Of a column of dates or times two dates, or two
-            times. A date is the whole of its day.
+            times, which may be text such as "2024-01-31". A date is the whole of its day.
         among: The values to keep, as in ["north", "south"]; None stands for missing cells.
 
     Returns:
@@ -259,9 +259,12 @@ def _between(ends: object) -> _Between:
 def _between_dates(ends: object) -> DateReading:
     first, last = _pair(ends)
     typed = require_dates([end for end in (first, last) if end is not None], "keep: between")
-    if len(typed) == _ENDS and first > last:
+    if len(typed) == _ENDS and typed[0] > typed[1]:
         raise ParameterError(f"keep: between=({first}, {last}) holds nothing; swap the two")
-    return between_dates(first, last, "between=(datetime.date(2024, 1, 31), ...)")
+    lower, upper = (
+        None if end is None else typed[place] for end, place in ((first, 0), (last, -1))
+    )
+    return between_dates(lower, upper, "between=(datetime.date(2024, 1, 31), ...)")
 
 
 def _end(given: object, otherwise: float) -> float:

@@ -141,6 +141,10 @@ def test_dates_lie_between_edges_in_every_container() -> None:
     exact = dp.histogram("x", edges=MOMENTS, epsilon=1e9)
     for data in ({"x": TIMES}, *times()):
         assert counts_of(exact, data) == [2, 2]
+    assert counts_of(dp.histogram("x", edges=[*map(str, EDGES)], epsilon=1e9), {"x": DAYS}) == [
+        0,
+        4,
+    ]
     crossed = dp.histogram(["w", "x"], categories=["a"], edges=[EDGES], epsilon=1e9)
     assert crossed(pl.DataFrame({"w": ["a"] * 10, "x": DAYS})).grid().round().tolist() == [[0, 4]]
     assert counts_of(dp.histogram(edges=EDGES, epsilon=1e9), np.array(DAYS, "M8[D]")) == [0, 4]
@@ -173,6 +177,8 @@ def test_rows_between_two_dates_are_kept() -> None:
     for ends, of_days, of_times in (
         ((DAYS[0], DAYS[1]), 4, 4),
         ((None, DAYS[0]), 4, 2),
+        ((str(DAYS[0]), str(DAYS[1])), 4, 4),
+        ((None, TIMES[0].isoformat()), 4, 2),
         ((DAYS[1], None), 4, 4),
         ((TIMES[0], TIMES[1]), 4, 4),
         ((datetime(2024, 1, 1, 0, 0, 0, 1), TIMES[1]), 2, 2),

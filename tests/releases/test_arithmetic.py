@@ -245,3 +245,16 @@ def test_what_is_computed_is_stored_and_read():
     apart = found["f"] - found["m"]
     assert pickle.loads(pickle.dumps(apart)) == apart
     assert dp.Estimate(**pickle.loads(pickle.dumps(apart)).as_dict()).value == apart.value
+
+
+def test_functions_that_rise_take_the_ends_along():
+    found = dp.Estimate(4.0, 1.0, (1.0, 9.0), 0.95, sampling=True, noise_interval=(3.0, 5.0))
+    assert np.sqrt(found).interval == (1.0, 3.0)
+    assert (np.sqrt(found).value, np.sqrt(found).standard_error) == (2.0, 0.25)
+    assert np.exp(np.log(found)).interval == pytest.approx((1.0, 9.0))
+    assert np.log(found).standard_error == 0.25
+    assert np.log(found - 2).interval[0] == -inf
+    assert np.log(found).noise_interval == (np.log(3.0), np.log(5.0))
+    # Numbers of numpy leave arithmetic to the release.
+    assert (np.float64(3) - found).interval == (-6.0, 2.0)
+    assert [each.interval for each in np.array([1.0, 2.0]) * found] == [(1.0, 9.0), (2.0, 18.0)]

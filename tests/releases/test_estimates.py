@@ -34,9 +34,11 @@ def test_it_is_a_sequence_of_estimates():
     assert np.sum(THREE) == 18.75
     with pytest.raises(IndexError):
         THREE[3]
-    with pytest.raises(KeyError, match=r"there are \['a', 'b', 'c'\]"):
+    with pytest.raises(KeyError, match="there are 'a', 'b', 'c'"):
         THREE["d"]
-    with pytest.raises(KeyError, match="no names"):
+    named = Estimates([1.0, 2.0], [1.0] * 2, [(0, 1)] * 2, [(0, 1)] * 2, 0.9, names=("0.5", "0.9"))
+    assert named[0.9] == named["0.9"] == named[1]
+    with pytest.raises(KeyError, match="there are 0"):
         Estimates([1.0], [1.0], [(0, 1)], [(0, 1)], 0.9)["a"]
 
 

@@ -262,6 +262,11 @@ CLIPPED = [
             "The release has intervals",
         ),
         (ROWS >> dp.laplace(epsilon=1, confidence=0.9), [KEPT], "no interval"),
+        (
+            dp.proportion(among=[1], epsilon=1),
+            ["of each sum or count that the release is computed from"],
+            "With a probability of 95 %",
+        ),
         *(
             (pipeline, [KEPT], "It may leave them out.")
             for pipeline in (MEAN >> dp.to_zcdp(), dp.compose(MEAN))

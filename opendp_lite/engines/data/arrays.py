@@ -223,10 +223,12 @@ def require_numbers(dtype: np.dtype[Any]) -> None:
 
 def no_numbers(what: str) -> str:
     """The refusal of a column that holds something else."""
-    way = ": pandas.to_numeric(column, errors='coerce') makes a missing value of text"
-    return f"data holds {what}, not numbers; make the column numeric first" + (
-        way if what == _KINDS["U"] else ""
-    )
+    way = ""
+    if what == _KINDS["U"]:
+        way = ": pandas.to_numeric(column, errors='coerce') makes a missing value of text"
+    elif "date" in what:
+        way = ", or count: dp.histogram('day', edges=['2024-01-01', '2025-01-01'], epsilon=1)"
+    return f"data holds {what}, not numbers; make the column numeric first{way}"
 
 
 def to_array(data: object) -> Numeric:

@@ -711,7 +711,10 @@ def linear_regression(
             f"{quote(y)} and x = {quote(x)}"
         )
     if not isinstance(bounds, Sequence) or not all(map(_is_pair, bounds)):
-        raise ParameterError(f"{step}: the bounds of a column are two numbers, (0, 100) say")
+        raise ParameterError(
+            f"{step}: bounds are two numbers for each column, as in {{'pay': (0, 100), 'age': "
+            "(18, 65)}"
+        )
     if len(bounds) != len(columns):
         raise ParameterError(
             f"{step} needs bounds of y and then of each x, {len(columns)} pairs in all; got "

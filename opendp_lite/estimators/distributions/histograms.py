@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.errors import NoKeyError, ParameterError, SpaceError, name_like
 from opendp_lite.base.spelling import is_row
 from opendp_lite.bodies.body import Bounds, parse_bounds
 from opendp_lite.display.formatting import (
@@ -231,7 +231,8 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     def __getitem__(self, key: Hashable) -> Estimate:
         place = self._places.get(key)
         if place is None:
-            raise KeyError(f"there is no key {key!r}; {self._there()}")
+            few = "" if self.threshold is None else "; keys with few rows are not released"
+            raise NoKeyError.of("key", self, key, few)
         low, high = map(float, self.intervals[place])
         found = Estimate(
             float(self.counts[place]), self.standard_error, (low, high), self.confidence
@@ -353,13 +354,21 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     def _note(self) -> str:
         note = f"Of these rows. Each interval goes {self._digits(self.margin)} up and down"
         if self.joint_margin is not None:
-            return f"{note}; {self._digits(self.joint_margin)} holds for all at once."
+            joint = f"{note}; {self._digits(self.joint_margin)} holds for all at once."
+            return "\n".join([joint, *self._hidden()])
         return f"{note}. Keys with a noisy count below {self.threshold} are not shown."
 
-    def _there(self) -> str:
-        if self.threshold is not None:
-            return "keys with few rows are not released"
-        return f"there are {', '.join(map(repr, self.categories[:_SHOWN]))}"
+    def _hidden(self) -> list[str]:
+        """Which declared keys few rows or none may have, and one like it that rows have."""
+        keys = [label(key) for key in self]
+        few = [key for key, (low, _) in zip(keys, self.intervals, strict=True) if low <= 0]
+        if not few:
+            return []
+        words = [key for key in self if isinstance(key, str)]
+        near = name_like(few[0], set(words) - {*few}) if few[0] in words else ()
+        meant = f" Did you mean {near[0]}?" if near else ""
+        more = ", and others" if len(few) > 1 else ""
+        return [f"The noise hides some of these numbers: {few[0]}{more}.{meant}"]
 
 
 def label(key: Hashable) -> str:

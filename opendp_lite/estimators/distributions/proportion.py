@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
+from sys import float_info
 from typing import Any, Final, cast, overload
 
 import attrs
@@ -12,7 +13,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.simplex import OneHots
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.dates import are_dates
+from opendp_lite.engines.dates import are_dates, require_dates
 from opendp_lite.estimators.distributions.histograms import (
     TableSpace,
     count_places,
@@ -34,6 +35,7 @@ from opendp_lite.transformations.encoding import bins, one_hot
 from opendp_lite.transformations.row_maps import row_map_trusted
 
 _ENDS: Final = 2
+_FARTHEST: Final = float_info.max
 
 
 @overload
@@ -42,7 +44,7 @@ def proportion(
     budget: PrivacyBudget[Spent] | None = None,
     *,
     among: Sequence[object] | None = None,
-    between: tuple[Number | date, Number | date] | None = None,
+    between: tuple[Number | date | str | None, Number | date | str | None] | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -55,7 +57,7 @@ def proportion(
     budget: PrivacyBudget[Spent] | None = None,
     *,
     among: Sequence[object] | None = None,
-    between: tuple[Number | date, Number | date] | None = None,
+    between: tuple[Number | date | str | None, Number | date | str | None] | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -88,7 +90,7 @@ def proportion(
     budget: PrivacyBudget[Spent] | None = None,
     *,
     among: Sequence[object] | None = None,
-    between: tuple[Number | date, Number | date] | None = None,
+    between: tuple[Number | date | str | None, Number | date | str | None] | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -102,7 +104,7 @@ def proportion(
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         among: The values, as in ["north", "south"]; None stands for missing cells.
         between: In place of values: the least and the largest number, as in (18, 65), or two dates.
-            Both count.
+            Both count. None leaves a side open, as in (18, None).
         epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
         rho: The budget of zero-concentrated privacy, with Gaussian noise.
         delta: With ``epsilon``.
@@ -131,7 +133,10 @@ def proportion(
         True
     """
     if (among is None) == (between is None):
-        raise ParameterError("proportion takes one of among=['north'] or between=(18, 65)")
+        raise ParameterError(
+            "proportion takes one of among=['north'] or between=(18, 65); of a column of True and "
+            "False, among=[True]"
+        )
     dates = are_dates(between)
     numbers = between is not None and not dates
     start = pick_columns(space, column, "proportion", numbers=numbers)
@@ -140,12 +145,13 @@ def proportion(
         declared = Categories.of(among, "proportion")
         placed, places = one_hot(among, other=True), len(declared.values)
     else:
-        if not isinstance(between, Sequence) or len(between) != _ENDS or None in between:
+        open_ends = isinstance(between, Sequence) and sum(end is None for end in between)
+        if not isinstance(between, Sequence) or len(between) != _ENDS or open_ends == _ENDS:
             raise ParameterError(
-                f"proportion: between is a pair of numbers such as (18, 65), got {quote(between)}; "
-                "for all above 18 give an end that no value reaches"
+                "proportion: between is a pair such as (18, 65) or (18, None), got "
+                f"{quote(between)}"
             )
-        ends = cast(Any, between)
+        ends = _close(between, dates=dates) if open_ends else cast(Any, between)
         placed = one_hot([], edges=ends, other=True) if dates else bins(ends, other=True)
         places = 1
 
@@ -156,6 +162,16 @@ def proportion(
         None if confidence is None else float(confidence_of(confidence, "proportion: confidence"))
     )
     return best >> _Share(best.facts.laws[0], level, sampling, space.unit > 1).read
+
+
+def _close(between: Sequence[Any], *, dates: bool) -> Any:
+    """Both ends: in place of an open one the farthest that is a number, or a date."""
+    far: tuple[Any, Any] = -_FARTHEST, _FARTHEST
+    if dates:
+        found = require_dates([end for end in between if end is not None], "proportion: between")
+        kind = datetime if isinstance(found[0], datetime) else date
+        far = kind.min, kind.max
+    return [farthest if end is None else end for end, farthest in zip(between, far, strict=True)]
 
 
 @stage

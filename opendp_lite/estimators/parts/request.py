@@ -154,7 +154,9 @@ def _check_bounds(
     args: tuple[object, ...],
     given: Mapping[str, object],
 ) -> None:
-    name, example = estimator.__name__, f"{path_of(estimator)}(0, 100, {rest})"
+    ends = [each for each in args if isinstance(each, int | float)][:_BOUNDS]
+    typed = ", ".join(map(repr, ends if len(ends) == _BOUNDS else (0, 100)))
+    name, example = estimator.__name__, f"{path_of(estimator)}({typed}, {rest})"
     first = args[0] if args else given.get("lower", 0)
     if isinstance(first, str):
         raise ParameterError(

@@ -346,9 +346,9 @@ class Ledger:
                 f"this is other data than the ledger knows ({', '.join(map(repr, known))}). Give "
                 "the data as it was, with its rows in the same order. A file and a table that was "
                 "read from it count as different: dp.csv_table(path, ...) opens the file. For a "
-                "later version give a name: ",
+                "later version add ",
                 Argument("name", "version 2"),
-                ". All of them spend the one budget",
+                " where the session is opened. All of them spend the one budget",
             )
         return _FIRST if name is None else name
 

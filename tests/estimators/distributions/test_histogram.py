@@ -273,8 +273,11 @@ def test_it_reads_as_a_table() -> None:
     many = dp.histogram("a", categories=range(30), **EXACT)({"a": [1, 1, 29]})
     lines = repr(many).splitlines()
     assert lines[:3] == ["a   count  95 % interval", "0       0  0 to 0", "1       2  2 to 2"]
-    assert lines[-2] == "... and 10 more"
-    assert len(lines) == 23
+    assert lines[-3] == "... and 10 more"
+    assert lines[-1] == "The noise hides some of these numbers: 0, and others."
+    assert len(lines) == 24
+    odd = dp.histogram("a", categories=["Oslo", "Olso"], **EXACT)({"a": ["Oslo"] * 9})
+    assert repr(odd).endswith("some of these numbers: Olso. Did you mean Oslo?")
     assert len(str(many.table()).splitlines()) == 32
     odd = dp.histogram("a", categories=["<b>", "a\nb"], **EXACT)({"a": ["<b>"]})
     assert "<b>" not in odd._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from math import hypot, sqrt
 
 import numpy as np
@@ -10,7 +11,11 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.releases.intervals import share_interval
 
-CITIES = {"city": ["Rome", "Oslo", "Bonn", "Oslo"] * 500, "age": [float(n) for n in range(2000)]}
+CITIES = {
+    "city": ["Rome", "Oslo", "Bonn", "Oslo"] * 500,
+    "age": [float(n) for n in range(2000)],
+    "day": np.repeat(np.array(["2024-01-01", "2024-03-01"], "M8[D]"), 1000),
+}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +25,10 @@ CITIES = {"city": ["Rome", "Oslo", "Bonn", "Oslo"] * 500, "age": [float(n) for n
         ({"column": "city", "among": ["Rome", "Oslo"]}, 0.75),
         ({"column": "age", "between": (0, 399)}, 0.2),
         ({"column": "age", "between": (1600, 1999)}, 0.2),
+        ({"column": "age", "between": (1600, None)}, 0.2),
+        ({"column": "age", "between": (None, 399)}, 0.2),
+        ({"column": "day", "between": (None, date(2024, 2, 1))}, 0.5),
+        ({"column": "day", "between": ("2024-02-01T10:30", None)}, 0.5),
     ],
 )
 @pytest.mark.parametrize("loss", [{"epsilon": 50}, {"rho": 500}, {"epsilon": 60, "delta": 1e-6}])
@@ -93,8 +102,9 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
     [
         ({}, "one of among"),
         ({"among": [1], "between": (0, 1)}, "one of among"),
-        ({"between": (5, None)}, "pair of numbers"),
-        ({"between": 5}, "pair of numbers"),
+        ({"between": (None, None)}, "a pair such as"),
+        ({"between": 5}, "a pair such as"),
+        ({"between": ("5", None)}, "all dates"),
         ({"among": [1, 1]}, "twice"),
         ({"between": (5, 4)}, "edges"),
     ],
