@@ -59,6 +59,7 @@ SLOW: dict[str, Group] = {
     "value_times": speed.value_times,
     "distributions": distributions.rows,
     "coverage": coverage.coverage,
+    "weighted_shares": coverage.weighted_shares,
     "mean_grid": errors.mean_grid,
     "selection": errors.selection,
     "centered_sum": errors.centered_sum,

@@ -69,6 +69,9 @@ assert_type(round(first, 1), dp.Estimate)
 assert_type(first.table(round=0.5), dp.releases.ReleaseTable)
 assert_type(dp.proportion("city", among=["Rome"], epsilon=1), Releases[dp.Estimate])
 assert_type(
+    dp.proportion("city", among=["Rome"], weights="w", most=4, epsilon=1), Releases[dp.Estimate]
+)
+assert_type(
     dp.proportion("age", dp.epsilon(1), between=(18, 65), confidence=None),
     PureReleases[float],
 )

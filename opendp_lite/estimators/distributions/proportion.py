@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
+from functools import partial
 from sys import float_info
 from typing import Any, Final, cast, overload
 
@@ -11,14 +12,23 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.simplex import OneHots
+from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.data.open_data import NUMBERS
+from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.dates import are_dates, require_dates
+from opendp_lite.engines.grouped import LazyTable
+from opendp_lite.engines.plan import Map
+from opendp_lite.engines.rows import LazyRows, OfWhole, Part
 from opendp_lite.estimators.distributions.histograms import (
     TableSpace,
     count_places,
     pick_columns,
 )
+from opendp_lite.estimators.means.ratios import weighted_mean
 from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
@@ -29,10 +39,19 @@ from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.intervals import share_error, share_interval
 from opendp_lite.samplers.law import Law
+from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example
-from opendp_lite.spaces.space import records
-from opendp_lite.transformations.encoding import bins, one_hot
+from opendp_lite.spaces.space import records, row_metric
+from opendp_lite.transformations.encoding import (
+    Axis,
+    CategoryAxis,
+    DateAxis,
+    EdgeAxis,
+    bins,
+    one_hot,
+)
 from opendp_lite.transformations.row_maps import row_map_trusted
+from opendp_lite.transformations.rows import select_columns
 
 _ENDS: Final = 2
 _FARTHEST: Final = float_info.max
@@ -45,6 +64,8 @@ def proportion(
     *,
     among: Sequence[object] | None = None,
     between: tuple[Number | date | str | None, Number | date | str | None] | None = None,
+    weights: int | str | None = None,
+    most: Number | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -58,6 +79,8 @@ def proportion(
     *,
     among: Sequence[object] | None = None,
     between: tuple[Number | date | str | None, Number | date | str | None] | None = None,
+    weights: int | str | None = None,
+    most: Number | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -68,7 +91,7 @@ def proportion(
     changes="A row with a missing value is left out, unless None is among the values.",
     proof=costs_budget(
         "Each row counts in one of two places: those values, or others. So the rows are corners of "
-        "a simplex, as those of `histogram`."
+        "a simplex, as those of `histogram`. With weights: `weighted_mean` of ones and zeros."
     ),
     examples=lambda: [
         example(records(columns=["sex", "age"]), "sex", among=[1], epsilon=1),
@@ -82,6 +105,7 @@ def proportion(
             sampling=False,
         ),
         example(records(), among=[1], epsilon=0.5, confidence=None),
+        example(records(columns=["sex", "w"]), "sex", among=[1], weights="w", most=2, epsilon=1),
     ],
 )
 def proportion(
@@ -91,6 +115,8 @@ def proportion(
     *,
     among: Sequence[object] | None = None,
     between: tuple[Number | date | str | None, Number | date | str | None] | None = None,
+    weights: int | str | None = None,
+    most: Number | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,
@@ -105,6 +131,9 @@ def proportion(
         among: The values, as in ["north", "south"]; None stands for missing cells.
         between: In place of values: the least and the largest number, as in (18, 65), or two dates.
             Both count. None leaves a side open, as in (18, None).
+        weights: The column of design weights, if there is one. The share is then the sum of the
+            weights of the rows that have the values over that of all rows: see ``weighted_mean``.
+        most: The largest weight, which goes with ``weights``. Larger ones are clipped.
         epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
         rho: The budget of zero-concentrated privacy, with Gaussian noise.
         delta: With ``epsilon``.
@@ -118,8 +147,8 @@ def proportion(
         with the noise in it: it holds rare shares too.
 
     Raises:
-        ParameterError: If not just one of ``among`` and ``between`` is given, or the budget is
-            missing.
+        ParameterError: If not just one of ``among`` and ``between`` is given, or only one of
+            ``weights`` and ``most``, or the budget is missing.
         SpaceError: If the column is not there.
 
     Example:
@@ -139,19 +168,33 @@ def proportion(
         )
     dates = are_dates(between)
     numbers = between is not None and not dates
-    start = pick_columns(space, column, "proportion", numbers=numbers)
-    placed: Stage[Any, RowSpace]
-    if among is not None:
-        declared = Categories.of(among, "proportion")
-        placed, places = one_hot(among, other=True), len(declared.values)
-    else:
+    ends: Any = None
+    if between is not None:
         open_ends = isinstance(between, Sequence) and sum(end is None for end in between)
         if not isinstance(between, Sequence) or len(between) != _ENDS or open_ends == _ENDS:
             raise ParameterError(
                 "proportion: between is a pair such as (18, 65) or (18, None), got "
                 f"{quote(between)}"
             )
-        ends = _close(between, dates=dates) if open_ends else cast(Any, between)
+        ends = _close(between, dates=dates) if open_ends else between
+    if weights is not None or most is not None:
+        if column is None or weights is None or most is None:
+            raise ParameterError(
+                "proportion: weights='w' goes with the name of the column and with most=4, which "
+                "is the largest weight"
+            )
+        rows = select_columns(space, [column, weights], "proportion") >> _ones_beside(among, ends)
+        budget_and_more: Any = {"rho": rho, "epsilon": epsilon, "delta": delta}
+        share: Any = weighted_mean(
+            0, 1, most=most, **budget_and_more, confidence=confidence, sampling=sampling
+        )
+        return cast(Measured[float | Estimate], rows >> share >> _as_share)
+    start = pick_columns(space, column, "proportion", numbers=numbers)
+    placed: Stage[Any, RowSpace]
+    if among is not None:
+        declared = Categories.of(among, "proportion")
+        placed, places = one_hot(among, other=True), len(declared.values)
+    else:
         placed = one_hot([], edges=ends, other=True) if dates else bins(ends, other=True)
         places = 1
 
@@ -172,6 +215,55 @@ def _close(between: Sequence[Any], *, dates: bool) -> Any:
         kind = datetime if isinstance(found[0], datetime) else date
         far = kind.min, kind.max
     return [farthest if end is None else end for end, farthest in zip(between, far, strict=True)]
+
+
+def _as_share(found: float | Estimate) -> float | Estimate:
+    """Without bounds: no value of a share lies beyond them."""
+    return copy_with(found, bounds=None) if isinstance(found, Estimate) else found
+
+
+@attrs.frozen(eq=False)
+class _OnesBeside(OfWhole):
+    """1 for a value in one of the first places of an axis and 0 for others, beside a number.
+
+    Attributes:
+        names: Of the two columns.
+        axis: How the first is counted.
+        places: How many of its places have a 1.
+    """
+
+    names: tuple[str | None, ...]
+    axis: Axis
+    places: int
+
+    def __call__(self, rows: LazyTable | LazyRows, /) -> LazyRows:
+        if isinstance(rows, LazyRows):
+            return rows.map_rows(Part(partial(self._mark, self.axis.of_numbers), "proportion"))
+        readings = zip(self.names, (self.axis.reading, NUMBERS), strict=True)
+        found = rows.columns([Column(*each) for each in readings])
+        return found.map_rows(Part(partial(self._mark, self.axis.of_read), "proportion"))
+
+    def _mark(self, place: Callable[[Floats], Floats], block: Floats) -> Floats:
+        places = place(block[:, 0])
+        ones = np.where(np.isnan(places), np.nan, places < self.places)
+        return np.column_stack([ones, block[:, 1]])
+
+
+@stage
+def _ones_beside(
+    space: TableSpace, among: Sequence[object] | None, ends: Any
+) -> Transformation[TableSpace, RowSpace]:
+    """Row by row: 1 in place of a value that is asked for, 0 of others; the weight as it is."""
+    axis: Axis
+    if among is not None:
+        declared = Categories.of(among, "proportion", other=True)
+        axis, places = CategoryAxis(Codes(declared)), len(declared.values)
+    else:
+        kind = DateAxis if are_dates(ends) else EdgeAxis
+        axis, places = kind.of(ends, "proportion", other=True), 1
+    marked = Map(_OnesBeside(space.domain.names or (None, None), axis, places))
+    rows, metric = Rows(2, space.domain.size), row_metric(space).of_new_values()
+    return Transformation(space, attrs.evolve(space, domain=rows, metric=metric), marked, identity)
 
 
 @stage

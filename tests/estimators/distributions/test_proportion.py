@@ -14,6 +14,7 @@ from opendp_lite.releases.intervals import share_interval
 CITIES = {
     "city": ["Rome", "Oslo", "Bonn", "Oslo"] * 500,
     "age": [float(n) for n in range(2000)],
+    "w": [0.5, 1.0, 4.0, 2.0] * 500,
     "day": np.repeat(np.array(["2024-01-01", "2024-03-01"], "M8[D]"), 1000),
 }
 
@@ -40,6 +41,34 @@ def test_a_share_counts_what_is_asked_for(asked, share, loss, seeded):
     assert found.standard_error == pytest.approx(root, rel=0.05)
     alone = dp.proportion(**asked, **loss, confidence=None)(CITIES)
     assert alone == pytest.approx(share, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("asked", "share"),
+    [
+        ({"column": "city", "among": ["Rome"]}, 0.5 / 7.5),
+        ({"column": "city", "among": ["Rome", "Bonn"]}, 4.5 / 7.5),
+        ({"column": "age", "between": (None, 999)}, 0.5),
+        ({"column": "day", "between": (None, "2024-02-01")}, 0.5),
+    ],
+)
+@pytest.mark.parametrize("loss", [{"epsilon": 900}, {"rho": 9000}])
+def test_a_share_by_weights_is_that_of_their_sums(asked, share, loss, seeded):
+    weighted = dp.proportion(**asked, weights="w", most=4, **loss)
+    found = weighted(CITIES)
+    assert float(found) == pytest.approx(share, abs=0.001)
+    w = np.array(CITIES["w"])
+    ones = np.isin(CITIES["city"], asked["among"]) if "among" in asked else np.arange(2000) < 1000
+    root = sqrt(np.sum((w * (ones - share)) ** 2)) / w.sum()
+    assert found.standard_error == pytest.approx(root, rel=0.05)
+    assert found.bounds is None
+    plain = dp.records(columns=["city", "w"]) >> dp.proportion(
+        "city", among=[1], weights="w", most=4, epsilon=900
+    )
+    assert float(plain([[1, 1.0], [0, 3.0], [1, np.nan], [np.nan, 1.0]] * 99)) == pytest.approx(
+        0.25, abs=0.01
+    )
+    assert weighted.map(1) == pytest.approx(next(iter(loss.values())))
 
 
 def test_the_noise_of_a_share_is_that_of_two_counts(seeded):
@@ -105,6 +134,8 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
         ({"between": (None, None)}, "a pair such as"),
         ({"between": 5}, "a pair such as"),
         ({"between": ("5", None)}, "all dates"),
+        ({"among": [1], "weights": "w"}, "the name of the column and with most=4"),
+        ({"among": [1], "column": 0, "most": 4}, "the name of the column and with most=4"),
         ({"among": [1, 1]}, "twice"),
         ({"between": (5, 4)}, "edges"),
     ],
