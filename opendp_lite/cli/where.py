@@ -74,6 +74,12 @@ def _condition(text: str, na: Sequence[str]) -> Condition:
         )
     column, sign, value = parts.groups()
     if sign in ("=", "=="):
+        quote = value[0]
+        if quote in "'\"" and value.rstrip()[-1] == quote:
+            raise dp.ParameterError(
+                f"--where: words stand without quotes of their own; type '{column} = "
+                f"{value.rstrip().replace(quote, '')}'"
+            )
         among = flags.categories(value.split("|"), na, "--where")
         return Condition(text.strip(), column, among=among)
     if not flags.is_number(value) or abs(float(value)) == inf or float(value) != float(value):

@@ -63,7 +63,11 @@ _GAUSSIAN: Final = {
     "delta": "dp.gaussian(epsilon=1, delta=1e-6)",
     "rho": "dp.gaussian(rho=0.03)",
 }
-_SAID: Final = {"use": "use", "near": "that is not here, and nearest to it is"}
+_SAID: Final = {
+    "use": "use",
+    "near": "that is not here, and nearest to it is",
+    "not": "that is not here:",
+}
 _ENDS: Final = 2
 _STARS: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _FEW: Final = 3

@@ -28,6 +28,7 @@ REFUSALS = {
         "--bounds 0 1 --rho 1 --where mdvis>=x": "compares with 'x', which is not a number",
         "--bounds 0 1 --rho 1 --where mdvis>nan": "compares with 'nan', which is not a number",
         "--bounds 0 1 --rho 1 --where mdvis=x": "column 'mdvis' is read as numbers, got 'mdvis=x'",
+        "--bounds 0 1 --rho 1 --where hlthp='x'": "without quotes of their own; type 'hlthp = x'",
         "--bounds 0 1 --rho 1 --where nosuch=3": "does not name all of the columns",
         "--bounds 0 1 --rho 1 --where hlthp=a,b": "--where: 'a,b' has a comma. For several words",
         "--bounds 0 1 --rho 1 --where hlthp=1 --size 9": "how many --where keeps is private",

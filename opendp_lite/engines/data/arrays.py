@@ -225,7 +225,11 @@ def no_numbers(what: str) -> str:
     """The refusal of a column that holds something else."""
     way = ""
     if what == _KINDS["U"]:
-        way = ": pandas.to_numeric(column, errors='coerce') makes a missing value of text"
+        way = (
+            ". Of words, table['owns'] == 'yes' makes True and False; of numbers written as text "
+            "pandas.to_numeric(column, errors='coerce') makes numbers, and of all other text "
+            "missing values"
+        )
     elif "date" in what:
         way = ", or count: dp.histogram('day', edges=['2024-01-01', '2025-01-01'], epsilon=1)"
     return f"data holds {what}, not numbers; make the column numeric first{way}"

@@ -46,8 +46,8 @@ class Fault(Enum):
     )
     TEXT = (
         "{column} holds text, not numbers. Leave only numbers such as 1234.5 in it: no units, no "
-        "thousands separators, a point for decimals. Name the marks of a missing value, or count "
-        "all text as missing: "
+        "thousands separators, a point for decimals. Words, such as yes and no, are for proportion "
+        "and histogram. Name the marks of a missing value, or count all text as missing: "
     )
 
 

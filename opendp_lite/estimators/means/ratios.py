@@ -224,8 +224,9 @@ def weighted_mean(
 
     Returns:
         A number in the bounds, or with a confidence an ``Estimate``, whose ``rows`` is the sum of
-        the weights. A row with a missing value has the weight 0. Weights of a sum below ``most``
-        count as ``most``. A public number of rows is of no use here.
+        the weights over ``most``, so there are at least so many. A row with a missing value has
+        the weight 0. Weights of a sum below ``most`` count as ``most``. A public number of rows is
+        of no use here.
 
     Raises:
         ParameterError: If a bound, ``most`` or the budget is missing or impossible.

@@ -384,7 +384,8 @@ class Request:
             float(ratio.standard_error(total, rows, spread)),
             ratio.interval(total, rows, self.confidence, spread),
             self.confidence,
-            max(rows, 0),
+            # With weights the least number that they leave: none counts more than ``least``.
+            max(rows, 0) / ratio.least,
             self.sampling,
             bounds=(float(ratio.lower), float(ratio.upper)),
             noise_interval=of_rows,
