@@ -371,6 +371,12 @@ class RatioOfNoisySums:
         offset = theta - self.about
         deviation = np.maximum(self.errors.deviation(offset), _TINY)
         counted = np.maximum(self._rows_given(offset, deviation, total, rows), self.least)
+        if np.any(spread):
+            # Values of another mean may spread further, as far as the most that bounds allow: so
+            # a share has Wilson's interval (1927) above. It is never less, as noise alone may
+            # take an estimate far from the bound: 2 % of 100 rows would hold 91 %.
+            room = np.maximum(self._room(self.mean(total, rows)), np.square(spread) + _TINY)
+            spread = spread * np.sqrt(np.maximum(self._room(theta) / room, 1.0))
         width = np.hypot(deviation, spread * np.sqrt(counted))
         gap = (total - rows * offset) / width
         # The sample is normal, the noise is not. By the first term of Cornish and Fisher (1938) a
@@ -380,6 +386,10 @@ class RatioOfNoisySums:
         scores = noise * self.errors.scores(offset, gap * deviation) + (1 - noise) * gap
         scale = counted / width
         return _held_before(scores, (self.upper - theta) * scale, (theta - self.lower) * scale)
+
+    def _room(self, mean: Floats) -> Floats:
+        """The largest variance of values of this mean."""
+        return (self.upper - mean) * (mean - self.lower)
 
     def _rows_given(
         self, offset: Floats, deviation: Floats, total: Numbers, rows: Numbers
