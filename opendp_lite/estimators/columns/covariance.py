@@ -25,21 +25,21 @@ from opendp_lite.estimators.parts.budget import (
     budget_of,
     costs_budget,
 )
-from opendp_lite.estimators.parts.noisy_totals import Floats
-from opendp_lite.estimators.parts.request import BoundedColumn
+from opendp_lite.estimators.parts.noisy_totals import FEW, Floats
+from opendp_lite.estimators.parts.request import BoundedColumn, Request
 from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, rings_for
 from opendp_lite.measurements.vector_noise import l2_mechanism
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
-from opendp_lite.numbers.exact import Number, confidence_of
+from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.spaces.domains import Vectors
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.entries import norm, outer_products
+from opendp_lite.transformations.entries import norm, outer_products, square
 from opendp_lite.transformations.rows import impute, select
 from opendp_lite.transformations.sums import count, sum
 
@@ -57,6 +57,7 @@ class NoisyProducts:
         of_totals: Of each of the totals.
         of_rows: Of the rows; 0 where they are public.
         radius: The largest length of x.
+        spread: The variance of each entry of ``x x^T``, where the rows are taken for a sample.
     """
 
     products: Floats
@@ -66,6 +67,7 @@ class NoisyProducts:
     of_totals: float
     of_rows: float
     radius: float
+    spread: Floats | float = 0.0
 
     @property
     def matrix(self) -> Floats:
@@ -73,7 +75,7 @@ class NoisyProducts:
 
         What the noise adds to the squares of the means is subtracted.
         """
-        means, counted = self._means, self._people
+        means, counted = self.means, self._people
         noise = np.eye(len(means)) * (self.of_totals / counted) ** 2
         found = self._sums / counted - np.outer(means, means) + noise
         values, vectors = np.linalg.eigh(found)
@@ -82,10 +84,33 @@ class NoisyProducts:
 
     def standard_errors(self) -> Floats:
         """Of each entry, to the first order; at most the square of the radius."""
-        means = self._means
+        means = self.means
         off = self.matrix - np.outer(means, means)
         noise = np.hypot(self._of_entries, off * self.of_rows) / self._people
-        return np.minimum(noise, self.radius**2)
+        return np.minimum(np.hypot(noise, np.sqrt(self._of_sample) / self._people), self.radius**2)
+
+    def with_spread(self, squares: Floats, off: float) -> NoisyProducts:
+        """For a sample: with the sums of squares of the products of x less its mean.
+
+        Args:
+            squares: Noisily, the upper triangle; off the diagonal twice.
+            off: The deviation of the noise of each.
+
+        Proof:
+            For normal columns the product of two has the variance c_ii c_jj + c_ij^2. Only what
+            stands out of the noise departs from that (James and Stein 1961).
+        """
+        matrix, above = self.matrix, np.triu_indices(len(self.totals))
+        twice = np.where(above[0] == above[1], 1.0, 2.0)
+        variances = np.diagonal(matrix)
+        normal = (np.outer(variances, variances) + matrix**2)[above] * twice
+        found = squares / self._people - matrix[above] ** 2 * twice - normal
+        noise = len(found) * (off / self._people) ** 2
+        seen = max(1 - noise / max(float(found @ found), _TINY), 0.0)
+        spread = np.zeros_like(matrix)
+        spread[above] = np.maximum(normal + seen * found, 0.0) / twice
+        few = 1 + FEW / self._people
+        return attrs.evolve(self, spread=np.maximum(spread, spread.T) * few)
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
         """The least and the largest entries that fit the release.
@@ -113,11 +138,11 @@ class NoisyProducts:
         With x for c - m[i] m[j] they solve (seen - rows x)^2 = off^2 + (of_rows x)^2, where both
         deviations are those of the level.
         """
-        products = np.outer(self._means, self._means)
+        products = np.outer(self.means, self.means)
         twice = np.eye(len(products))
         doubt = self.of_totals**2 / self._people
         seen = self._sums - 2 * self.rows * products + twice * doubt
-        off = level**2 * (self._of_entries**2 + (1 + twice) * doubt**2)
+        off = level**2 * (self._of_entries**2 + (1 + twice) * doubt**2 + self._of_sample)
         lost = (level * self.of_rows) ** 2
         left = self.rows**2 - lost
         room = np.sqrt(lost * seen**2 + left * off)
@@ -131,7 +156,13 @@ class NoisyProducts:
         return max(self.rows, 1.0)
 
     @property
-    def _means(self) -> Floats:
+    def _of_sample(self) -> Floats | float:
+        """The variance of the sums that comes of the rows being a sample."""
+        return self.spread * self._people
+
+    @property
+    def means(self) -> Floats:
+        """The estimated means."""
         return (self.totals / self._people).clip(-self.radius, self.radius)
 
     @property
@@ -147,7 +178,7 @@ class NoisyProducts:
     @property
     def _of_entries(self) -> Floats:
         """The deviation of each entry of the sums less what the totals tell of it."""
-        squares = self._means**2
+        squares = self.means**2
         twice = np.eye(len(squares))
         means = (squares[:, None] + squares) * (1 + twice)
         return np.sqrt(self.of_products**2 * (1 + twice) / 2 + means * self.of_totals**2)
@@ -159,19 +190,23 @@ class Covariance(Result):
 
     Args:
         value: The estimate: symmetric, without negative eigenvalues.
-        standard_error: Of each entry, from the noise alone and to the first order.
+        standard_error: Of each entry, to the first order.
         interval: The least and the largest matrix entries: each pair holds that entry of the
             covariance of the clipped rows in a share ``confidence`` of all releases.
         confidence: Such as 0.95.
         names: Of the columns; None where they have none.
         rows: About how many rows there are.
+        sampling: Whether error and interval also cover that the rows are a random sample, so that
+            the interval is for the population. If not, they are those of the noise alone.
+        noise_error: As ``standard_error``, from the noise alone; None where that is the same.
 
     Example:
         >>> import numpy as np
         >>> eye = np.eye(2)
-        >>> found = Covariance(4 * eye, 0.1 * eye + 0.1, (3 * eye, 5 * eye), 0.95, ("a", "b"), 90.0)
+        >>> error, ends = 0.1 * eye + 0.1, (3 * eye, 5 * eye)
+        >>> found = Covariance(4 * eye, error, ends, 0.95, ("a", "b"), 90.0)
         >>> found
-        <Covariance of a, b: 95 % intervals in .interval, from the noise alone
+        <Covariance of a, b: intervals in .interval, in 95 % of releases of these rows
         [[4. 0.]
          [0. 4.]]>
         >>> found.correlation()
@@ -186,12 +221,12 @@ class Covariance(Result):
     confidence: float
     names: tuple[str, ...] | None
     rows: float
+    sampling: bool = False
+    noise_error: Floats | None = None
 
     def correlation(self) -> Correlation:
         """The correlations, with intervals for the population that the rows were sampled from."""
-        return Correlation.of(
-            self.value, self.standard_error, self.rows, self.confidence, self._titles
-        )
+        return Correlation.of(self.value, self._noise, self.rows, self.confidence, self._titles)
 
     def principal_components(self, *, scaled: bool = False) -> PrincipalComponents:
         """The directions in which rows vary most, and how far the noise may have turned them.
@@ -199,11 +234,15 @@ class Covariance(Result):
         Args:
             scaled: Whether columns are brought to a variance of 1 first.
         """
-        matrix, noise = self.value, self.standard_error
+        matrix, noise = self.value, self._noise
         if scaled:
             units = np.sqrt(np.diagonal(matrix).clip(min=1e-300))
             matrix, noise = (each / np.outer(units, units) for each in (matrix, noise))
         return PrincipalComponents.of(matrix, noise, self.confidence, self._titles)
+
+    @property
+    def _noise(self) -> Floats:
+        return self.standard_error if self.noise_error is None else self.noise_error
 
     @property
     def _titles(self) -> tuple[str, ...]:
@@ -211,7 +250,8 @@ class Covariance(Result):
 
     def __repr__(self) -> str:
         named = f" of {', '.join(self.names)}" if self.names else ""
-        told = f"{percent(self.confidence)} intervals in .interval, from the noise alone"
+        of = "samples like this" if self.sampling else "releases of these rows"
+        told = f"intervals in .interval, in {percent(self.confidence)} of {of}"
         return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
 
     def _repr_html_(self) -> str:
@@ -231,11 +271,14 @@ class Covariance(Result):
             "confidence": for_json(self.confidence),
             "names": None if self.names is None else list(self.names),
             "rows": for_json(self.rows),
+            "sampling": self.sampling,
+            "noise_error": None if self.noise_error is None else for_json(self.noise_error),
         }
 
 
 _MIDDLES, _RINGS, _RADIUS = Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)
-_TOTALS, _ROWS = Fraction(1, 20), Fraction(1, 20)
+_TOTALS, _ROWS, _SQUARES = Fraction(1, 20), Fraction(1, 20), Fraction(1, 20)
+_TINY: Final = 1e-300
 # Of the reach of a column: no column is stretched by more, whatever its rings tell.
 _NARROWEST: Final = 1 / 64
 # How often Gaussian noise is more than one deviation above its mean.
@@ -252,6 +295,7 @@ def covariance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: None = None,
+    sampling: bool = True,
 ) -> Mechanism[RowSpace, Spent, Floats]: ...
 @overload
 def covariance(
@@ -263,6 +307,7 @@ def covariance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number,
+    sampling: bool = True,
 ) -> Mechanism[RowSpace, Spent, Covariance]: ...
 @mechanism(
     does="The covariance matrix of the columns.",
@@ -298,6 +343,7 @@ def covariance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number | None = None,
+    sampling: bool = True,
 ) -> Measured[Floats | Covariance]:
     """The covariance matrix of the columns.
 
@@ -312,6 +358,9 @@ def covariance(
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
         confidence: 0.95, say, asks for standard errors and intervals too.
+        sampling: With a confidence: whether intervals are for the population, of which the rows are
+            a random sample: this takes a twentieth of the budget. With False they are for these
+            rows, and count the noise alone.
 
     Returns:
         A symmetric array without negative eigenvalues, divided by n as ``numpy.cov`` with
@@ -345,10 +394,9 @@ def covariance(
             )
     pairs = zip(*(broadcast(end, columns) for end in ends), strict=True)
     bounded = tuple(BoundedColumn.between(low, high, "covariance") for low, high in pairs)
-    name = "covariance: confidence"
-    share = None if confidence is None else float(confidence_of(confidence, name))
     whole = budget_of("covariance", rho, epsilon, delta).with_choices()
-    plan = _CovariancePlan(bounded, whole, share, space.domain.names)
+    asked = Request.within(whole, "covariance", confidence, sampling)
+    plan = _CovariancePlan(bounded, whole, asked.confidence, asked.sampling, space.domain.names)
     for place, column in enumerate(bounded):
         median = whole.median(bounds=column.typed)
         (plan.rows(space) >> select(place) >> median).bind(space)
@@ -370,6 +418,7 @@ class _CovariancePlan:
     columns: tuple[BoundedColumn, ...]
     budget: Budget
     confidence: float | None
+    sampling: bool
     names: tuple[str, ...] | None
 
     def rows(self, space: RowSpace) -> Around:
@@ -392,24 +441,34 @@ class _CovariancePlan:
         matrix, most = _possible(found.matrix * units, halves), np.outer(halves, halves)
         if self.confidence is None:
             return matrix
+        noise = found.standard_errors() * units
+        if self.sampling:
+            found = self._with_spread(ask, rows >> clip_to_norm(radius), found)
         low, high = (each * units for each in found.interval(self.confidence))
         _, seen = found.interval((1 + self.confidence) / 2)
         variances, share = np.diagonal(seen * units), (1 - self.confidence) / 4
         hidden = self._hidden(ask, unseen, variances, found.rows, share)
-        least = -hidden
-        np.fill_diagonal(least, 0.0)
-        error = found.standard_errors() * units
+        # Where nothing is hidden, 0 is no end: it lay in every interval once.
+        low = np.where(hidden > 0, np.minimum(low, -hidden), low)
+        high = np.where(hidden > 0, np.maximum(high, hidden), high)
+        np.fill_diagonal(low, np.diagonal(low).clip(min=0))
         one = self._hidden(ask, unseen, np.diagonal(matrix), found.rows, _ONE_DEVIATION)
+        error, of_noise = (
+            np.minimum(np.maximum(each, one), most)
+            for each in (found.standard_errors() * units, noise)
+        )
         return Covariance(
             matrix,
-            np.minimum(np.maximum(error, one), most),
+            error,
             (
-                np.minimum(np.minimum(low, least).clip(-most, most), matrix),
-                np.maximum(np.maximum(high, hidden).clip(-most, most), matrix),
+                np.minimum(low.clip(-most, most), matrix),
+                np.maximum(high.clip(-most, most), matrix),
             ),
             self.confidence,
             self.names,
             max(found.rows, 0.0),
+            self.sampling,
+            of_noise if self.sampling else None,
         )
 
     def _scale(self, ask: AnyAsk) -> tuple[Around, Floats, list[Unseen | None]]:
@@ -468,6 +527,7 @@ class _CovariancePlan:
         space, size = ask.space, ask.space.domain.size
         of_rows = _ROWS if size is None else Fraction(0)
         left = 1 - _MIDDLES - _RINGS - _RADIUS - _TOTALS - of_rows
+        left -= _SQUARES if self.sampling else 0
         products, totals = rows >> outer_products() >> sum(), rows >> sum()
 
         queries = [
@@ -489,6 +549,14 @@ class _CovariancePlan:
             of_count,
             float(radius),
         )
+
+    def _with_spread(self, ask: AnyAsk, rows: Around, found: NoisyProducts) -> NoisyProducts:
+        """Adds how far the products of the columns spread."""
+        means = [Fraction(each) for each in found.means.tolist()]
+        squares = rows >> center(means) >> outer_products() >> square() >> sum()
+        part = self.budget.part(_SQUARES)
+        off = part.deviation(part.reach(squares, ask.space))
+        return found.with_spread(np.asarray(ask(squares >> part.noise()), dtype=np.float64), off)
 
 
 def even_noise(

@@ -30,7 +30,9 @@ def test_errors_are_as_large_as_they_say(loss, replaced):
     """
     rows = np.random.default_rng(1).multivariate_normal([50, 9, 0], TRUE, 20_000)
     space = sized(3, 20_000) if replaced else dp.records(columns=3)
-    bound = space >> dp.covariance([0, 0, -100], [1000, 100, 100], **loss, confidence=0.95)
+    bound = space >> dp.covariance(
+        [0, 0, -100], [1000, 100, 100], **loss, confidence=0.95, sampling=False
+    )
     true, above = np.cov(rows.T, ddof=0), np.triu_indices(3)
     squares = []
     for seed in range(16):
@@ -71,6 +73,56 @@ def test_intervals_hold_as_often_as_they_say(count, size):
         assert np.sqrt(np.mean(np.square(errors), axis=0)) == pytest.approx(
             np.ones((2, 2)), rel=0.2
         )
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+def test_intervals_of_releases_are_four_standard_errors_wide(sampling):
+    """With seeds. The lower ends were 0 once, whatever the release."""
+    rows = np.random.default_rng(1).multivariate_normal([50, 9, 0], TRUE, 20_000)
+    asked = {"confidence": 0.95, "sampling": sampling}
+    bound = dp.records(columns=3) >> dp.covariance([0, 0, -100], [1000, 100, 100], rho=0.5, **asked)
+    found = bound.insecure_release(rows, seed=4).value
+    low, high = found.interval
+    assert (high - low) / (3.92 * found.standard_error) == pytest.approx(np.ones((3, 3)), rel=0.1)
+    variances = np.diagonal(TRUE)
+    of_sample = np.sqrt((np.outer(variances, variances) + TRUE**2) / 20_000)
+    of_noise = found.noise_error if sampling else found.standard_error
+    alone = np.sqrt(found.standard_error**2 - of_noise**2)
+    assert alone / of_sample == pytest.approx(np.full((3, 3), 1.0 if sampling else 0.0), abs=0.15)
+
+
+def test_the_spread_of_products_is_that_of_the_rows_where_noise_shows_it():
+    """The squares of columns of -1 and 1 do not vary, those of normal ones do."""
+    rows = np.random.default_rng(2).choice([-1.0, 1.0], (20_000, 2))
+    bound = dp.records(columns=2) >> dp.covariance(-4, 4, rho=0.5, confidence=0.95)
+    found = bound.insecure_release(rows, seed=4).value
+    alone = np.sqrt((found.standard_error**2 - found.noise_error**2) * 20_000)
+    assert alone == pytest.approx(1 - np.eye(2), abs=0.4)
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed"])
+def test_intervals_for_the_population_hold_as_often_as_they_say(kind):
+    """Of 800 samples 95 % are found to be 90 or 98.5 % in 1e-6 of all tests."""
+    generator, count, runs = np.random.default_rng(3), 400, 800
+    mixed = np.linalg.cholesky([[1.0, 0.5], [0.5, 1.5]])
+    draw = generator.standard_normal if kind == "normal" else generator.standard_exponential
+    held, off = np.zeros((2, 2)), (6.0, 4.0, 3.0)
+    for _ in range(runs):
+        rows = (draw((count, 2)) - (kind != "normal")) @ mixed.T
+        products = np.stack([rows[:, 0] ** 2, sqrt(2) * rows.prod(axis=1), rows[:, 1] ** 2], axis=1)
+        noise = generator.standard_normal(9)
+        release = NoisyProducts(
+            products.sum(axis=0) + off[0] * noise[:3],
+            rows.sum(axis=0) + off[1] * noise[3:5],
+            count + off[2] * noise[5],
+            *off,
+            radius=9.0,
+        )
+        squares = (products**2).sum(axis=0) + 40 * noise[6:]
+        low, high = release.with_spread(squares, 40.0).interval(0.95)
+        held += (low <= mixed @ mixed.T) & (mixed @ mixed.T <= high)
+    assert (held / runs >= (0.9 if kind == "normal" else 0.85)).all()
+    assert (held / runs <= 0.985).all()
 
 
 @pytest.mark.parametrize("replaced", [False, True])
