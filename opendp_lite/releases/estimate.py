@@ -16,7 +16,14 @@ from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import html_table, percent, significant
-from opendp_lite.releases.intervals import IntervalEnds, divide, join_errors, subtract
+from opendp_lite.releases.intervals import (
+    CellsOfTable,
+    IntervalEnds,
+    TwoCells,
+    divide,
+    join_errors,
+    subtract,
+)
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
@@ -35,10 +42,14 @@ class NoiseSource:
     Args:
         release: The same value for all parts of a release, such as the groups of ``by``.
         part: Which of them. Other parts have other rows, and noise of their own.
+        table: The cells of which this is the share of one: it is known how these depend.
+        place: Of that cell.
     """
 
     release: object = attrs.field(factory=object)
     part: Hashable = None
+    table: CellsOfTable | None = attrs.field(default=None, eq=False)
+    place: int = attrs.field(default=0, eq=False)
 
 
 @attrs.frozen(repr=False)
@@ -325,6 +336,7 @@ class Estimate(Result):
             wide_interval=wide,
             bounds=bounds,
             noise_interval=noise,
+            sources=frozenset(map(_without_table, self.sources)),
         )
 
 
@@ -332,8 +344,9 @@ def difference(first: Estimate, second: Estimate, *, independent: bool | None = 
     """The difference of two released numbers, with an interval. ``a - b`` is the same.
 
     The groups of one ``dp.by`` have other rows and other noise, so their errors are independent.
-    So are those of two releases whose intervals are for the rows alone. Of others you say whether
-    the rows of one are chosen without regard to those of the other, as two yearly samples are.
+    So are those of two releases whose intervals are for the rows alone. Of two shares of one
+    histogram it is known how they depend. Of others you say whether the rows of one are chosen
+    without regard to those of the other, as two yearly samples are.
 
     Args:
         first: A release with an interval, or what a session released.
@@ -350,7 +363,7 @@ def difference(first: Estimate, second: Estimate, *, independent: bool | None = 
 
     Proof:
         MOVER (Zou and Donner 2008): each interval gives its own side's error, and the squares of
-        the errors add up.
+        the errors add up. For shares of one histogram, Tango's score interval (1998).
 
     Example:
         >>> import opendp_lite as dp
@@ -359,7 +372,11 @@ def difference(first: Estimate, second: Estimate, *, independent: bool | None = 
         >>> 8 < float(dp.difference(found["f"], found["m"])) < 12
         True
     """
-    one, other, apart = _pair("difference", first, second, independent)
+    one, other, apart, cells = _pair("difference", first, second, independent)
+    if cells is not None:
+        value = one.value - other.value
+        error = cells.difference_error(value, sampling=one.sampling)
+        return _of_cells(one, other, value, error, cells.difference)
     error = join_errors(one.standard_error, other.standard_error, independent=apart)
     return _join(one, other, one.value - other.value, error, partial(subtract, independent=apart))
 
@@ -388,7 +405,11 @@ def ratio(first: Estimate, second: Estimate, *, independent: bool | None = None)
         >>> 1.2 < float(dp.ratio(found["f"], found["m"])) < 1.4
         True
     """
-    one, other, apart = _pair("ratio", first, second, independent)
+    one, other, apart, cells = _pair("ratio", first, second, independent)
+    if cells is not None and other.value:
+        value = one.value / other.value
+        error = cells.ratio_error(value, sampling=one.sampling)
+        return _of_cells(one, other, value, error, cells.ratio)
     if other.value == 0:
         return _join(one, other, nan, inf, partial(divide, independent=apart))
     value = one.value / other.value
@@ -400,8 +421,11 @@ def ratio(first: Estimate, second: Estimate, *, independent: bool | None = None)
 
 def _pair(
     step: str, first: object, second: object, independent: bool | None
-) -> tuple[Estimate, Estimate, bool]:
-    """Both, and whether their errors are independent: refused where neither known nor said."""
+) -> tuple[Estimate, Estimate, bool, TwoCells | None]:
+    """Both, and whether their errors are independent, or how they depend as cells of one table.
+
+    It is refused where none of that is known or said.
+    """
     one, other = _estimate(step, first), _estimate(step, second)
     if one.confidence != other.confidence:
         raise ParameterError(
@@ -409,15 +433,44 @@ def _pair(
             f"{percent(other.confidence)}; release both at one confidence"
         )
     if independent is not None:
-        return one, other, independent
-    if not _known_independent(one, other):
+        return one, other, independent, None
+    cells = _cells(one, other)
+    if cells is None and not _known_independent(one, other):
         raise ParameterError(
             f"{step}: the two may be of the same people, or have the same noise. Write "
             f"dp.{step}(a, b, independent=True) if each is a sample of its own, or "
             "independent=False for an interval that holds in any case"
             f"{'; b is -b for a sum' if step == 'difference' else ''}"
         )
-    return one, other, True
+    return one, other, True, cells
+
+
+def _cells(first: Estimate, second: Estimate) -> TwoCells | None:
+    """What two shares of one table tell together; None of others, as of 100 times a share."""
+    one, other = (next(iter(each.sources)) for each in (first, second))
+    if one.table is None or one != other or one.place == other.place:
+        return None
+    found = one.table.pair(one.place, other.place)
+    return found if found.shares == (first.value, second.value) else None
+
+
+def _of_cells(
+    one: Estimate, other: Estimate, value: float, error: float, ends: Callable[..., IntervalEnds]
+) -> Estimate:
+    found = Estimate(
+        value,
+        error,
+        ends(one.confidence, sampling=one.sampling),
+        one.confidence,
+        sampling=one.sampling,
+        noise_interval=ends(one.confidence, sampling=False) if one.sampling else None,
+    )
+    return copy_with(found, sources=frozenset(map(_without_table, one.sources)))
+
+
+def _without_table(source: NoiseSource) -> NoiseSource:
+    """That of a number which is no share of the table itself."""
+    return NoiseSource(source.release, source.part)
 
 
 def _estimate(step: str, given: object) -> Estimate:

@@ -20,6 +20,7 @@ from opendp_lite.display.formatting import (
     significant,
 )
 from opendp_lite.releases.estimate import Estimate, NoiseSource
+from opendp_lite.releases.intervals import CellsOfTable
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
@@ -125,6 +126,10 @@ class Estimates(Result):
         """The same table as a part of a release whose parts have other rows and other noise."""
         return copy_with(self, source=NoiseSource(release, part))
 
+    def of_cells(self, release: object, table: CellsOfTable) -> Self:
+        """The same, as shares of the cells of a table."""
+        return copy_with(self, source=NoiseSource(release, None, table))
+
     def split(self, count: int, names: tuple[str, ...] | None = None) -> list[Estimate | Estimates]:
         """So many parts of equal length; a part of one number is an ``Estimate``.
 
@@ -170,6 +175,8 @@ class Estimates(Result):
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
         found = Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
+        if self.source.table is not None:
+            return copy_with(found, sources=frozenset([attrs.evolve(self.source, place=place)]))
         if self.sampling or self.shared_noise or self.source.part is not None:
             return found.of_part(self.source.release, self.source.part)
         return found.of_part(self.source.release, (place,))

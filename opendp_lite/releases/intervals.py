@@ -6,6 +6,8 @@ from collections.abc import Callable
 from math import hypot, inf, sqrt
 from statistics import NormalDist
 
+import attrs
+
 IntervalEnds = tuple[float, float]
 
 
@@ -125,6 +127,116 @@ def share_interval(
 
     best = ones / (ones + others) if ones + others else 0.5
     return _end(misses, best, 0.0), _end(misses, best, 1.0)
+
+
+@attrs.frozen
+class CellsOfTable:
+    """The noisy counts of all cells of a table, of at least 0.
+
+    Args:
+        counts: One for each cell.
+        variance: Of the noise of each; the noises are independent.
+    """
+
+    counts: tuple[float, ...]
+    variance: float
+
+    def pair(self, first: int, second: int) -> TwoCells:
+        """Two of them."""
+        one, other, total = self.counts[first], self.counts[second], sum(self.counts)
+        return TwoCells(one, other, total, self.variance, len(self.counts))
+
+
+@attrs.frozen
+class TwoCells:
+    """The noisy counts of two cells of one table, for what their shares are to each other.
+
+    Args:
+        first: A noisy count of at least 0.
+        second: Likewise.
+        total: The sum over all cells.
+        variance: Of the noise of each cell.
+        cells: How many there are.
+    """
+
+    first: float
+    second: float
+    total: float
+    variance: float
+    cells: int
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Those of both."""
+        if not self.total:
+            return 1 / self.cells, 1 / self.cells
+        return self.first / self.total, self.second / self.total
+
+    def difference_error(self, share: float, *, sampling: bool) -> float:
+        """The standard error of a difference of the shares, to the first order; at most 1."""
+        if not self.total:
+            return 1.0
+        both = (self.first + self.second) / self.total
+        sample = self.total * max(both - share * share, 0.0) if sampling else 0.0
+        return min(sqrt(self._noise(share) + sample) / self.total, 1.0)
+
+    def difference(self, confidence: float, *, sampling: bool) -> IntervalEnds:
+        """All differences of the two shares that fit: Tango's interval (1998) with the noise in it.
+
+        Proof:
+            For a difference d of shares p and q, first - second - d total has mean 0. Its variance
+            is that of the noise, and of the sample, n (p + q - d^2), as cells are multinomial. With
+            d known the likelihood is largest for the p + q of ``_both``.
+        """
+        score = NormalDist().inv_cdf((1 + confidence) / 2)
+
+        def misses(share: float) -> float:
+            gap = self.first - self.second - share * self.total
+            sample = self.total * (self._both(share) - share * share) if sampling else 0.0
+            return gap * gap - score * score * (self._noise(share) + sample)
+
+        best = (self.first - self.second) / self.total if self.total else 0.0
+        return _end(misses, best, -1.0), _end(misses, best, 1.0)
+
+    def _noise(self, share: float) -> float:
+        """The variance of the noise of first - second - share total."""
+        two = (1 - share) ** 2 + (1 + share) ** 2
+        return self.variance * (two + (self.cells - 2) * share * share)
+
+    def _both(self, share: float) -> float:
+        """The likeliest sum of two shares of this difference, by a quadratic equation."""
+        if not self.total:
+            return 1.0
+        apart = self.first - self.second
+        linear = self.first + self.second + share * apart
+        rest = self.total - self.first - self.second
+        root = linear * linear - 4 * self.total * share * (apart - rest * share)
+        found = (linear + sqrt(max(root, 0.0))) / (2 * self.total)
+        return min(max(found, abs(share)), 1.0)
+
+    def ratio_error(self, share: float, *, sampling: bool) -> float:
+        """The standard error of a ratio of the shares, to the first order."""
+        if not self.second:
+            return inf
+        sample = share * (self.first + self.second) if sampling else 0.0
+        return sqrt(self.variance * (1 + share * share) + sample) / self.second
+
+    def ratio(self, confidence: float, *, sampling: bool) -> IntervalEnds:
+        """All ratios that fit; endless if the second share may be 0.
+
+        Proof:
+            For a ratio r, first - r second has mean 0 and the variance (1 + r^2) times that of the
+            noise, and n (p + r^2 q) = n r (p + q) of the sample: a quadratic equation in r.
+        """
+        score = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+        noise = score * self.variance
+        square, end = self.second**2 - noise, self.first**2 - noise
+        if square <= 0:
+            return -inf, inf
+        both = score * (self.first + self.second) if sampling else 0.0
+        linear = self.first * self.second + both / 2
+        root = sqrt(max(linear * linear - square * end, 0.0))
+        return max(end / (linear + root), 0.0) if end > 0 else 0.0, (linear + root) / square
 
 
 def _end(misses: Callable[[float], float], inside: float, end: float) -> float:

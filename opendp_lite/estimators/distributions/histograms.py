@@ -51,7 +51,7 @@ from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.estimates import Estimates
-from opendp_lite.releases.intervals import share_error, share_interval
+from opendp_lite.releases.intervals import CellsOfTable, share_error, share_interval
 from opendp_lite.releases.result import Result, refuse_array
 from opendp_lite.releases.table import Record, name_key
 from opendp_lite.samplers.law import Errors, Law, half_widths
@@ -149,6 +149,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         Returns:
             ``Estimates`` by key. Intervals are Wilson's, with the noise in them. Counts below 0
             count as 0. Where the keys were not declared, the shares are of the keys that show.
+            The difference and the ratio of two of them know how they depend.
         """
         counts, noise = self.counts.clip(0).astype(np.float64), self.standard_error**2
         total, cells = float(counts.sum()), max(len(counts), 1)
@@ -163,7 +164,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
                 share_interval(*pair, variances, confidence, sampling=sampling) for pair in pairs
             ]
 
-        return Estimates(
+        found = Estimates(
             counts / total if total else np.full(len(counts), 1 / cells),
             [share_error(*pair, variances, sampling=sampling) for pair in pairs],
             np.reshape(intervals(self.confidence), (-1, 2)),
@@ -173,6 +174,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             sampling=sampling,
             shared_noise=True,
         )
+        return found.of_cells(self._release, CellsOfTable(tuple(counts.tolist()), noise))
 
     def grid(self) -> NDArray[Any]:
         """The counts as an array with an axis for each column.

@@ -119,8 +119,16 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
     known = share_interval(float(one), float(rest), (noise, 2 * noise), joint, sampling=True)
     assert shares.joint_intervals[1].tolist() == pytest.approx(known)
     assert (shares.joint_intervals[:, 0] < shares.intervals[:, 0]).all()
-    with pytest.raises(dp.ParameterError, match="same noise"):
-        shares[0] - shares[1]
+    again = counts.shares()
+    assert (shares["Oslo"] - shares["Rome"]).interval == (again[1] - shares[0]).interval
+    for lost in (
+        lambda: 100 * shares[0] - shares[1],
+        lambda: shares[0] - shares[1] - shares[2],
+        lambda: shares[0] - shares[0],
+        lambda: shares[0] - shares.take([1])[0],
+    ):
+        with pytest.raises(dp.ParameterError, match="same noise"):
+            lost()
     assert float(counts["Rome"] - counts["Bonn"]) == counts.counts[0] - counts.counts[2]
     empty = dp.histogram("city", categories=["Ulm"], epsilon=1)({"city": ["Rome"]}).shares()
     assert np.isfinite(empty.values).all()
