@@ -24,6 +24,8 @@ DOUBLING_BITS: Final = 44
 FARTHEST_BOUND: Final = Fraction(2) ** 900
 """Of a range: differences and middles are floats then."""
 _MANTISSA = 52
+# Values that a logarithm suits spread over about a doubling: a part of 16 to 100 of linear bounds.
+_DOUBLINGS = 4
 
 
 class Lattice(ABC):
@@ -75,6 +77,10 @@ class LinearLattice(Lattice):
         found: Cells = share.astype(np.int64)
         # The upper end itself would lie one cell beyond.
         return np.minimum(found, self.cells - 1, out=found)
+
+    def coarsen(self, bits: int) -> LinearLattice:
+        """The same bounds in 2^bits cells, or as it is where it has fewer."""
+        return attrs.evolve(self, bits=min(self.bits, bits))
 
     def points(self, cells: Cells) -> Floats:
         share = np.ldexp((2 * cells + 1).astype(np.float64), -self.bits - 1)
@@ -129,6 +135,10 @@ class AsinhLattice(Lattice):
             steps ^= signs
         steps -= self._first
         return steps.clip(0, self._cells - 1, out=steps)
+
+    def coarsen(self, bits: int) -> AsinhLattice:
+        """Cells as wide as a linear lattice of 16 doublings has, or as it is where wider."""
+        return attrs.evolve(self, bits=min(self.bits, max(bits - _DOUBLINGS, 1)))
 
     def points(self, cells: Cells) -> Floats:
         places = cells + self._first

@@ -535,6 +535,10 @@ class SortedLine(ABC):
     def ends(self, first: int, last: int) -> tuple[float, float]:
         """Numbers between which all rows of the cells ``first`` to ``last`` lie, and no more."""
 
+    @abstractmethod
+    def coarsen(self, bits: int) -> SortedLine:
+        """At most 2^bits cells, where their number is free."""
+
 
 @attrs.frozen
 class LatticeLine(SortedLine):
@@ -584,6 +588,9 @@ class LatticeLine(SortedLine):
         inside[:, -1] = True
         found: Floats = tried[np.arange(len(cells)), inside.argmax(axis=1)]
         return found
+
+    def coarsen(self, bits: int) -> LatticeLine:
+        return LatticeLine(self.lattice.coarsen(bits))
 
     def ends(self, first: int, last: int) -> tuple[float, float]:
         low = self.lattice.lower if first <= 0 else self.lattice.point(first - 1)
@@ -639,6 +646,9 @@ class CandidateLine(SortedLine):
 
     def values(self, cells: Counts) -> Floats:
         return self.points[cells]
+
+    def coarsen(self, bits: int) -> CandidateLine:
+        return self
 
     def ends(self, first: int, last: int) -> tuple[float, float]:
         return self.value(max(first, 0)), self.value(min(last, self.cells - 1))

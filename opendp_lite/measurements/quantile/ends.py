@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, erfc, exp, log, pi, sqrt
+from math import ceil, erfc, exp, log, log2, pi, sqrt
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.measurements.quantile.columns import Data
+from opendp_lite.measurements.quantile.columns import Data, SortedLine
 from opendp_lite.measurements.quantile.places import Places
 from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.grid import Grid
@@ -29,6 +29,9 @@ _ROOM: Final = Fraction(1, 4)
 # Ranks are given to this part of one, rounded up.
 _FINE: Final = 64
 _BISECTIONS: Final = 60
+# Cells in place of a rank, where the interval is one rank wide.
+_CELLS_OF_ENDS: Final = 256
+_LEAST_BITS: Final = 8
 _FAR: Final = 20.0
 
 
@@ -84,6 +87,17 @@ class TwoEnds:
         q = float(self.quantile)
         spread = sqrt(q * (1 - q) * max(rows, 0.0)) if self.sampling else 0.0
         return Fraction(ceil(_reach(1 / float(slope), spread, self.miss) * _FINE), _FINE)
+
+    def bits(self, rows: float) -> int:
+        """How fine the cells are to be, for about so many rows: 2^bits over all of the bounds.
+
+        All rows of one value are in one cell. Among 2^48 cells it loses against the empty gap
+        beside it unless the target lies log(2^48) / s ranks inside: 105 for a quartile at epsilon
+        = 1. An interval of r ranks is about 5 r / n deviations wide, so these cells add a
+        hundredth of it, or a tenth if the bounds are 100 deviations apart.
+        """
+        shares = max(rows, 1.0) / float(self.reach(self.slopes[0], rows))
+        return max(_LEAST_BITS, ceil(log2(_CELLS_OF_ENDS * shares)))
 
     def noise_share(self, rows: float) -> float:
         """The part of the reach that an interval for the rows alone would have."""
@@ -169,7 +183,7 @@ class EndsRelease:
         """The low end, the value and the high end of each column."""
         plans = [law.choices(rows) for law in laws]
         if len(plans) == 1:
-            lines = self.places.lines
+            lines = tuple(line.coarsen(laws[0].bits(rows)) for line in self.places.lines)
             drawn = [
                 None
                 if law is None
@@ -181,30 +195,12 @@ class EndsRelease:
                 for j in range(self.columns)
             ]
         else:
+            lines = tuple(self.places.line(j).coarsen(law.bits(rows)) for j, law in enumerate(laws))
             each = [
-                [
-                    None if law is None else self.places.line(j).choose(value[j], law, entropy)
-                    for law in plan
-                ]
-                for j, plan in enumerate(plans)
+                [None if law is None else line.choose(value[j], law, entropy) for law in plan]
+                for j, (line, plan) in enumerate(zip(lines, plans, strict=True))
             ]
-        return [self._numbers(j, cells) for j, cells in enumerate(each)]
-
-    def _numbers(self, column: int, cells: Sequence[int | None]) -> tuple[float, float, float]:
-        """In order: noise may exchange them. What was not drawn is a bound, or the middle."""
-        line = self.places.line(column)
-        lowest, highest = line.ends(0, line.cells - 1)
-        drawn = sorted(cell for cell in cells if cell is not None)
-        if cells[1] is None:
-            # To even, so that candidates are neither favoured below nor above.
-            drawn.insert(1, round(Fraction(drawn[0] + drawn[1], 2)))
-        numbers = list(map(line.value, drawn))
-        if cells[0] is None:
-            numbers.insert(0, lowest)
-        if cells[2] is None:
-            numbers.append(highest)
-        low, value, high = numbers
-        return low, value, high
+        return [_numbers(lines[j % len(lines)], cells) for j, cells in enumerate(each)]
 
     def _present(
         self, found: Sequence[tuple[float, float, float]], rows: float
@@ -229,3 +225,25 @@ class EndsRelease:
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
         return Estimates(*all_of_them, sampling=sampling, shared_noise=True).take(self.order)
+
+
+def _numbers(line: SortedLine, cells: Sequence[int | None]) -> tuple[float, float, float]:
+    """In order: noise may exchange them. What was not drawn is a bound, or the middle.
+
+    The ends are those of their cells, and a value in an outermost cell is the bound: so the rows
+    that lie on a bound are in the interval.
+    """
+    last = line.cells - 1
+    drawn = sorted(cell for cell in cells if cell is not None)
+    if cells[1] is None:
+        # To even, so that candidates are neither favoured below nor above.
+        drawn.insert(1, round(Fraction(drawn[0] + drawn[1], 2)))
+    if cells[0] is None:
+        drawn.insert(0, 0)
+    if cells[2] is None:
+        drawn.append(last)
+    first, middle, final = drawn
+    lowest, highest = line.ends(0, last)
+    low, high = line.ends(first, final)
+    value = lowest if middle == 0 else highest if middle == last else line.value(middle)
+    return low, value, high

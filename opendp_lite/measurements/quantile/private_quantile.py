@@ -177,7 +177,8 @@ def private_quantile(
         shares: One for each column, in proportion to which the loss is split. Even by default.
         bits: How fine the lattice is: 2^bits cells, or with "log" and "asinh" 2^bits to a doubling.
             48 and 44 by default, and 40 to a doubling for three or more quantiles. With few,
-            numbers that are nearly equal are found with less loss.
+            numbers that are nearly equal are found with less loss. With two ends at most as many
+            as the interval can show.
         confidence: The share of samples, or of releases, whose intervals hold the quantiles. One or
             two quantiles are then the middle of two that are released in their place, a few ranks
             apart. For values on which many rows lie give ``candidates``, or take ``sure``. None
