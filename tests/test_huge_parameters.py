@@ -86,11 +86,11 @@ def test_a_step_works_or_is_refused(name, value):
                 (STEPS[name](value) >> tail).bind(space)([1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("value", [*HUGE, 0, -1, 1.5, 2**40], ids=shortly)
 @pytest.mark.parametrize("name", BODIES)
-def test_a_body_is_made_or_refused(name, value):
-    with suppress(dp.OpenDPLiteError):
-        assert repr(BODIES[name](value))
+def test_a_body_is_made_or_refused(name):
+    for value in [*HUGE, 0, -1, 1.5, 2**40]:
+        with suppress(dp.OpenDPLiteError):
+            assert repr(BODIES[name](value))
 
 
 @pytest.mark.parametrize(
