@@ -122,19 +122,23 @@ def _text(cell: Any) -> str:
 
 
 def main() -> None:
-    """Runs a lesson and prints what its checks say.
+    """Runs a lesson as it is, and then with its solutions and wrong answers after each.
 
-    If asked, it has its solutions, and then each exercise is answered wrongly.
+    One kernel does both: its names are forgotten between. Prints what the checks say.
     """
-    path, *rest = sys.argv[1:]
-    lesson = Path(path)
+    import nbformat
+
+    lesson = Path(sys.argv[1])
     notebook = written(lesson)
-    if rest:
-        notebook = mistaken(solved(notebook, solutions_of(lesson)), lesson.stem)
-    found = printed(notebook)
-    for cell, text in zip(notebook.cells, found, strict=True):
-        if cell.source.startswith(("# Check ", "# Recheck ")):
-            print(cell.source.partition("\n")[0], "->", text.strip().partition("\n")[0])
+    untouched = len(notebook.cells)
+    answered = mistaken(solved(written(lesson), solutions_of(lesson)), lesson.stem)
+    notebook.cells += [nbformat.v4.new_code_cell("%reset -f"), *answered.cells]
+    found = zip(notebook.cells, printed(notebook), strict=True)
+    for place, (cell, text) in enumerate(found):
+        title = cell.source.partition("\n")[0]
+        if title.startswith(("# Check ", "# Recheck ")):
+            when = "before" if place < untouched else "after"
+            print(when, title, "->", text.strip().partition("\n")[0])
 
 
 if __name__ == "__main__":
