@@ -230,10 +230,10 @@ NASTY = [
 
 
 def test_no_cell_shows_in_any_refusal():
-    """2000 random tables, read in all ways but with a declared header; the seed is fixed."""
+    """800 random tables, read in all ways but with a declared header; the seed is fixed."""
     random = np.random.default_rng(5)
     refused = 0
-    for _ in range(2000):
+    for _ in range(800):
         rows, columns = random.integers(1, 4), random.integers(1, 5)
         text = "\n".join(",".join(random.choice(NASTY, columns)) for _ in range(rows))
         headless = bool(random.integers(2))
@@ -251,7 +251,7 @@ def test_no_cell_shows_in_any_refusal():
             message = message.replace(repr(column), "").lower()
             refused += 1
             assert not [word for word in ("quux", "zage", "77177", "positive") if word in message]
-    assert refused > 1000
+    assert refused > 400
 
 
 @pytest.mark.parametrize(

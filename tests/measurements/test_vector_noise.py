@@ -233,15 +233,15 @@ def test_the_noise_has_the_scales_that_the_map_needs(columns, stretch, seeded):
     )
     rows = np.zeros((7, columns))
     rows[:, 0] = 1
-    found = [pipeline(rows) for _ in range(4000)]
+    found = [pipeline(rows) for _ in range(1000)]
     sums, counts = np.array([s for s, _ in found]), np.array([k for _, k in found])
     shape = Fraction(stretch)
     law = CoreNoise.near(Fraction(3), Fraction(1, 2), shape, columns)
     sums[:, 0] -= 7
     squares, entry = (sums**2).sum(axis=1), law.deviations[0]
-    assert abs(squares.mean() - columns * entry**2) < 6 * squares.std() / 4000**0.5
+    assert abs(squares.mean() - columns * entry**2) < 6 * squares.std() / 1000**0.5
     sides = (counts - 7) ** 2
-    assert abs(sides.mean() - law.deviations[1] ** 2) < 6 * sides.std() / 4000**0.5
+    assert abs(sides.mean() - law.deviations[1] ** 2) < 6 * sides.std() / 1000**0.5
 
 
 def nearness(radius, epsilon, stretch, data, neighbour):
@@ -271,7 +271,7 @@ EXTREMES = {
 def test_audit_finds_nothing_of_a_sum_and_a_count(name, stretch, seeded):
     """The bound may exceed the claim with probability 1e-8 for each: below 1e-6 together."""
     pipeline = ONE >> sum_and_count(epsilon=1, stretch=stretch)
-    dp.audit(pipeline, *EXTREMES[name], releases=1000, failure=1e-8)
+    dp.audit(pipeline, *EXTREMES[name], releases=400, failure=1e-8)
 
 
 @pytest.mark.parametrize("stretch", [0, 1, 4])
@@ -301,7 +301,7 @@ def ends_apart(dimension: int):
 
 
 HALVED = [
-    *((dp.vector(d), l2_mechanism, {}, ends_apart(d), 6000) for d in (1, 3)),
+    *((dp.vector(d), l2_mechanism, {}, ends_apart(d), n) for d, n in ((1, 1500), (3, 6000))),
     *(
         (dp.records(d) >> dp.clip_to_norm(2), sum_and_count, {"stretch": 0}, rows_apart(d, r), n)
         for d in (1, 3)

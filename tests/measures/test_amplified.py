@@ -268,11 +268,10 @@ class FiniteProfile(Profile):
     pairs: tuple[tuple[Any, Any], ...]
 
     def deltas(self, levels: Any) -> Any:
-        found = np.zeros(len(levels))
-        for p, q in self.pairs:
-            stick = np.maximum(p[:, None] - np.exp(levels) * q[:, None], 0.0).sum(axis=0)
-            found = np.maximum(found, stick)
-        return found
+        p, q = np.array(self.pairs).transpose(1, 0, 2)
+        ratios = np.exp(levels)
+        sticks = [np.maximum(p - ratio * q, 0.0).sum(axis=1).max() for ratio in ratios]
+        return np.maximum(np.array(sticks), 0.0)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         return Fraction(float(self.deltas(np.array([float(epsilon)]))[0]) * (1 + 1e-12))

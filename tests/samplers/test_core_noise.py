@@ -139,7 +139,7 @@ def together(cells: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(37, 3), FINE], ids=str)
 def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch):
     law = noise(scale, stretch, columns)
-    for seed in range(1 + 40 // columns):
+    for seed in range(1 + 20 // columns):
         lies = np.random.default_rng(seed).integers(0, 2**30, columns + 1) / 2**30
         words = biased_words(6 * columns + 32, seed)
         for given in (words, words[:0]):
@@ -256,7 +256,7 @@ def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
 def test_pairs_of_whole_numbers_in_one_column(first, second, stretch, sums, number):
     """Every cell of the plane against the integral of the density over it."""
     law = CoreNoise(first, 0, second, 0, stretch, 1)
-    entries, beside = draws(law, 15_000, Pool(3), sums, number)
+    entries, beside = draws(law, 8000, Pool(3), sums, number)
     assert fit(counted(entries[:, 0], beside), cells(law, sums, number)) > LEAST_P
 
 
@@ -269,7 +269,7 @@ def test_exact_decisions_alone_follow_the_law(stretch):
 
 
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
-@pytest.mark.parametrize(("columns", "count"), [(1, 20_000), (2, 15_000), (5, 12_000), (60, 4000)])
+@pytest.mark.parametrize(("columns", "count"), [(1, 10_000), (2, 8000), (5, 6000), (60, 3000)])
 def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, stretch):
     law = CoreNoise(FINE, 0, 3 * FINE, 0, stretch, columns)
     entries, beside = draws(law, count, Pool(5))
@@ -299,7 +299,7 @@ def test_directions_are_uniform_whatever_the_rest(columns):
 
 
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
-@pytest.mark.parametrize(("columns", "count"), [(1, 20_000), (3, 15_000), (100, 3000)])
+@pytest.mark.parametrize(("columns", "count"), [(1, 8000), (3, 6000), (100, 2000)])
 def test_moments(columns, count, stretch):
     """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""
     law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns)

@@ -99,7 +99,7 @@ def test_offsets_of_floats_are_exact():
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 def test_floats_and_exact_arithmetic_decide_alike(kind, scale, seed):
-    count = 700
+    count = 400
     law = kind(scale, 0)
     where = offsets(np.random.default_rng(seed).integers(0, 2**30, count) / 2**30)
     assert_decided_exactly(law, count, where, words=biased_words(count, seed), seed=seed)

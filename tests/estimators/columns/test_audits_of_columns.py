@@ -34,14 +34,14 @@ gaussian, laplace, ball, simplex = (
 )
 weighted = partial(dp.weighted_mean, 0, 1, most=1)
 CASES = {
-    "gaussian_mean": (TABLE, gaussian, RHO, ADDED, 1500),
-    "laplace_mean": (TABLE, laplace, EPSILON, ADDED_DIAGONALLY, 3000),
-    "l2_mechanism_mean": (TABLE, ball, EPSILON, ADDED, 3000),
-    "l2_mechanism_mean, replaced": (PAIR, ball, EPSILON, TURNED, 3000),
-    "simplex_vector_mean": (TABLE, simplex, EPSILON, ADDED, 2500),
-    "simplex_vector_mean, spill": (TABLE, simplex, SPILL, ADDED, 1500),
-    "weighted_mean": (TABLE, weighted, EPSILON, (NONE, np.array([[1.0, 1.0]])), 3000),
-    "weighted_mean, rho": (TABLE, weighted, RHO, (NONE, np.array([[1.0, 1.0]])), 1500),
+    "gaussian_mean": (TABLE, gaussian, RHO, ADDED, 1300),
+    "laplace_mean": (TABLE, laplace, EPSILON, ADDED_DIAGONALLY, 1800),
+    "l2_mechanism_mean": (TABLE, ball, EPSILON, ADDED, 1800),
+    "l2_mechanism_mean, replaced": (PAIR, ball, EPSILON, TURNED, 1800),
+    "simplex_vector_mean": (TABLE, simplex, EPSILON, ADDED, 1600),
+    "simplex_vector_mean, spill": (TABLE, simplex, SPILL, ADDED, 1000),
+    "weighted_mean": (TABLE, weighted, EPSILON, (NONE, np.array([[1.0, 1.0]])), 1800),
+    "weighted_mean, rho": (TABLE, weighted, RHO, (NONE, np.array([[1.0, 1.0]])), 1300),
 }
 """A space, an estimator, its budget, neighbours, and how many releases find half the noise."""
 HALF_THE_NOISE = {"rho": {"rho": 4}, "epsilon": {"epsilon": 4}, "epsilon, delta": {"rho": 2}}
@@ -71,7 +71,7 @@ class Score:
     """How much more likely a release is under the second dataset, from releases of its own."""
 
     def __init__(self, pipeline: dp.Measurement, pair: Any, pure: bool) -> None:
-        drawn = [np.array([flat(pipeline(data)) for _ in range(300)]) for data in pair]
+        drawn = [np.array([flat(pipeline(data)) for _ in range(150)]) for data in pair]
         self.first, self.second = (np.median(each, axis=0) for each in drawn)
         both = zip(drawn, (self.first, self.second), strict=True)
         self.size = sum(np.abs(each - middle).mean(axis=0) / 2 for each, middle in both)

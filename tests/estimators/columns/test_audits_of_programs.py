@@ -62,10 +62,7 @@ OTHERS = [
     (dp.private_bounds(0.9, rho=0.5), HALF[:3], HALF[:2]),
     (dp.private_bounds(0.9, rho=0.5), HALF, MOVED),
     (dp.covariance(0, 9, rho=0.5), [0.0, 0.0, 9.0], [0.0] * 3),
-    *(
-        (dp.linear_regression(0, 1, [(0, 9), (0, 9)], **loss), ENDS, ENDS[:3])
-        for loss in ({"rho": 0.5}, {"epsilon": 1})
-    ),
+    (dp.linear_regression(0, 1, [(0, 9), (0, 9)], epsilon=1), ENDS, ENDS[:3]),
     (dp.linear_regression(0, 1, [(0, 9), (0, 9)], rho=0.5), ENDS, ENDS * [[1], [1], [1], [0]]),
     (dp.variance(0, 9, rho=0.5, confidence=None), [0.0, 0.0, 0.0, 9.0], [0.0] * 3),
     (dp.variance(0, 9, epsilon=1, confidence=None), [0.0, 0.0, 0.0, 9.0], [0.0] * 4),

@@ -16,8 +16,8 @@ from opendp_lite.estimators.parts.noisy_totals import JointLaplace, JointNormal,
 E = dp.estimators
 TABLE = dp.records(columns=2)
 REPLACE = dp.ChangeOneDistance()
-DRAWS = 100_000
-CLOSE = 0.0086
+DRAWS = 40_000
+CLOSE = 0.0136
 """Kolmogorov: so far off by chance with a probability below 2 exp(-2 DRAWS CLOSE^2) = 1e-6."""
 TESTED = [
     JointBall(1.5, 1, 2.0, 1.0),
@@ -60,9 +60,9 @@ def test_laws_are_those_of_draws(pair):
             gaps = np.sort(s - theta * k)[:: DRAWS // 200]
             below = pair.below(np.full(len(gaps), theta), gaps)
             assert np.abs(below - np.arange(len(gaps)) / 200).max() < CLOSE
-    assert np.std(total) == pytest.approx(pair.total_deviation, rel=0.02)
-    assert np.std(rows) == pytest.approx(pair.rows_deviation, rel=0.02)
-    assert abs(np.mean(total * rows)) < 0.02 * np.std(total) * max(np.std(rows), 1)
+    assert np.std(total) == pytest.approx(pair.total_deviation, rel=0.03)
+    assert np.std(rows) == pytest.approx(pair.rows_deviation, rel=0.03)
+    assert abs(np.mean(total * rows)) < 0.03 * np.std(total) * max(np.std(rows), 1)
 
 
 def test_the_ball_of_one_column_is_the_core():
