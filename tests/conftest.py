@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from fractions import Fraction
 from importlib import import_module
@@ -16,6 +17,13 @@ from opendp_lite.pipeline.step_call import forget_steps
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 REPLACE = dp.ChangeOneDistance()
+gc.disable()  # until all tests are collected: they are kept, so looking for garbage takes a quarter
+
+
+def pytest_collection_finish() -> None:
+    """What was collected is not looked through again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(params=["add or remove", "replace"])

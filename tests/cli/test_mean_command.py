@@ -28,7 +28,6 @@ from opendp_lite.cli.arguments import COMMANDS
 from opendp_lite.cli.arguments import parse as parsed
 from opendp_lite.cli.printing import rounded_up
 from opendp_lite.cli.release import setting_of
-from opendp_lite.estimators.means.ratios import count_ratio, size_ratio
 
 RAND_HIE = Path(__file__).parents[2] / "docs" / "data" / "rand_hie.csv"
 CLAMPED_MEAN = 2.839722634967806
@@ -208,16 +207,6 @@ def test_standard_error_is_that_of_many_releases(method, budget):
     means, errors = estimates(["--of-rows", *BUDGETS[budget], *size], data, 300)
     assert np.std(means) == pytest.approx(np.median(errors), rel=0.2)
     assert abs(np.mean(means) - np.clip(data, -20, 40).mean()) < 4 * np.median(errors) / 300**0.5
-
-
-def test_count_ratio():
-    assert count_ratio(0, 10)([[30.0], 10]) == 3.0
-    assert count_ratio(0, 10, 5)((np.array([-20.0]), 10.0)) == 3.0
-    for release in ([[1e300], 1], [[-1e300], 1], [[5.0], 0], [[5.0], -1e9], [[-5.0], -3]):
-        assert 0 <= count_ratio(0, 10)(release) <= 10
-    assert repr(count_ratio(0, 10, middle=5)) == "dp.count_ratio(0, 10, 5)"
-    assert size_ratio(10, 0, 4)([30.0]) == 3.0
-    assert size_ratio(10, 0, 4)([300.0]) == 4.0
 
 
 @pytest.mark.parametrize(

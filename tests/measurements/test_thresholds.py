@@ -451,7 +451,7 @@ def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch, seed
     audited(300)
     monkeypatch.setattr(Threshold, "pass_on", shown_from(3, 1))
     with pytest.raises(AssertionError):
-        audited(500)
+        audited(1500)
     monkeypatch.setattr(Threshold, "pass_on", shown_from(0, 2))
     with pytest.raises(AssertionError):
         audited(1200)

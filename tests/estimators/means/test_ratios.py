@@ -51,12 +51,13 @@ def test_sums_over_counts_are_means():
     assert dp.count_ratio(0, 10, 5)((np.array([-20.0]), 10.0)) == 3.0
     assert dp.estimators.size_ratio(10, 0, 4)([30.0]) == 3.0
     assert dp.estimators.size_ratio(10, 0, 4)([300.0]) == 4.0
-    for release in ([[1e300], -1.0], [[-1e300], 0.0], [[0.0], 1e300]):
+    for release in ([[1e300], -1.0], [[-1e300], 0.0], [[0.0], 1e300], [[5.0], 0], [[-5.0], -3]):
         assert 0 <= dp.count_ratio(0, 10)(release) <= 10
 
 
 def test_count_and_size_keep_the_map():
     mean = COUNTED >> dp.count_ratio(0, 10, middle=5)
+    assert repr(dp.count_ratio(0, 10, middle=5)) == "dp.count_ratio(0, 10, 5)"
     assert mean.map(1) == 1.0
     assert 0 <= mean([3.0] * 9) <= 10
     people = dp.records(size=9, metric=dp.ChangeOneDistance())
