@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dis
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
+from types import CodeType
 from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parents[2] / "notebooks"
@@ -73,13 +76,35 @@ def solutions_of(path: Path) -> Mapping[int, str]:
     return {number: each for each in code if (number := exercise_in(each)) is not None}
 
 
-def solved(notebook: Any, solutions: Mapping[int, str]) -> Any:
-    """The notebook with the solutions in place of the dots."""
+def answered(notebook: Any, solutions: Mapping[int, str]) -> Any:
+    """The notebook with each exercise as it is, its check, then its solution and the check again."""
+    cells: list[Any] = []
     for cell in notebook.cells:
-        number = exercise_in(cell.source) if cell.cell_type == "code" else None
-        if number is not None:
-            cell.source = solutions[number]
+        cells.append(cell)
+        if found := _CHECK.match(cell.source):
+            solved, again = deepcopy(cell), deepcopy(cell)
+            solved.source = solutions[int(found[1])]
+            cell.source = cell.source.replace("# Check", "# Precheck", 1)
+            cells += [solved, again]
+    notebook.cells = cells
     return notebook
+
+
+def globals_read(source: str) -> set[str]:
+    """The names of the notebook that a cell reads, in its functions too."""
+    waiting, found = [compile(source, "cell", "exec")], set[str]()
+    while waiting:
+        code = waiting.pop()
+        waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
+        reads = ("LOAD_NAME", "LOAD_GLOBAL")
+        found |= {each.argval for each in dis.get_instructions(code) if each.opname in reads}
+    return found
+
+
+def globals_written(source: str) -> set[str]:
+    """The names of the notebook that a cell assigns or defines."""
+    code = compile(source, "cell", "exec")
+    return {each.argval for each in dis.get_instructions(code) if each.opname == "STORE_NAME"}
 
 
 def mistaken(notebook: Any, lesson: str) -> Any:
@@ -122,23 +147,16 @@ def _text(cell: Any) -> str:
 
 
 def main() -> None:
-    """Runs a lesson as it is, and then with its solutions and wrong answers after each.
+    """Runs a lesson, each exercise as it is and solved, and then with wrong answers.
 
-    One kernel does both: its names are forgotten between. Prints what the checks say.
+    Prints what the checks say.
     """
-    import nbformat
-
     lesson = Path(sys.argv[1])
-    notebook = written(lesson)
-    untouched = len(notebook.cells)
-    answered = mistaken(solved(written(lesson), solutions_of(lesson)), lesson.stem)
-    notebook.cells += [nbformat.v4.new_code_cell("%reset -f"), *answered.cells]
-    found = zip(notebook.cells, printed(notebook), strict=True)
-    for place, (cell, text) in enumerate(found):
+    notebook = mistaken(answered(written(lesson), solutions_of(lesson)), lesson.stem)
+    for cell, text in zip(notebook.cells, printed(notebook), strict=True):
         title = cell.source.partition("\n")[0]
-        if title.startswith(("# Check ", "# Recheck ")):
-            when = "before" if place < untouched else "after"
-            print(when, title, "->", text.strip().partition("\n")[0])
+        if title.startswith(("# Precheck ", "# Check ", "# Recheck ")):
+            print(title, "->", text.strip().partition("\n")[0])
 
 
 if __name__ == "__main__":
