@@ -146,14 +146,14 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
 @pytest.mark.parametrize("value", [Fraction(0), Fraction(255, 256)], ids=str)
 def test_one_dimension_is_laplace(scale, value):
     law, entropy = L2Gamma(scale, 0), InsecureSeededEntropy(3)
-    draws = np.array([law.draw(1, at(value, 1), entropy)[0] for _ in range(8000)])
+    draws = np.array([law.draw(1, at(value, 1), entropy)[0] for _ in range(4000)])
     assert chi_square_p(draws, RoundedLaplace(scale, 0), value) > LEAST_P
 
 
 @pytest.mark.parametrize("scale", [1, 7])
 def test_entries_in_three_dimensions_follow_their_marginal(scale):
     law, entropy, value = L2Gamma(Fraction(scale), 0), InsecureSeededEntropy(4), Fraction(1, 3)
-    draws = np.array([law.draw(3, at(value, 3), entropy) for _ in range(8000)])
+    draws = np.array([law.draw(3, at(value, 3), entropy) for _ in range(4000)])
     for column in draws.T:
         assert chi_square_p(column, MarginalInThree(scale), value) > LEAST_P
 
