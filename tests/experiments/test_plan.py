@@ -291,7 +291,7 @@ def test_interrupted(run, tiny, tmp_path, monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_interrupted_with_several_processes(tmp_path):
     path = tmp_path / "plan-variance.csv"
-    words = ("--runs", 1000, "--workers", 2, "--out", tmp_path)
+    words = ("--runs", 200, "--workers", 2, "--out", tmp_path)
     process = subprocess.Popen(
         [*PROGRAM, "plan-variance", *map(str, words)],
         stdout=subprocess.PIPE,
