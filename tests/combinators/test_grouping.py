@@ -247,7 +247,7 @@ def test_a_replaced_row_moves_the_groups_as_far_as_the_map_says(lower, upper):
 def test_one_group_is_left_or_changed(space, keys, rows, moved):
     sums = space >> dp.combinators.group_by("key", keys, SUM)
     assert sums.map(rows) == Norms(l1=moved, linf=moved)
-    dp.assert_stable(sums)
+    dp.assert_stable(sums, trials=48)
 
 
 def test_noise_costs_what_the_sensitivity_of_all_groups_says():

@@ -72,12 +72,12 @@ def test_a_share_by_weights_is_that_of_their_sums(asked, share, loss, seeded):
 
 
 def test_the_noise_of_a_share_is_that_of_two_counts(seeded):
-    """2000 releases: the deviation is known to 1.6 %, so 10 % is six deviations off."""
+    """800 releases: the deviation is known to 2.5 %, so 15 % is six deviations off."""
     share = dp.proportion("city", among=["Rome"], epsilon=0.1, sampling=False)
-    found = [share(CITIES) for _ in range(2000)]
+    found = [share(CITIES) for _ in range(800)]
     deviation = sqrt(2) * 10 * hypot(0.75, 0.25) / 2000
-    assert np.std([float(each) for each in found]) == pytest.approx(deviation, rel=0.1)
-    assert np.median([each.standard_error for each in found]) == pytest.approx(deviation, rel=0.1)
+    assert np.std([float(each) for each in found]) == pytest.approx(deviation, rel=0.15)
+    assert np.median([each.standard_error for each in found]) == pytest.approx(deviation, rel=0.15)
 
 
 @pytest.mark.parametrize(("share", "rows"), [(0.02, 100), (0.3, 100), (0.02, 500)])
