@@ -6,9 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Final, NoReturn
 
-from opendp_lite.base.errors import OpenDPLiteError
+from opendp_lite.base.errors import OpenDPLiteError, name_like
 from opendp_lite.cli import commands as released
 from opendp_lite.cli import when_run
 from opendp_lite.cli.columns_command import add_columns
@@ -72,15 +73,19 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         SystemExit: With status 2 for an unknown option, with 0 after ``--help``.
     """
     parser = _parser()
-    for flag, word, after in zip(argv, argv[1:], [*argv[2:], "--"], strict=False):
-        parts = word.split(",")
-        if flag in _PAIRS and len(parts) > 1 and after[:1] == "-" and all(map(is_number, parts)):
+    words = shield(argv)
+    for flag, word in pairwise(words):
+        parts = [part.strip() for part in word.split(",")]
+        if flag in _PAIRS and len(parts) > 1 and all(map(is_number, parts)):
             parser.error(f"{flag} takes its numbers with spaces between: {flag} {' '.join(parts)}")
     if {"--header", "--no-header"} <= set(argv):
         parser.error("--header and --no-header contradict each other; give one")
-    arguments, unknown = parser.parse_known_args(shield(argv))
+    arguments, unknown = parser.parse_known_args(words)
     if unknown:
-        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        near = name_like(unknown[0], [f"--{each.replace('_', '-')}" for each in vars(arguments)])
+        way = f"; a column is named by --column {unknown[0]}" if unknown[0][0] != "-" else ""
+        meant = f"; did you mean {near[0]}?" if near else way
+        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
     return arguments
 
 

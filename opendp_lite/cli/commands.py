@@ -31,6 +31,7 @@ METHODS: Final[dict[str, Callable[[], Estimator]]] = {
 # How wide the interval is if no bounds are found.
 _FARTHEST: Final = 2.0**301
 _ROWS: Final = "these rows"
+_CLIPPED: Final = ", after clipping"
 _WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
 
 
@@ -81,7 +82,7 @@ def _of_values(
 
 def _target(words: str, arguments: argparse.Namespace) -> str:
     """What an interval holds."""
-    return f"{words} of {'the population' if arguments.sampling else _ROWS}, after clipping"
+    return f"{words} of {'the population' if arguments.sampling else _ROWS}{_CLIPPED}"
 
 
 def _treat(bounds: Bounds | None, impute: Fraction | None, *, by_middle: bool) -> str:
@@ -139,9 +140,13 @@ def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
 
 def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     _check_method(arguments, budget)
+    weights = flags.weights_of(arguments)
 
     def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
-        return METHODS[arguments.method]()(*bounds, **asked, sampling=arguments.sampling)
+        if weights:
+            asked["most"] = weights["most"]
+        found: Estimator = dp.weighted_mean if weights else METHODS[arguments.method]()
+        return found(*bounds, **asked, sampling=arguments.sampling)
 
     return _of_values(
         arguments,
@@ -152,12 +157,36 @@ def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         reach=lambda width: width,
         sampling=arguments.sampling,
         advice=_WITHOUT_BOUNDS if arguments.bounds is None else MORE,
+        weights=weights.get("weights"),
+    )
+
+
+def _proportion(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    weights, level = flags.weights_of(arguments), flags.level_of(arguments)
+    among = flags.categories(arguments.among, arguments.na, "--among")
+    typed = arguments.column
+    column, sampling = None if typed is None else typed.strip(), arguments.sampling
+    asked: Any = {**budget, **weights, "confidence": level, "sampling": sampling}
+    return Statistic(
+        name="proportion",
+        target=_target("share", arguments).removesuffix(_CLIPPED),
+        columns=(column,),
+        kind=str,
+        mechanism=dp.proportion(column, among=among, **asked),
+        lines=one_line,
+        note=("counted", "rows without a value are left out, unless NA is among the words"),
+        picks=True,
+        reach=1.0,
+        sampling=sampling,
+        weights=weights.get("weights"),
     )
 
 
 def _check_method(arguments: argparse.Namespace, budget: dict[str, float]) -> None:
     """Refuses a method with a setting that it does not know."""
     method, pure = arguments.method, list(budget) == ["epsilon"]
+    if arguments.weights is not None and (method != "best" or arguments.bounds is None):
+        raise dp.ParameterError("--weights NAME needs --bounds LOWER UPPER, and no --method")
     if arguments.size is not None and method != "best":
         raise dp.ParameterError(
             f"--size N makes the number of rows public, which --method {method} does "
@@ -283,6 +312,7 @@ more examples:
   cut -d, -f1 visits.csv | opendp-lite mean - --bounds 0 40 --epsilon 1 --delta 1e-6
   opendp-lite mean survey.csv --column income --bounds 0 150000 --epsilon 1 --by sex --keys f m
   opendp-lite mean log.csv --column minutes --bounds 0 60 --epsilon 1 --person id --most 3
+  opendp-lite mean survey.csv --column income --bounds 0 1e6 --epsilon 1 --weights w --most 4
 
 Choose the bounds, like all options, without looking at the data. Each run is one more release: the
 losses of several runs on the same data add up. Without --person the loss is for one row: a person
@@ -294,6 +324,7 @@ with several rows is protected less.""",
             ),
             **flags.GROUPS,
             **flags.ROWS,
+            **flags.WEIGHTS,
             **flags.confidence("the mean"),
             **flags.OF_ROWS,
             "--method": {
@@ -302,6 +333,39 @@ with several rows is protected less.""",
                 "help": "best (default) takes recentred, joint for --epsilon alone, a sum for "
                 "--size. Use the others for comparison: simplex, centered, plug-in, resized",
             },
+        },
+        delta=flags.DELTA,
+    ),
+    Command(
+        name="proportion",
+        brief="the private share of rows with certain words in a column",
+        needs="--column NAME --among WORD ...",
+        description="""\
+Releases the share of the rows that have one of some words in a column. For example:
+
+  opendp-lite proportion survey.csv --column city --among Leeds York --epsilon 1
+
+Rows without a value in the column are left out, unless NA is among the words.""",
+        examples="""\
+more examples:
+  opendp-lite proportion survey.csv --column city --among Leeds --epsilon 1 --by sex --keys f m
+  opendp-lite proportion survey.csv --column owns --among yes --weights w --most 4 --epsilon 1
+
+Choose the words without looking at the data. For the counts of all words see
+opendp-lite histogram.""",
+        asked=_proportion,
+        title="the share",
+        options={
+            "--among": flags.text_option(
+                "WORD",
+                "the words that count, as the file writes them; NA counts the missing cells",
+                nargs="+",
+                required=True,
+            ),
+            **flags.GROUPS,
+            **flags.WEIGHTS,
+            **flags.confidence("the share"),
+            **flags.OF_ROWS,
         },
         delta=flags.DELTA,
     ),

@@ -20,7 +20,8 @@ def shield(argv: Sequence[str]) -> list[str]:
     words: list[str] = []
     for word in argv:
         flag, equals, value = word.partition("=")
-        words += [flag, value] if equals and flag[:2] == "--" and is_number(value) else [word]
+        numbers = flag[:2] == "--" and all(map(is_number, value.split(",")))
+        words += [flag, value] if equals and numbers else [word]
     return [f" {word}" if word.startswith("-") and is_number(word) else word for word in words]
 
 
@@ -97,6 +98,7 @@ class Statistic:
         advice: What helps where the noise hides a number.
         together: Whether the intervals of one release hold all at once.
         tell: What a release says of itself beside its lines, by the word for it.
+        weights: The column of weights, which it reads last, as numbers.
     """
 
     name: str
@@ -114,10 +116,13 @@ class Statistic:
     advice: str = MORE
     together: bool = False
     tell: Callable[[Any], dict[str, str]] = _nothing
+    weights: str | None = None
 
     def hides(self, line: ReportLine) -> bool:
-        """Whether the noise says little more than what was known before."""
-        return self.reach is not None and line.estimate.standard_error >= self.reach / 4
+        """Whether the noise says little more than what was known before: a count may be 0."""
+        if self.reach is None:
+            return self.name == "count" and line.estimate.interval[0] <= 0
+        return line.estimate.standard_error >= self.reach / 4
 
 
 Asked = Callable[[argparse.Namespace, dict[str, float]], Statistic]
@@ -207,7 +212,11 @@ PEOPLE: Final[Mapping[str, Option]] = {
         "the column that tells people apart: the privacy loss is then for all rows of a person; "
         "goes with --most",
     ),
-    "--most": number_option("K", "at most so many rows of each person count, chosen at random"),
+    "--most": number_option(
+        "K",
+        "at most so many rows of each person count, chosen at random; with --weights the largest "
+        "weight",
+    ),
 }
 """Who is protected, where a person may have several rows."""
 WHERE: Final[Mapping[str, Option]] = {
@@ -236,6 +245,12 @@ GROUPS: Final[Mapping[str, Option]] = {
     ),
 }
 """A release for each group."""
+WEIGHTS: Final[Mapping[str, Option]] = {
+    "--weights": text_option(
+        "NAME", "the column of design weights, such as those of a survey; goes with --most"
+    )
+}
+"""How much each row counts."""
 _SIZE: Final = "the number of rows, if it is public; the loss is then that of replacing a row"
 SIZE: Final[Mapping[str, Option]] = {"--size": number_option("N", _SIZE)}
 ROWS: Final[Mapping[str, Option]] = {
@@ -394,6 +409,19 @@ def level_of(arguments: argparse.Namespace) -> float:
     return as_typed(confidence_of(arguments.confidence, "--confidence"))
 
 
+def weights_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The column of weights and the largest weight, by the names that estimators have for them."""
+    if arguments.weights is None:
+        return {}
+    typed = (arguments.person, arguments.size, arguments.missing)
+    if arguments.most is None or any(each is not None for each in typed):
+        raise dp.ParameterError(
+            "--weights NAME goes with --most W, the largest weight, and not with --person, --size "
+            "or --missing"
+        )
+    return {"weights": arguments.weights.strip(), "most": arguments.most}
+
+
 def impute_value(arguments: argparse.Namespace) -> Fraction | None:
     """The value that stands for a missing one, if you named it."""
     missing = arguments.missing
@@ -519,5 +547,5 @@ class Command:
             description=self.description,
             epilog=self.examples,
         )
-        nothing = dict.fromkeys(("bounds", "delta", "missing", "size"))
+        nothing = dict.fromkeys(("bounds", "delta", "missing", "size", "weights"))
         parser.set_defaults(run=self.release, **nothing, **self.defaults)

@@ -111,10 +111,10 @@ class Setting:
     def notes(self) -> dict[str, str]:
         """What happens to the values, by the word for it."""
         word, words = self.statistic.note
-        parts = [words]
-        if self.where:
-            told = " and ".join(each.words for each in self.where)
-            parts.append(f"only rows count where {told}")
+        told = " and ".join(each.words for each in self.where)
+        parts = [f"where {told}: {words}" if told else words]
+        if self.statistic.weights is not None:
+            parts.append(f"a row counts by its {self.data.title_of(self.statistic.weights)}")
         if self.groups:
             parts.append("rows of other groups are left out")
         if self.people is not None:
@@ -176,7 +176,9 @@ def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, floa
     else:
         statistic = asked(arguments, budget)
     others = [*groups, *([] if people is None else [people[0]])]
+    weights = [] if statistic.weights is None else [statistic.weights]
     columns = [*((name, statistic.kind) for name in statistic.columns), *((e, str) for e in others)]
+    columns += [(name, float) for name in weights]
     kinds = dict(columns)
     found = [(each.column, kinds.setdefault(each.column, each.kind)) for each in where]
     columns += [each for each in dict.fromkeys(found) if each not in columns]
@@ -184,10 +186,10 @@ def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, floa
     data = FileInput.of(arguments, columns)
     metric = None if size is None else dp.ChangeOneDistance()
     mechanism, space = statistic.mechanism, dp.records(size=size, metric=metric)
-    if statistic.picks or others:
+    if statistic.picks or others or weights:
         space = dp.table(size=size, metric=metric, person=None if people is None else people[0])
-    if others and not statistic.picks:
-        mechanism = dp.select(str(data.columns[0][0])) >> mechanism
+    if (others or weights) and not statistic.picks:
+        mechanism = dp.select(str(data.columns[0][0]), *weights) >> mechanism
     if groups:
         column = groups if len(groups) > 1 else groups[0]
         if unknown:
@@ -375,7 +377,7 @@ def tell_price(
 def _open_it(setting: Setting) -> tuple[dp.Blocks, str]:
     """The data, and its columns in words that are public."""
     data, names = setting.data, setting.statistic.columns
-    others = setting.groups or setting.where or setting.people is not None
+    others = setting.groups or setting.where or setting.people or setting.statistic.weights
     if setting.statistic.picks or others:
         return data.table(), ", ".join(map(data.title_of, names)) or "rows"
     column, name = data.column()
@@ -385,6 +387,8 @@ def _open_it(setting: Setting) -> tuple[dp.Blocks, str]:
 def _people(arguments: argparse.Namespace) -> tuple[str, int] | None:
     """The column of ids, and how many rows of a person count."""
     person, most = arguments.person, arguments.most
+    if arguments.weights is not None:
+        return None
     if (person is None) != (most is None):
         raise dp.ParameterError(
             "--person NAME and --most K go together: at most K rows of each person count"
