@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Final, NoReturn
 
 from opendp_lite.base.errors import OpenDPLiteError, name_like
@@ -26,6 +25,8 @@ _PROGRAM: Final = "opendp-lite"
 # The flags that take a certain number of numbers.
 _PAIRS: Final = ("--bounds", "--bins")
 
+# Below it, flags that have little in common would be offered.
+_CLOSE: Final = 0.8
 _NEXT: Final = """\
 Start with:
   opendp-lite mean --help
@@ -74,15 +75,17 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """
     parser = _parser()
     words = shield(argv)
-    for flag, word in pairwise(words):
+    for flag, word, after in zip(words, words[1:], [*words[2:], "--"], strict=False):
         parts = [part.strip() for part in word.split(",")]
-        if flag in _PAIRS and len(parts) > 1 and all(map(is_number, parts)):
+        if flag in _PAIRS and len(parts) > 1 and after[:1] == "-" and all(map(is_number, parts)):
             parser.error(f"{flag} takes its numbers with spaces between: {flag} {' '.join(parts)}")
     if {"--header", "--no-header"} <= set(argv):
         parser.error("--header and --no-header contradict each other; give one")
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
-        near = name_like(unknown[0], [f"--{each.replace('_', '-')}" for each in vars(arguments)])
+        known = list(arguments.parser._option_string_actions)
+        longer = [flag for flag in known if flag.startswith(unknown[0])]
+        near = longer or name_like(unknown[0], known, _CLOSE)
         way = f"; a column is named by --column {unknown[0]}" if unknown[0][0] != "-" else ""
         meant = f"; did you mean {near[0]}?" if near else way
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")

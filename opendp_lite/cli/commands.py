@@ -271,52 +271,18 @@ def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command
 
     return Command(
         name=word,
-        brief=f"the private {words} of one column",
-        description=f"""\
-Releases the {words} of one column of a CSV file with differential privacy. For example:
-
-  opendp-lite {word} survey.csv --column income --bounds 0 1e6 --epsilon 1
-
-Bounds that are far too wide cost little: a part of the budget finds where the values lie.""",
-        examples="The sum of squared distances from the mean is divided by n, not by n - 1.",
         asked=asked,
         options={**_BOUNDED, **flags.confidence("the true one"), **flags.OF_ROWS},
-        delta=flags.DELTA,
+        delta=True,
     )
 
 
 _BOUNDED: Final = {**flags.bounds(required=True), **flags.GROUPS, **flags.ROWS}
-_OF_QUANTILES: Final = {
-    **_BOUNDED,
-    **flags.confidence("the quantile"),
-    **flags.OF_ROWS,
-}
+_OF_QUANTILES: Final = {**_BOUNDED, **flags.confidence("the quantile"), **flags.OF_ROWS}
 
 COMMANDS: Final = (
     Command(
         name="mean",
-        brief="the private mean of one column of a file",
-        needs="--column NAME [--bounds LOWER UPPER]",
-        description="""\
-Releases the mean of one column of a CSV file with differential privacy. Noise hides any one row:
-the result would look much the same with or without it. For example:
-
-  opendp-lite mean visits.csv --column mdvis --bounds 0 40 --epsilon 1
-
-You say the column, the range that you expect, and how private the release is. The output says how
-far off it may be. Invalid input exits with status 2, names the flag and releases nothing.""",
-        examples="""\
-more examples:
-  opendp-lite mean visits.csv.gz --column mdvis --bounds 0 40 --rho 0.03
-  opendp-lite mean bare.csv --no-header --column 3 --bounds 0 40 --epsilon 1
-  cut -d, -f1 visits.csv | opendp-lite mean - --bounds 0 40 --epsilon 1 --delta 1e-6
-  opendp-lite mean survey.csv --column income --bounds 0 150000 --epsilon 1 --by sex --keys f m
-  opendp-lite mean log.csv --column minutes --bounds 0 60 --epsilon 1 --person id --most 3
-  opendp-lite mean survey.csv --column income --bounds 0 1e6 --epsilon 1 --weights w --most 4
-
-Choose the bounds, like all options, without looking at the data. Each run is one more release: the
-losses of several runs on the same data add up. Without --person the loss is for one row: a person
-with several rows is protected less.""",
         asked=_mean,
         options={
             **flags.bounds(
@@ -327,128 +293,37 @@ with several rows is protected less.""",
             **flags.WEIGHTS,
             **flags.confidence("the mean"),
             **flags.OF_ROWS,
-            "--method": {
-                "choices": sorted(METHODS),
-                "default": "best",
-                "help": "best (default) takes recentred, joint for --epsilon alone, a sum for "
-                "--size. Use the others for comparison: simplex, centered, plug-in, resized",
-            },
+            "--method": {"choices": sorted(METHODS), "default": "best"},
         },
-        delta=flags.DELTA,
+        delta=True,
     ),
     Command(
         name="proportion",
-        brief="the private share of rows with certain words in a column",
-        needs="--column NAME --among WORD ...",
-        description="""\
-Releases the share of the rows that have one of some words in a column. For example:
-
-  opendp-lite proportion survey.csv --column city --among Leeds York --epsilon 1
-
-Rows without a value in the column are left out, unless NA is among the words.""",
-        examples="""\
-more examples:
-  opendp-lite proportion survey.csv --column city --among Leeds --epsilon 1 --by sex --keys f m
-  opendp-lite proportion survey.csv --column owns --among yes --weights w --most 4 --epsilon 1
-
-Choose the words without looking at the data. For the counts of all words see
-opendp-lite histogram.""",
         asked=_proportion,
         title="the share",
         options={
-            "--among": flags.text_option(
-                "WORD",
-                "the words that count, as the file writes them; NA counts the missing cells",
-                nargs="+",
-                required=True,
-            ),
+            "--among": flags.text_option("WORD", nargs="+", required=True),
             **flags.GROUPS,
             **flags.WEIGHTS,
             **flags.confidence("the share"),
             **flags.OF_ROWS,
         },
-        delta=flags.DELTA,
+        delta=True,
     ),
     Command(
         name="count",
-        brief="the private number of rows",
-        needs="[--column NAME]",
-        description="""\
-Counts the rows of a CSV file with differential privacy. For example:
-
-  opendp-lite count survey.csv --epsilon 1
-
-With --column NAME a row counts if it has a value there, text or a number.""",
-        examples="""\
-more examples:
-  opendp-lite count survey.csv --where "age >= 18" --where "sex = f" --epsilon 1
-  opendp-lite count survey.csv --column age --all --rho 0.03
-  opendp-lite count survey.csv --column age --epsilon 1 --by sex --keys f m
-  opendp-lite count log.csv --column minutes --epsilon 1 --person id --most 1
-
-With --person id --most 1 people are counted. For counts of each value see
-opendp-lite histogram.""",
         asked=_count,
         title="the count",
-        options={
-            "--all": flags.switch("count rows without a value in the column as well"),
-            **flags.GROUPS,
-            **flags.confidence("the count"),
-        },
+        options={"--all": flags.SWITCH, **flags.GROUPS, **flags.confidence("the count")},
     ),
-    Command(
-        name="sum",
-        brief="the private sum of one column",
-        description="""\
-Releases the sum of one column of a CSV file with differential privacy. For example:
-
-  opendp-lite sum survey.csv --column income --bounds 0 1e6 --epsilon 1
-
-The noise grows with the bounds: choose them as narrow as you can without looking at the data.""",
-        examples="""\
-more examples:
-  opendp-lite sum survey.csv --column income --bounds 0 1e6 --rho 0.03
-  opendp-lite sum survey.csv --column income --bounds 0 1e6 --epsilon 1 --by sex --keys f m
-  opendp-lite sum log.csv --column minutes --bounds 0 60 --epsilon 1 --person id --most 3""",
-        asked=_sum,
-        options={**_BOUNDED, **flags.confidence("the sum")},
-    ),
-    Command(
-        name="median",
-        brief="the private median of one column",
-        description="""\
-Releases the median of one column of a CSV file with differential privacy. For example:
-
-  opendp-lite median survey.csv --column income --bounds 0 1e6 --epsilon 1
-
-Half of the budget finds the median, and the other half its interval.""",
-        examples="For other quantiles see opendp-lite quantile.",
-        asked=_median,
-        options=_OF_QUANTILES,
-        defaults={"quantiles": [0.5]},
-    ),
+    Command(name="sum", asked=_sum, options={**_BOUNDED, **flags.confidence("the sum")}),
+    Command(name="median", asked=_median, options=_OF_QUANTILES, defaults={"quantiles": [0.5]}),
     Command(
         name="quantile",
-        brief="private quantiles of one column, such as the median",
-        needs="--column NAME --quantiles Q ... --bounds LOWER UPPER",
-        description="""\
-Releases quantiles of one column of a CSV file with differential privacy: 0.5 is the median, 0.9 the
-value below which nine tenths of the rows lie. For example:
-
-  opendp-lite quantile survey.csv --column income --quantiles 0.1 0.5 0.9 --bounds 0 1e6 --epsilon 1
-
-Half of the budget finds the quantiles, and the other half an interval for each.""",
-        examples="""\
-more examples:
-  opendp-lite quantile survey.csv --column income --quantiles 0.5 --bounds 0 1e6 --rho 0.03
-  opendp-lite quantile survey.csv --column income --quantiles 0.25 0.5 0.75 --bounds 0 1e6 \\
-      --epsilon 1 --by sex --keys f m --output quartiles.csv""",
         asked=_quantiles,
         options={
             **_OF_QUANTILES,
-            "--quantiles": flags.number_option(
-                "Q", "numbers between 0 and 1; 0.5 is the median", nargs="+", required=True
-            ),
+            "--quantiles": flags.number_option("Q", nargs="+", required=True),
         },
     ),
     _spread_command("variance", lambda width: width * width / 4),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -147,166 +149,74 @@ Option = Mapping[str, Any]
 """What ``add_argument`` takes for a flag."""
 
 
-def text_option(metavar: str | tuple[str, ...], help_text: str, **more: object) -> Option:
+def text_option(metavar: str | tuple[str, ...], **more: object) -> Option:
     """An option that takes text."""
-    return {"metavar": metavar, "help": help_text, **more}
+    return {"metavar": metavar, **more}
 
 
-def number_option(metavar: str | tuple[str, ...], help_text: str, **more: object) -> Option:
+def number_option(metavar: str | tuple[str, ...], **more: object) -> Option:
     """An option that takes a number, or several."""
-    return text_option(metavar, help_text, type=number, **more)
+    return text_option(metavar, type=number, **more)
 
 
-def switch(help_text: str) -> Option:
-    """An option that takes nothing."""
-    return {"action": "store_true", "help": help_text}
-
-
+SWITCH: Final[Option] = {"action": "store_true"}
+"""An option that takes nothing."""
 FILE: Final[Mapping[str, Option]] = {
-    "file": text_option(
-        "FILE",
-        "a CSV file, packed with gzip or not; a .parquet or .feather file; a pattern in quotes, "
-        "such as 'data/*.parquet'; a folder of files of one kind; or - for standard input",
-    ),
-    "--header": {
-        "action": argparse.BooleanOptionalAction,
-        "help": "--header: the first line holds names that are public, and errors may show them; "
-        "--no-header: the first line is data. By default the first line is a header if all its "
-        "cells look like names, and errors never show it",
-    },
-    "--na": text_option(
-        "MARK",
-        "a cell that means a missing value, besides the empty cell, NA, N/A, NaN, null, None and a "
-        "single point; may be given several times",
-        action="append",
-        default=[],
-    ),
-    "--text": {
-        "choices": ("refuse", "missing"),
-        "default": "refuse",
-        "help": "a column of numbers that holds text is refused (default), or its text counts as "
-        "missing values; a refusal tells one bit about the data that the privacy loss does not "
-        "count",
-    },
-    "--delimiter": text_option(
-        "CHAR",
-        "the character between cells, or the word tab (default: a comma)",
-        type=_delimiter,
-        default=",",
-    ),
+    "file": text_option("FILE"),
+    "--header": {"action": argparse.BooleanOptionalAction},
+    "--na": text_option("MARK", action="append", default=[]),
+    "--text": {"choices": ("refuse", "missing"), "default": "refuse"},
+    "--delimiter": text_option("CHAR", type=_delimiter, default=","),
 }
 """How a file is written."""
-COLUMN: Final = text_option(
-    "NAME",
-    "the name of the column, or with --no-header its number, which counts from 1; a file with one "
-    "column needs neither",
-)
-EPSILON: Final = number_option("E", "pure differential privacy, 1 is a common choice")
-RHO: Final = number_option(
-    "R", "zero-concentrated differential privacy; 0.03 means epsilon = 1.04 at delta = 1e-6"
-)
-DELTA: Final = "the small probability of approximate differential privacy, say 1e-6"
+COLUMN: Final = text_option("NAME")
 PEOPLE: Final[Mapping[str, Option]] = {
-    "--person": text_option(
-        "NAME",
-        "the column that tells people apart: the privacy loss is then for all rows of a person; "
-        "goes with --most",
-    ),
-    "--most": number_option(
-        "K",
-        "at most so many rows of each person count, chosen at random; with --weights the largest "
-        "weight",
-    ),
+    "--person": text_option("NAME"),
+    "--most": number_option("K"),
 }
 """Who is protected, where a person may have several rows."""
 WHERE: Final[Mapping[str, Option]] = {
-    "--where": text_option(
-        "CONDITION",
-        "only rows for which it holds: 'age >= 18', 'sex = f' or 'region = north|south'; several "
-        "hold together. Choose it without looking at the data",
-        action="append",
-        default=[],
-    )
+    "--where": text_option("CONDITION", action="append", default=[])
 }
 """Which rows count."""
 GROUPS: Final[Mapping[str, Option]] = {
-    "--by": text_option(
-        "NAME",
-        "a release for each group of rows: the column that tells the groups apart, or several",
-        nargs="+",
-    ),
-    "--keys": text_option(
-        "KEY",
-        "the groups to report, chosen without looking at the data; for several columns give --keys "
-        "once for each. Left out, a fifth of --epsilon and all of --delta find groups that are not "
-        "too small",
-        nargs="+",
-        action="append",
-    ),
+    "--by": text_option("NAME", nargs="+"),
+    "--keys": text_option("KEY", nargs="+", action="append"),
 }
 """A release for each group."""
-WEIGHTS: Final[Mapping[str, Option]] = {
-    "--weights": text_option(
-        "NAME", "the column of design weights, such as those of a survey; goes with --most"
-    )
-}
+WEIGHTS: Final[Mapping[str, Option]] = {"--weights": text_option("NAME")}
 """How much each row counts."""
-_SIZE: Final = "the number of rows, if it is public; the loss is then that of replacing a row"
-SIZE: Final[Mapping[str, Option]] = {"--size": number_option("N", _SIZE)}
-ROWS: Final[Mapping[str, Option]] = {
-    "--missing": text_option(
-        "drop|VALUE",
-        "leave out rows without a value (default), or count them as VALUE",
-        type=_missing,
-    ),
-    "--size": number_option(
-        "N",
-        f"{_SIZE}, and a missing value counts as the middle of the bounds unless --missing says "
-        "otherwise",
-    ),
-}
+SIZE: Final[Mapping[str, Option]] = {"--size": number_option("N")}
+ROWS: Final[Mapping[str, Option]] = {"--missing": text_option("drop|VALUE", type=_missing), **SIZE}
 """Missing values, and a number of rows that is public."""
 OUTPUT: Final[Mapping[str, Option]] = {
-    "--json": switch("one JSON object with all digits"),
-    "--output": text_option(
-        "FILE",
-        "also write the release to a file: .json with the statement of the privacy loss, .csv or "
-        ".parquet with a row for each number",
-    ),
-    "--statement": text_option(
-        "FILE",
-        "also write what the release protects, how well and what it relies on: .json, .html or "
-        ".txt",
-    ),
-    "--ledger": text_option(
-        "LEDGER", "a ledger that pays for the release: see opendp-lite ledger --help"
-    ),
-    "--note": text_option("WORDS", 'what the release is for, for the ledger: "table 3", say'),
-    "--data-name": text_option(
-        "WORDS",
-        'for other data than the ledger knows: its name there, such as "version 2"; all data '
-        "spends the one budget",
-    ),
-    "--explain": switch("each step, and how the privacy loss follows from it"),
-    "--price": switch("what the release would cost; nothing is read, paid or released"),
-    "--force": switch("write over files that are there"),
+    "--json": SWITCH,
+    "--output": text_option("FILE"),
+    "--statement": text_option("FILE"),
+    "--ledger": text_option("LEDGER"),
+    "--note": text_option("WORDS"),
+    "--data-name": text_option("WORDS"),
+    "--explain": SWITCH,
+    "--price": SWITCH,
+    "--force": SWITCH,
 }
 """The form of the result."""
+OF_ROWS: Final[Mapping[str, Option]] = {"--of-rows": {"action": "store_false", "dest": "sampling"}}
+"""Whom an interval is for."""
 
 
 def bounds(*, required: bool, without: str = "") -> Mapping[str, Option]:
     """The range of the values."""
     range_of = "the range of the values, from what you know beforehand; values outside are clipped "
-    each = number_option(
-        ("LOWER", "UPPER"), f"{range_of}to the nearer bound{without}", nargs=2, required=required
-    )
-    return {"--bounds": each}
+    words = f"{range_of}to the nearer bound{without}"
+    ends = ("LOWER", "UPPER")
+    return {"--bounds": number_option(ends, help=words, nargs=2, required=required)}
 
 
 def confidence(what: str) -> Mapping[str, Option]:
     """The share of intervals that hold what is estimated."""
     words = f"the share of releases whose interval holds {what} (default: 0.95)"
-    return {"--confidence": number_option("C", words, default=0.95)}
+    return {"--confidence": number_option("C", help=words, default=0.95)}
 
 
 class Once(argparse.Action):
@@ -327,21 +237,19 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-OF_ROWS: Final[Mapping[str, Option]] = {
-    "--of-rows": {
-        "action": "store_false",
-        "dest": "sampling",
-        "help": "the interval is for these rows and counts the noise alone; by default it is for "
-        "the population, of which the rows are a random sample",
-    }
-}
-"""Whom an interval is for."""
+@cache
+def read_help() -> Mapping[str, Sequence[str]]:
+    """The texts of ``--help``, in their parts: see ``help.txt``."""
+    sections = Path(__file__).with_name("help.txt").read_text("utf-8").split("\n== ")[1:]
+    parts = (section.partition("\n") for section in sections)
+    return {name: [*map(str.strip, text.split("---\n"))] for name, _, text in parts}
 
 
 def add_command(
     commands: argparse._SubParsersAction[Any],
     name: str,
     groups: Mapping[str, Mapping[str, Option]],
+    under: str = "",
     **texts: Any,
 ) -> argparse.ArgumentParser:
     """Adds a command to those of a parser.
@@ -350,8 +258,12 @@ def add_command(
         commands: Those of the parser.
         name: As it is typed.
         groups: Its options, by the title above them.
+        under: The section of the texts of its options, where that is not its own.
         texts: Of its help, by the names that argparse has for them.
     """
+    said = read_help()
+    brief, _, description, epilog = [*said.get(name, ()), "", "", "", ""][:4]
+    texts = {"help": brief, "description": description, "epilog": epilog, **texts}
     parser: argparse.ArgumentParser = commands.add_parser(
         name, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **texts
     )
@@ -360,7 +272,8 @@ def add_command(
     for title, options in groups.items():
         group = parser.add_argument_group(title)
         for flag, option in options.items():
-            group.add_argument(flag, **option)
+            (words,) = said.get(f"{under or name} {flag}", said.get(flag, ("",)))
+            group.add_argument(flag, **{"help": words, **option})
     return parser
 
 
@@ -494,29 +407,21 @@ class Command:
     """A command: its options, and what it asks for.
 
     Attributes:
-        name: As it is typed.
-        brief: A line in the list of commands.
-        needs: The options of its own that it needs, as they are typed.
-        description: What it does.
-        examples: What stands at the end of its help.
+        name: As it is typed. Its texts are those of ``help.txt``.
         asked: What the arguments ask for.
         title: Of its own options.
         options: Its own, beside those that all commands have.
         column: The option that names the column.
-        delta: What delta is for; empty where it is of no use.
+        delta: Whether a delta is of use.
         defaults: What is asked for where no option of its own says so.
     """
 
     name: str
-    brief: str
-    description: str
-    examples: str
     asked: Asked
     options: Mapping[str, Option]
-    needs: str = "--column NAME --bounds LOWER UPPER"
     title: str = "the estimate"
     column: Option = COLUMN
-    delta: str = ""
+    delta: bool = False
     defaults: Mapping[str, object] = attrs.Factory(dict)
 
     def release(self, arguments: argparse.Namespace) -> Told:
@@ -526,13 +431,14 @@ class Command:
     def put(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Adds the command to those of a parser."""
         budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
-        epsilon, delta = dict(EPSILON), {}
+        _, needs, *_ = read_help()[self.name]
+        pure, delta = number_option("E"), {}
         if self.delta:
-            epsilon["help"] += "; with --delta: approximate"
-            delta["--delta"] = number_option("D", self.delta)
+            words = f"{read_help()['--epsilon'][0]}; with --delta: approximate"
+            pure, delta = {**pure, "help": words}, {"--delta": number_option("D")}
         groups = {
             "the data": {**FILE, "--column": self.column, **WHERE},
-            _PRIVACY: {"--epsilon": epsilon, **delta, "--rho": RHO},
+            _PRIVACY: {"--epsilon": pure, **delta, "--rho": number_option("R")},
             "several rows a person": PEOPLE,
             self.title: self.options,
             "the output": OUTPUT,
@@ -541,11 +447,8 @@ class Command:
             commands,
             self.name,
             groups,
-            help=self.brief,
-            usage=f"opendp-lite {self.name} FILE {self.needs}\n{'':24}{budgets} [more options]\n"
+            usage=f"opendp-lite {self.name} FILE {needs}\n{'':24}{budgets} [more options]\n"
             f"       opendp-lite {self.name} --help",
-            description=self.description,
-            epilog=self.examples,
         )
         nothing = dict.fromkeys(("bounds", "delta", "missing", "size", "weights"))
         parser.set_defaults(run=self.release, **nothing, **self.defaults)

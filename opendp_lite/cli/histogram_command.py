@@ -129,55 +129,18 @@ def _edges(arguments: argparse.Namespace) -> list[float]:
 
 HISTOGRAM: Final = Command(
     name="histogram",
-    brief="private counts by category or by bin",
-    needs="--column NAME ... (--categories WORD ... | --edges X ...)",
-    description="""\
-Counts the rows of each category, or of each bin, with differential privacy. For example:
-
-  opendp-lite histogram survey.csv --column education --categories 1 2 3 4 --epsilon 1
-  opendp-lite histogram survey.csv --column age --edges 0 10 20 30 --epsilon 1
-
-A row is in one category, so the number of categories costs nothing. Counts are unbiased: one that
-is near 0 may come out below 0.""",
-    examples="""\
-more examples:
-  opendp-lite histogram survey.csv --column age --bins 0 100 20 --epsilon 1
-  opendp-lite histogram survey.csv --column sex education --categories f m --categories 1 2 3 \\
-      --epsilon 1
-  opendp-lite histogram survey.csv --column city --epsilon 1 --delta 1e-6
-
-Choose the categories without looking at the data. The last example declares none: it shows the
-categories that occur often enough.""",
     asked=_ask,
     title="the counts",
     options={
-        "--categories": flags.text_option(
-            "WORD",
-            "the categories as the file writes them; NA counts the missing cells. For several "
-            "columns give --categories once for each",
-            nargs="+",
-            action="append",
-        ),
-        "--edges": flags.number_option(
-            "X",
-            "rising numbers between which a column of numbers is counted; an interval holds its "
-            "lower edge, and the last one both",
-            nargs="+",
-        ),
-        "--bins": flags.number_option(
-            ("LOWER", "UPPER", "COUNT"), "edges at equal distances", nargs=3
-        ),
-        "--other": flags.switch("count all other values too, under other"),
+        "--categories": flags.text_option("WORD", nargs="+", action="append"),
+        "--edges": flags.number_option("X", nargs="+"),
+        "--bins": flags.number_option(("LOWER", "UPPER", "COUNT"), nargs=3),
+        "--other": flags.SWITCH,
         **flags.GROUPS,
         **flags.SIZE,
         **flags.confidence("the count"),
     },
-    column=flags.text_option(
-        "NAME",
-        "the name of the column, or of several for all combinations, or with --no-header its "
-        "number, which counts from 1; a file with one column needs neither",
-        nargs="+",
-    ),
-    delta=f"{flags.DELTA}; needed where no categories are declared",
+    column=flags.text_option("NAME", nargs="+"),
+    delta=True,
 )
 """The command."""

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerView
 
 
-_DESCRIPTION: Final = """\
-Keeps one privacy budget over many releases in a file. Each release pays before it reads any data,
-and a payment is never given back. For example:
-
-  opendp-lite ledger create survey.ledger --rho 1 --unit person --data "survey 2026"
-  opendp-lite mean survey.csv --column age --bounds 0 100 --rho 0.1 --ledger survey.ledger \\
-      --person id --most 3
-  opendp-lite ledger show survey.ledger
-
-With --unit row a release counts rows, and needs no --person."""
-
 _NOT_FINISHED: Final = "not finished"
 _HASH: Final = 12
 _SECONDS: Final = 19
@@ -160,36 +149,16 @@ def _join(numbers: Any, how: Callable[[Any], str]) -> str:
 
 _Options = Mapping[str, flags.Option]
 _BUDGET: Final[_Options] = {
-    "--epsilon": flags.number_option("E", "pure differential privacy; with --delta approximate"),
-    "--delta": flags.number_option("D", "a small probability, say 1e-6"),
-    "--rho": flags.number_option("R", "zero-concentrated differential privacy"),
-    "--mu": flags.number_option("M", "Gaussian differential privacy"),
+    f"--{name}": flags.number_option(name[0].upper()) for name in ("epsilon", "delta", "rho", "mu")
 }
-_REASON: Final[_Options] = {
-    "--reason": flags.text_option("WORDS", "why; the ledger shows it for ever", required=True)
-}
+_REASON: Final[_Options] = {"--reason": flags.text_option("WORDS", required=True)}
 _TERMS: Final[_Options] = {
-    "--unit": flags.text_option(
-        "WORDS",
-        "whom the budget protects: row, or person, who may have several rows; each release then "
-        "needs --person NAME --most K. More words may follow, such as 'row (one visit)'",
-        required=True,
-    ),
-    "--data": flags.text_option("WORDS", "the name of the data, for statements", default=""),
-    "--witness": flags.text_option(
-        "FILE",
-        "a file elsewhere that remembers each entry, to tell when the ledger is rolled back; best "
-        "on another disk",
-    ),
-    "--query-delta": flags.number_option(
-        "D",
-        "what releases may spend of --delta by deltas of their own: by default an eighth; the rest "
-        "pays for many releases at less than their sum",
-    ),
+    "--unit": flags.text_option("WORDS", required=True),
+    "--data": flags.text_option("WORDS", default=""),
+    "--witness": flags.text_option("FILE"),
+    "--query-delta": flags.number_option("D"),
 }
-_FILE: Final[_Options] = {
-    "file": flags.text_option("FILE", "the ledger, on a disk of this machine")
-}
+_FILE: Final[_Options] = {"file": flags.text_option("FILE")}
 _THE_BUDGET: Final = {"the budget: one of these (a smaller number protects more)": _BUDGET}
 _Action = tuple[Callable[[argparse.Namespace], Told], str, _Options, Mapping[str, _Options]]
 # What each does, its help, its options beside the file, and those of a budget below a title.
@@ -205,11 +174,12 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
 
 def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
     """Adds the command to those of a parser."""
-    brief = "one budget over many releases, in a file"
-    whole = flags.add_command(commands, "ledger", {}, help=brief, description=_DESCRIPTION)
+    whole = flags.add_command(commands, "ledger", {})
     actions = whole.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, (run, brief, options, budget) in _ACTIONS.items():
         described = f"{brief[0].upper()}{brief[1:]}."
         groups = {"the ledger": {**_FILE, **options}, **budget}
-        action = flags.add_command(actions, name, groups, help=brief, description=described)
+        action = flags.add_command(
+            actions, name, groups, "ledger", help=brief, description=described
+        )
         action.set_defaults(run=run)

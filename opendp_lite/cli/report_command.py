@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -19,14 +19,6 @@ from opendp_lite.cli.written import writers
 
 if TYPE_CHECKING:
     from opendp_lite.pipeline.core import AnyMeasurement
-
-_DESCRIPTION: Final = """\
-Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:
-
-  opendp-lite report survey.csv --pipeline report.json --numbers age --words sex \\
-      --output release.json
-
-In Python, pipeline.to_json() makes the text of report.json. It holds the budget of each part."""
 
 
 @attrs.frozen
@@ -115,26 +107,20 @@ def _load(name: str) -> AnyMeasurement:
 
 def add_report(commands: argparse._SubParsersAction[Any]) -> None:
     """Adds the command to those of a parser."""
-    columns = {
-        "--numbers": flags.text_option("NAME", "the columns of numbers", nargs="+"),
-        "--words": flags.text_option("NAME", "the columns of categories, keys or ids", nargs="+"),
-    }
-    saved = flags.text_option("FILE", "what pipeline.to_json() wrote", required=True)
-    output = flags.text_option("FILE", "also write the release to a file: .json")
+    columns = dict.fromkeys(("--numbers", "--words"), flags.text_option("NAME", nargs="+"))
+    saved = flags.text_option("FILE", required=True)
     groups = {
         "the data": {**flags.FILE, **columns},
         "the release": {"--pipeline": saved},
-        "the output": {**flags.OUTPUT, "--output": output},
+        "the output": flags.OUTPUT,
     }
     parser = flags.add_command(
         commands,
         "report",
         groups,
-        help="the releases of a saved pipeline of many parts",
         usage="""\
 opendp-lite report FILE --pipeline PIPELINE.json [--numbers NAME ...] [--words NAME ...]
                         [more options]
        opendp-lite report --help""",
-        description=_DESCRIPTION,
     )
     parser.set_defaults(run=report)

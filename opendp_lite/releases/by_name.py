@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
@@ -21,12 +21,43 @@ from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result, mark_part, records_of, refuse_array
 from opendp_lite.releases.table import Record, name_key
 
+K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", covariant=True)
 _SHOWN = 20
 
 
+class _Several(Result, Mapping[K, R]):
+    """Releases by key. ``what`` says what it is a key of."""
+
+    __slots__ = ()
+    picture: ClassVar = "estimate_intervals"
+    what: ClassVar[str]
+    releases: Mapping[K, R]
+
+    @property
+    def covers(self) -> str:
+        said = {each.covers for each in self.values() if isinstance(each, Result)}
+        return said.pop() if len(said) == 1 else ""
+
+    __array__ = refuse_array
+
+    def __getitem__(self, key: K) -> R:
+        try:
+            return self.releases[key]
+        except (KeyError, TypeError):
+            found = getattr(self, "threshold", None) is not None
+            few = "; groups with few rows are not released" if found else ""
+            raise NoKeyError.of(self.what, self, key, few) from None
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.releases)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+
 @attrs.frozen(repr=False)
-class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
+class ByGroup(_Several[Hashable, R], Generic[R]):
     """The releases of a pipeline for each group, by the group's key.
 
     Args:
@@ -44,15 +75,11 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
         m    38.5
     """
 
-    picture: ClassVar = "estimate_intervals"
+    what: ClassVar = "group"
 
     column: str
     releases: Mapping[Hashable, R]
     threshold: int | None = None
-
-    @property
-    def covers(self) -> str:
-        return _common(self.values())
 
     def records(self) -> list[Record]:
         """The rows of each group's release, with its key."""
@@ -64,21 +91,6 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
             return found if len(parts) == len(names) else {self.column: key}
 
         return [keys_of(key) | row for key, each in self.items() for row in records_of(each)]
-
-    __array__ = refuse_array
-
-    def __getitem__(self, key: Hashable) -> R:
-        try:
-            return self.releases[key]
-        except (KeyError, TypeError):
-            few = "" if self.threshold is None else "; groups with few rows are not released"
-            raise NoKeyError.of("group", self, key, few) from None
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self.releases)
-
-    def __len__(self) -> int:
-        return len(self.releases)
 
     def as_dict(self) -> dict[str, Any]:
         """The releases by key, for ``json.dumps``. Keys are quoted where they would be confused."""
@@ -129,12 +141,6 @@ class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
         return html_grid("", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)])
 
 
-def _common(found: Iterable[object]) -> str:
-    """What the intervals of all of them are of; empty where they are of several things."""
-    said = {each.covers for each in found if isinstance(each, Result)}
-    return said.pop() if len(said) == 1 else ""
-
-
 def _drop_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """The rows without columns that are empty below their title."""
     full = [place for place in range(len(rows[0])) if any(row[place] for row in rows[1:])]
@@ -151,7 +157,7 @@ def _show(key: Hashable) -> str:
 
 
 @attrs.frozen(repr=False)
-class ByName(Result, Mapping[str, Any]):
+class ByName(_Several[str, Any]):
     """What ``dp.compose`` releases of parts with names: each release by its name, in order.
 
     Args:
@@ -166,13 +172,9 @@ class ByName(Result, Mapping[str, Any]):
         age: 41.2
     """
 
-    picture: ClassVar = "estimate_intervals"
+    what: ClassVar = "release"
 
     releases: Mapping[str, Any]
-
-    @property
-    def covers(self) -> str:
-        return _common(self.values())
 
     def records(self) -> list[Record]:
         """The rows of each release, with its name."""
@@ -180,25 +182,11 @@ class ByName(Result, Mapping[str, Any]):
             {"statistic": name, **row} for name, each in self.items() for row in records_of(each)
         ]
 
-    __array__ = refuse_array
-
     def of_part(self, release: object, part: Hashable) -> Self:
         """Each as a part of a release whose parts have other rows and other noise."""
         return attrs.evolve(
             self, releases={name: mark_part(each, release, part) for name, each in self.items()}
         )
-
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return self.releases[name]
-        except (KeyError, TypeError):
-            raise NoKeyError.of("release", self, name) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.releases)
-
-    def __len__(self) -> int:
-        return len(self.releases)
 
     def as_dict(self) -> dict[str, Any]:
         """The releases by name, for ``json.dumps``."""

@@ -60,7 +60,7 @@ def test_only_rows_count_that_fulfil_all_conditions(told, survey, conditions, ro
     words = [word for each in conditions for word in ("--where", each)]
     found = told("count", survey, *words, *SURE)
     assert found["count"] == rows
-    assert found["counted"].endswith(f"only rows count where {' and '.join(conditions)}")
+    assert found["counted"].startswith(f"where {' and '.join(conditions)}: ")
 
 
 def test_conditions_on_what_is_read_anyway(told, survey):

@@ -199,3 +199,41 @@ def test_values_change_nothing_but_the_numbers(told, table, command, unit):
             assert np.isfinite([*numbers, *np.ravel(ends)]).all()
         documents.add(json.dumps(found))
     assert len(documents) == 1
+
+
+WEIGHTED = "city,owns,w,x\n" + "Rome,yes,.5,10\nOslo,no,1,20\nRome,yes,4,30\nOslo,NA,2,40\n" * 500
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("proportion --column owns --among yes", 2 / 3),
+        ("proportion --column owns --among yes NA", 3 / 4),
+        ("proportion --column x --among 10 30 --missing drop", None),
+        ("proportion --column owns --among yes --weights w --most 4", 4.5 / 5.5),
+        ("proportion --column owns --among yes --where x>=20 --weights w --most 4", 4 / 5),
+        ("proportion --column owns --among yes --by city --keys Rome Oslo", [1, 0]),
+        ("mean --column x --bounds 0 100 --weights w --most 4", 225 / 7.5),
+        ("mean --column x --bounds 0 100 --weights w --most 4 --where w<3", 105 / 3.5),
+        ("mean --column x --bounds 0 100 --weights w --most 4 --by city --keys Rome", [125 / 4.5]),
+    ],
+)
+def test_shares_and_weights(told, refused, table, words, expected):
+    name, *rest = words.split()
+    file = table(WEIGHTED, "weighted.csv")
+    if expected is None:
+        assert "unrecognized arguments" in refused(name, file, *rest, *ALMOST_SURE)
+        return
+    found = told(name, file, *rest, "--rho", 1e6)
+    numbers = [each[name] for each in found.get("releases", [found])]
+    assert numbers == pytest.approx(np.ravel(expected).tolist(), abs=0.01)
+    assert found["sampling"]
+
+
+def test_a_word_that_no_row_has_is_told_by_the_noise(made, table):
+    file = table(WEIGHTED, "weighted.csv")
+    told = made("histogram", file, "--column", "city", "--categories", "Rome", "Olso", "--rho", 1)
+    assert "the noise hides some of these numbers" in told
+    assert "counted          where x >= 20: all rows" in made(
+        "count", file, "--where", "x >= 20", "--rho", 1
+    )
