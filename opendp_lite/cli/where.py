@@ -75,7 +75,8 @@ def _condition(text: str, na: Sequence[str]) -> Condition:
     column, sign, value = parts.groups()
     if sign in ("=", "=="):
         quote = value[0]
-        if quote in "'\"" and value.rstrip()[-1] == quote:
+        # Quotes around a comma make one word of it, as in a CSV file.
+        if quote in "'\"" and value.rstrip()[-1] == quote and "," not in value:
             raise dp.ParameterError(
                 f"--where: words stand without quotes of their own; type '{column} = "
                 f"{value.rstrip().replace(quote, '')}'"
