@@ -25,6 +25,12 @@ LAWS: dict[str, tuple[Draw, float]] = {
     "30 % ones": (lambda rng, n: rng.binomial(1, 0.3, n).astype(float), 0.3),
 }
 SIZES = (100, 500, 5000)
+SHARES = ((0.02, 0.3), (0.3, 0.3), (0.5, 0.5))
+# Two columns whose covariance matrix, or that of their logarithms, has this root.
+COLUMNS: dict[str, tuple[list[list[float]], Callable[[np.ndarray], np.ndarray]]] = {
+    "normal": ([[3.0, 0.0], [0.67, 0.74]], lambda rows: np.add(rows, [50, 9])),
+    "lognormal": ([[0.5, 0.0], [0.2, 0.35]], lambda rows: np.exp(np.add(rows, [3, 2]))),
+}
 
 
 def coverage(options: Namespace) -> Iterator[Row]:
@@ -42,6 +48,16 @@ def coverage(options: Namespace) -> Iterator[Row]:
                     work = f"{step.__name__} of two groups, {law}, {rows} rows each, {loss}"
                     yield _row(work, *_of_groups(step, law, rows, loss, runs))
             yield _row(f"count of these rows, {rows} rows, {loss}", *_of_counts(rows, loss, runs))
+            for shares in SHARES:
+                for step in (dp.difference, dp.ratio):
+                    work = f"{step.__name__} of shares {shares[0]}, {shares[1]} of a histogram"
+                    found = _of_cells(step, shares, rows, loss, runs)
+                    yield _row(f"{work}, {rows} rows, {loss}", *found)
+    for loss in ("epsilon = 1", "rho = 0.03", "rho = 0.5"):
+        for law in COLUMNS:
+            for rows in SIZES[1:]:
+                for name, *found in _of_columns(law, rows, loss, runs):
+                    yield _row(f"{name}, {law} columns, {rows} rows, {loss}", *found)
     found = _of_groups(dp.difference, "normal", 300, "rho = 0.5", runs)
     yield _row("difference of two groups, normal, 300 rows each, rho = 0.5", *found)
 
@@ -98,6 +114,47 @@ def _of_groups(
     ratio = step is dp.ratio
     plain = 2 * 1.96 * deviation / (truth if ratio else 1)
     return _held(ends, 1.0 if ratio else 0.0), _width(ends, plain)
+
+
+def _of_cells(
+    step: Callable[..., Any], shares: tuple[float, float], rows: int, loss: str, runs: int
+) -> tuple[float, float]:
+    rng, (first, second) = np.random.default_rng(4), shares
+    table = dp.histogram("x", categories=["a", "b", "c"], **_loss(loss))
+    chances, ends = [first, second, max(1 - first - second, 0.0)], []
+    for _ in range(runs):
+        found = table({"x": rng.choice(["a", "b", "c"], rows, p=chances)}).shares()
+        ends.append(step(found["a"], found["b"]).interval)
+    ratio = step is dp.ratio
+    truth = first / second if ratio else first - second
+    variance = truth * (first + second) / second**2 if ratio else first + second - truth**2
+    return _held(ends, truth), _width(ends, 2 * 1.96 * sqrt(variance / rows))
+
+
+def _of_columns(law: str, rows: int, loss: str, runs: int) -> Iterator[tuple[str, float, float]]:
+    """Entries of a covariance matrix and the correlation; without privacy, as they vary."""
+    root, made = COLUMNS[law]
+    rng = np.random.default_rng(5)
+
+    def draw(count: int) -> np.ndarray:
+        return made(rng.standard_normal((count, 2)) @ np.array(root).T)
+
+    true, names = np.cov(draw(10**6).T), ("variance", "covariance", "correlation")
+    truths = (true[0, 0], true[0, 1], true[0, 1] / sqrt(true[0, 0] * true[1, 1]))
+    matrix = dp.records(columns=["a", "b"]) >> dp.covariance(
+        0, [1000, 100], **_loss(loss), confidence=0.95
+    )
+    plain, ends = [], []
+    for _ in range(runs):
+        table = draw(rows)
+        sample, found = np.cov(table.T), matrix(table)
+        plain.append((sample[0, 0], sample[0, 1], np.corrcoef(table.T)[0, 1]))
+        places = [np.array(found.interval)[:, 0, column] for column in (0, 1)]
+        ends.append([*places, found.correlation()["a", "b"].interval])
+    of_sample = 2 * 1.96 * np.std(plain, axis=0)
+    for place, name in enumerate(names):
+        found_ends = [(each[place][0], each[place][1]) for each in ends]
+        yield name, _held(found_ends, truths[place]), _width(found_ends, of_sample[place])
 
 
 def _of_counts(rows: int, loss: str, runs: int) -> tuple[float, float]:

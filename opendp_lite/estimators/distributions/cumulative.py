@@ -181,6 +181,8 @@ class CumulativeDistribution(Answers):
             raise ParameterError(
                 "cdf: this release has no intervals; leave out confidence=None when you release"
             )
+        if not self.deviation:
+            return 0.0, 0.0  # So large a budget leaves no noise that floats can tell.
         generator, whole = np.random.default_rng(_SEED), self._shares.whole
         errors = self._at_edges * self._rows / self.deviation
         sized = errors > 0

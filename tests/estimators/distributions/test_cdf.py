@@ -239,6 +239,17 @@ def test_any_data_gives_finite_answers(data, loss, name):
         assert all(np.isfinite(column).all() for column in found.table().columns.values())
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sampling", [True, False])
+def test_a_budget_that_leaves_no_noise_leaves_intervals(sampling):
+    """The deviation of the noise was 0, and ratios to it were of 0 and 0."""
+    found = dp.cdf(0, 10, epsilon=1e30, sampling=sampling)([1.0, 2.0, 5.0] * 20)
+    for low, high in (found.interval(3.0), found.band(3.0)):
+        assert low <= 2 / 3 + 1e-9
+        assert high >= 2 / 3 - 1e-9
+        assert 0.1 < high - low < 0.5 if sampling else high - low < 1e-9
+
+
 def test_what_it_shows():
     (found,) = releases("private", 1, rho=0.5, confidence=0.9)
     assert repr(found).startswith("<CumulativeDistribution of about 1998 rows, mean 32.422")
