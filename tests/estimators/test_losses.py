@@ -71,6 +71,9 @@ CASES = {
     "binary_mean": Case(E.binary_mean, 3, (None, 7), PLAIN, "rho"),
     "binary_mean, published": Case(partial(E.binary_mean, published=True), 3, (7,), PLAIN, "rho"),
     "multivariate_mean": Case(partial(dp.multivariate_mean, 5), 1, EITHER, PLAIN, "rho epsilon"),
+    "multivariate_mean, told": Case(
+        partial(dp.multivariate_mean, 5, confidence=0.9), 2, EITHER, PLAIN, "rho epsilon"
+    ),
     "multivariate_mean, 20": Case(
         partial(dp.multivariate_mean, 5), 20, EITHER, PLAIN, "rho epsilon"
     ),

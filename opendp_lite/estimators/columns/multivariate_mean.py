@@ -22,8 +22,21 @@ from opendp_lite.estimators.columns.noisy_mean import (
     l2_mechanism_mean,
     within,
 )
-from opendp_lite.estimators.parts.budget import Measured, RowSpace, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import Floats, moderate, require_public_size
+from opendp_lite.estimators.parts.budget import (
+    ConcentratedBudget,
+    Measured,
+    RowSpace,
+    costs_budget,
+)
+from opendp_lite.estimators.parts.noisy_totals import (
+    Floats,
+    JointNormal,
+    NoisyTotals,
+    RatioOfNoisySums,
+    moderate,
+    require_public_size,
+)
+from opendp_lite.estimators.parts.request import ByColumn, Request
 from opendp_lite.measurements.noise import exactly_one, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.budgets import PrivacyBudget
@@ -32,11 +45,12 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, quote, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Stage, mechanism
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.entries import absolute, norm
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations.entries import absolute, norm, square
+from opendp_lite.transformations.sums import count, sum
 
 Deviations = Literal["pairs", "direct", "binary", "magnitude", "none"]
 _WAYS: Final = ("pairs", "direct", "binary", "magnitude", "none")
@@ -310,8 +324,14 @@ _RESOLUTION: Final = 0.2
     examples=lambda: [example(records(columns=["age", "visits"]), 100, rho=0.1, p=1)],
 )
 def plan_plus_mean(
-    space: RowSpace, bound: Number, *, rho: Number, p: Number = 2
-) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
+    space: RowSpace,
+    bound: Number,
+    *,
+    rho: Number,
+    p: Number = 2,
+    confidence: Number | None = None,
+    sampling: bool = True,
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats | ByColumn]:
     """The mean of each column, with noise that fits the columns' spread: PLAN, improved.
 
     Args:
@@ -319,6 +339,8 @@ def plan_plus_mean(
         rho: The budget. About nine tenths go to the sum. The rest finds a median and a spread of
             each column, a radius for the rows, and where it is private their number.
         p: At least 1. The l_p error is to be small.
+        confidence: As for ``multivariate_mean``.
+        sampling: As for ``multivariate_mean``.
 
     Returns:
         A number in [-M, M] for each column. Where the number of rows is private, rows with a
@@ -334,10 +356,12 @@ def plan_plus_mean(
         array([ 1., 20.])
     """
     most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
+    budget = ConcentratedBudget(whole)
+    request = Request.within(budget, "plan_plus_mean", confidence, sampling).on(space)
 
-    def program(ask: Ask[Zcdp]) -> Floats:
+    def program(ask: Ask[Zcdp]) -> Floats | ByColumn:
         people, columns = RowCount.of(ask, whole), space.domain.columns
-        return _PlanPlus(ask, most, power, whole, columns, people).mean()
+        return _PlanPlus(ask, most, power, whole, columns, people, request).mean()
 
     spent = "about a tenth of rho finds where the columns lie and how wide they are"
     return make_adaptive(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
@@ -353,8 +377,9 @@ class _PlanPlus:
     rho: Fraction
     columns: int
     people: RowCount
+    request: Request
 
-    def mean(self) -> Floats:
+    def mean(self) -> Floats | ByColumn:
         """The estimate."""
         nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
         if self._need(nats / 2 + _LIKELY) > _MOST_FOR_ONE:
@@ -423,7 +448,7 @@ class _PlanPlus:
         trust = share / (share + float(before / rho) / self.columns)
         return middle + np.where(slope * self.people.rows > 20, trust * moved, 0.0)
 
-    def _release(self, middle: Floats, spread: Floats | None) -> Floats:
+    def _release(self, middle: Floats, spread: Floats | None) -> Floats | ByColumn:
         """The last release: the sum of centred, scaled and clipped rows."""
         if spread is None:
             widths = np.ones(self.columns)
@@ -438,8 +463,45 @@ class _PlanPlus:
         ends = (min(shortest, longest / 2), longest)
         rows = center(dyadic(middle)) >> scale(dyadic(1 / widths))
         radius = self.people.radius(rows, ends, rho)
-        total, people = self.people.total(rows >> clip_to_norm(radius) >> sum(), self.ask.left)
-        return within(middle + widths * people.mean(total), self.bound)
+        shortened = rows >> clip_to_norm(radius)
+        last, part = self.ask.left, self.request.for_squares
+        last -= part.amount if self.request.sampling else 0
+        total, people = self.people.total(shortened >> sum(), last)
+        if self.request.confidence is None:
+            return within(middle + widths * people.mean(total), self.bound)
+        off_total, off_rows = (
+            ConcentratedBudget(rho).deviation(part.reach(query, self.ask.space)) if rho else 0.0
+            for query, rho in (
+                (shortened >> sum(), last - (people.weight - self.people.weight)),
+                (count(), people.weight),
+            )
+        )
+        counted = people.rows if people.counted is None else people.counted
+        found = [
+            NoisyTotals(
+                RatioOfNoisySums(
+                    -self.bound,
+                    self.bound,
+                    about,
+                    JointNormal(width * off_total, off_rows),
+                    ridge=1,
+                ),
+                width * one,
+                counted,
+            )
+            for about, width, one in zip(
+                *map(np.ndarray.tolist, (middle, widths, total)), strict=True
+            )
+        ]
+        if self.request.sampling:
+            squares = shortened >> square() >> sum()
+            off = part.deviation(part.reach(squares, self.ask.space)) / people.rows
+            means = each_column(self.ask(squares >> part.noise())) / people.rows
+            variances = (means - people.mean(total) ** 2) * widths**2
+            pairs = zip(found, variances.tolist(), (off * widths**2).tolist(), strict=True)
+            found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
+        shown = map(self.request.as_estimate, found)
+        return tuple(attrs.evolve(cast(Estimate, each), clipped=True) for each in shown)
 
 
 @mechanism(
@@ -456,6 +518,7 @@ class _PlanPlus:
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
         example(records(columns=["age", "visits"]), 100, epsilon=1),
+        example(records(columns=["age", "visits"]), 100, rho=0.1, confidence=0.9),
     ],
 )
 def multivariate_mean(
@@ -466,6 +529,8 @@ def multivariate_mean(
     rho: Number | None = None,
     epsilon: Number | None = None,
     p: Number = 2,
+    confidence: Number | None = None,
+    sampling: bool = True,
 ) -> Measured[Any]:
     """The mean of each column, by the best estimator for the setting.
 
@@ -479,10 +544,15 @@ def multivariate_mean(
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: In place of ``rho``, the budget of pure privacy, 1 say.
         p: With ``rho``: the norm, at least 1, in which the error is made small.
+        confidence: 0.95, say, asks for an interval for each column too.
+        sampling: With a confidence: whether intervals are for the population, of which the rows are
+            a random sample: this takes a tenth of a rho, and 15 % of an epsilon. With False they
+            are for these rows, and count the noise alone.
 
     Returns:
-        A number for each column: with rho in [-M, M], with epsilon all together of length at most
-        M sqrt(d). With few rows for so many columns, or a tiny budget, the error may reach the
+        With a confidence a tuple of ``Estimate``, one for each column, for the shortened rows.
+        Else a number for each column: with rho in [-M, M], with epsilon all together of length at
+        most M sqrt(d). With few rows for so many columns, or a tiny budget, the error may reach the
         bound. Rows that reach far are shortened. Where the number of rows is private, rows with a
         missing value are left out. Where it is public, a missing value counts as 0, or with rho as
         the released median of its column.
@@ -506,7 +576,9 @@ def multivariate_mean(
             "about as well"
         )
     if exactly_one("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
-        chosen = plan_plus_mean(bound, rho=cast(Number, rho), p=p).bind(space)
+        chosen = plan_plus_mean(
+            bound, rho=cast(Number, rho), p=p, confidence=confidence, sampling=sampling
+        ).bind(space)
         why = (
             "the estimator is plan_plus_mean: the budget is rho\n"
             "  about a tenth of it finds where the columns lie and how wide they are\n"
@@ -514,7 +586,9 @@ def multivariate_mean(
         )
         return chosen.with_explanation(why, trace=())
     radius = most * sqrt(space.domain.columns)
-    pure = l2_mechanism_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
+    pure = l2_mechanism_mean(
+        radius, epsilon=cast(Number, epsilon), confidence=confidence, sampling=sampling
+    ).bind(space)
     why = (
         "the estimator is l2_mechanism_mean: the budget is a pure epsilon\n"
         "  it has the least error of the means here for that\n"

@@ -257,3 +257,27 @@ def test_rows_beyond_the_simplex_are_brought_to_it():
     rows = np.array([[-3.0, 2.0], [6.0, 2.0], [np.nan, 1.0], [1.0, 1.0]] * 50)
     found = (dp.records(columns=2) >> E.simplex_vector_mean(4, rho=1e12))(rows)
     assert np.allclose(found, np.mean([[0, 2], [8 / 3, 4 / 3], [1, 1]], axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 20}], ids=str)
+@pytest.mark.parametrize("sampling", [True, False])
+def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
+    """With seeds. Errors of 40 releases over what they say come to 1 +- 0.3: six deviations."""
+    rows = np.random.default_rng(1).normal([1, 20], [2, 5], (5000, 2))
+    asked = {"confidence": 0.95, "sampling": sampling}
+    bound = dp.records(columns=2) >> dp.multivariate_mean(50, **loss, **asked)
+    found = [bound.insecure_release(rows, seed=seed).value for seed in range(40)]
+    for column, each in enumerate(zip(*found, strict=True)):
+        widths = [np.diff(one.interval).item() / (3.92 * one.standard_error) for one in each]
+        assert widths == pytest.approx([1.0] * 40, rel=0.1)
+        of_noise = [np.diff(one.noise_interval or one.interval).item() / 3.92 for one in each]
+        errors = [one.value - rows[:, column].mean() for one in each]
+        # What is shortened moves a mean beside.
+        moved = np.mean(errors) if "rho" in loss else 0.0
+        assert np.std(np.subtract(errors, moved) / of_noise) == pytest.approx(1.0, abs=0.4)
+        if sampling:
+            of_sample = np.sqrt(
+                np.mean([one.standard_error for one in each]) ** 2 - np.mean(of_noise) ** 2
+            )
+            deviation = rows[:, column].std() / sqrt(5000)
+            assert of_sample == pytest.approx(deviation, rel=0.1)
