@@ -56,8 +56,8 @@ class NoiseSource:
 class Estimate(Result):
     """A released number with its standard error and an interval. All of it is private.
 
-    ``a - b``, ``a / b``, ``a + 3``, ``2 * a``, ``round(a, 2)`` are estimates: their errors follow
-    from those of the parts (see ``dp.difference``). ``float(a)`` is the value alone.
+    ``a - b``, ``a / b``, ``a + 3``, ``2 * a``, ``round(a, 2)``, ``np.log(a)`` are estimates: their
+    errors follow from those of the parts (see ``dp.difference``). ``float(a)`` is the value alone.
 
     Args:
         value: The estimate, of a mean or a count, say.
