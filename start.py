@@ -33,7 +33,6 @@ JOBS = {
         [
             [PYTHON, os.path.join("docs", "_ext", "build_site.py")],
             [PYTHON, "-m", "pytest", "-q", "-rs", os.path.join("tests", "site")],
-            [PYTHON, "-m", "pyright"],
         ],
     ),
     "bench": ("[test,bench]", [[PYTHON, os.path.join("tests", "benchmarks")]]),

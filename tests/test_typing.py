@@ -1,7 +1,6 @@
-"""Both type checkers accept ``good.py`` and flag exactly the bad lines; mypy accepts the package.
+"""Both type checkers accept the package and ``good.py``, and flag exactly the bad lines.
 
-Pyright takes a minute and a half for the package, so ``python3 start.py docs`` does that. Beside
-the lines of ``bad.py`` these are calls of every public name with an argument that none has.
+Beside those of ``bad.py`` these are calls of every public name with an argument that none has.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ def test_mypy(tmp_path: Path) -> None:
 
 def test_pyright(tmp_path: Path) -> None:
     lie, calls = planted(tmp_path), wrong_calls(tmp_path)
-    flags = list(pyright_flags(tmp_path, GOOD, BAD, lie, calls))
+    flags = list(pyright_flags(tmp_path, PACKAGE, GOOD, BAD, lie, calls))
     assert accepted_calls(calls, flags) == []
     wrong = complaints([flag for flag in flags if flag.file not in (lie, calls)], [BAD])
     assert not wrong, "\n".join(wrong)
