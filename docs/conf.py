@@ -16,6 +16,8 @@ extensions = ["myst_nb", "_ext.formulas", "_ext.names"]
 exclude_patterns = ["conf.py"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
+highlight_language = "text"
+"""Of a block that names none: what a page prints is no Python."""
 nb_execution_mode = "auto"
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
