@@ -282,13 +282,23 @@ def test_a_released_one_goes_to_json(seeded):
 
 def test_rows_of_one_person_are_said_to_count_as_independent(seeded):
     """Three equal rows a person: the interval held the mean in 78 of 100 samples."""
-    people = dp.table(person="id") >> dp.bound_contributions(3) >> dp.select("x")
+    persons = dp.table(person="id") >> dp.bound_contributions(3)
     table = {"id": [0, 0, 1, 2] * 50, "x": [1.0, 1.0, 2.0, 3.0] * 50}
-    words = "rows of one person count as independent"
-    assert words in str((people >> dp.mean(0, 9, epsilon=9))(table))
-    assert words in str((people >> dp.proportion(among=[1], epsilon=9))(table))
-    assert words not in str((people >> dp.mean(0, 9, epsilon=9, sampling=False))(table))
-    assert words not in str((dp.select("x") >> dp.mean(0, 9, epsilon=9))(table))
+    words = "ows of one person count as independent"
+    both = {"bounds": [(0, 9)] * 2, "epsilon": 99}
+    for step in (
+        dp.select("x") >> dp.mean(0, 9, epsilon=9),
+        dp.select("x") >> dp.proportion(among=[1], epsilon=9),
+        dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=9),
+        dp.select("x") >> dp.standard_deviation(0, 9, epsilon=9),
+        dp.select("x", "id") >> dp.covariance(0, 9, epsilon=9, confidence=0.9),
+        dp.linear_regression("x", "id", **both),
+    ):
+        assert words in str((persons >> step)(table))
+        assert words not in str(step(table))
+    assert words not in str(
+        (persons >> dp.select("x") >> dp.mean(0, 9, rho=9, sampling=False))(table)
+    )
 
 
 def test_a_spread_that_noise_hides_is_not_taken_for_none(seeded):

@@ -199,6 +199,7 @@ class Covariance(Result):
         sampling: Whether error and interval also cover that the rows are a random sample, so that
             the interval is for the population. If not, they are those of the noise alone.
         noise_error: As ``standard_error``, from the noise alone; None where that is the same.
+        several: Whether a person may have several rows, which these take for independent.
 
     Example:
         >>> import numpy as np
@@ -223,6 +224,7 @@ class Covariance(Result):
     rows: float
     sampling: bool = False
     noise_error: Floats | None = None
+    several: bool = False
 
     def correlation(self) -> Correlation:
         """The correlations, with intervals for the population that the rows were sampled from."""
@@ -252,6 +254,7 @@ class Covariance(Result):
         named = f" of {', '.join(self.names)}" if self.names else ""
         of = "samples like this" if self.sampling else "releases of these rows"
         told = f"intervals in .interval, in {percent(self.confidence)} of {of}"
+        told += "; rows of one person count as independent" if self.several else ""
         return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
 
     def _repr_html_(self) -> str:
@@ -469,6 +472,7 @@ class _CovariancePlan:
             max(found.rows, 0.0),
             self.sampling,
             of_noise if self.sampling else None,
+            self.sampling and ask.space.unit > 1,
         )
 
     def _scale(self, ask: AnyAsk) -> tuple[Around, Floats, list[Unseen | None]]:

@@ -73,6 +73,7 @@ class Regression(Result):
         cut: Rows were taken to lie no farther from the line than this.
         weak: Empty, or the columns that the noise may hide to be constant or alike. Then nothing is
             known of the coefficients: every interval is endless.
+        several: Whether a person may have several rows, which intervals take for independent.
 
     Example:
         >>> errors = np.diag([0.03, 0.6]) ** 2
@@ -99,6 +100,7 @@ class Regression(Result):
     residual_deviation: float
     cut: float
     weak: tuple[str, ...]
+    several: bool = False
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False)
 
     def of_part(self, release: object, part: Hashable) -> Self:
@@ -163,6 +165,7 @@ class Regression(Result):
             self.rows,
             sampling=True,
             noise_interval=for_rows,
+            several=self.several,
         )
         return found.of_part(self.source.release, self.source.part)
 
@@ -199,9 +202,10 @@ class Regression(Result):
                 "fewer columns."
             )
         deviation, cut = (f"{each:.3g}" for each in (self.residual_deviation, self.cut))
+        alone = " Rows of one person count as independent." if self.several else ""
         return (
             "Intervals are for the population, from noise and sampling. Rows lie about "
-            f"{deviation} from the line,\nand were cut at {cut} from it."
+            f"{deviation} from the line,\nand were cut at {cut} from it.{alone}"
         )
 
     def __repr__(self) -> str:
@@ -587,6 +591,7 @@ class _RegressionRun:
             sqrt(fit.variance) * frame.unit,
             how.cut * frame.unit,
             self._hidden(frame, fit.gram) if fit.gram.weak else (),
+            self.ask.space.unit > 1,
         )
 
     def _hidden(self, frame: Frame, gram: NoisyGram) -> tuple[str, ...]:

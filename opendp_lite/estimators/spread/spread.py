@@ -305,6 +305,7 @@ class SpreadPlan:
                 clipped=True,
                 wide_interval=wide,
                 noise_interval=of_noise if sampling else None,
+                several=sampling and ask.space.unit > 1,
             )
 
         whole = self.request.whole

@@ -151,6 +151,7 @@ class EndsRelease:
         confidence: Such as 0.95.
         rows: How many there are, where that is public.
         counting: The noise of their number where it is not.
+        repeated: Whether a person may have several rows.
     """
 
     places: Places
@@ -161,6 +162,7 @@ class EndsRelease:
     confidence: float
     rows: int | None
     counting: Measurement[Any, Any] | None
+    repeated: bool
 
     def __call__(self, value: Data, entropy: Entropy) -> object:
         rows: float
@@ -220,7 +222,7 @@ class EndsRelease:
             # As values lie about evenly, that of the rows is as much narrower as its ranks are.
             share = self.laws[0][0].noise_share(rows)
             noise = number - share * (number - both[0]), number + share * (both[1] - number)
-            return (Estimate(*shown, sampling=True, noise_interval=noise),)
+            return (Estimate(*shown, sampling=True, noise_interval=noise, several=self.repeated),)
         names = tuple(format_number(laws[0].quantile) for laws in self.laws)
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names

@@ -372,7 +372,9 @@ def _with_two_ends(
         return TwoEnds(q, (two, three), miss, sampling)
 
     laws = tuple(tuple(law(q, part) for part in each) for q in distinct)
-    release = EndsRelease(places, laws, columns, order, several, confidence, size, counting)
+    release = EndsRelease(
+        places, laws, columns, order, several, confidence, size, counting, space.unit != 1
+    )
 
     def privacy_map(distance: Fraction) -> Fraction:
         units = distance / cast(Fraction, space.unit)
