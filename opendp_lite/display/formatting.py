@@ -63,6 +63,27 @@ def significant(error: float, *numbers: float) -> tuple[str, ...]:
     return tuple(_scientific(number, places) for number in numbers)
 
 
+def justify(error: float, known: Collection[float], *numbers: float) -> tuple[str, ...]:
+    """As ``significant``, with fewer digits where all that is known has fewer, as counts do.
+
+    Example:
+        >>> justify(1.36, (312, 309.0, 315.0), 312, 309.0, 1.36)
+        ('312', '309', '1.4')
+    """
+    places = next(
+        (each for each in range(_MOST_PLACES) if all(round(one, each) == one for one in known)),
+        _MOST_PLACES,
+    )
+    return tuple(
+        f"{number:.{places}f}"
+        if "e" not in text
+        and places < len(text.partition(".")[2])
+        and round(number, places) == number
+        else text
+        for number, text in zip(numbers, significant(error, *numbers), strict=True)
+    )
+
+
 def percent(share: float) -> str:
     """A share in words.
 
@@ -71,6 +92,17 @@ def percent(share: float) -> str:
         '95 %'
     """
     return f"{100 * share:.12g} %"
+
+
+def hold_in(confidence: float, *, sampling: bool) -> str:
+    """In what intervals hold what is estimated, in words.
+
+    Example:
+        >>> hold_in(0.95, sampling=True)
+        '95 % of samples like this'
+    """
+    of = "samples like this" if sampling else "releases of these rows"
+    return f"{percent(confidence)} of {of}"
 
 
 def _at_most_told(number: float, places: int) -> str:

@@ -176,6 +176,12 @@ class ByName(_Several[str, Any]):
 
     releases: Mapping[str, Any]
 
+    @property
+    def covers(self) -> str:
+        said = {name: _common([each]) for name, each in self.items()}
+        each = "; ".join(f"{name}, {words}" for name, words in said.items() if words)
+        return _common(self.values()) or each
+
     def records(self) -> list[Record]:
         """The rows of each release, with its name."""
         return [

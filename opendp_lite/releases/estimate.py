@@ -15,7 +15,7 @@ import attrs
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display.formatting import html_table, percent, significant
+from opendp_lite.display.formatting import hold_in, html_table, justify, percent, significant
 from opendp_lite.releases.intervals import (
     CellsOfTable,
     IntervalEnds,
@@ -32,7 +32,6 @@ _NEAR: Final = 0.05
 _LITTLE: Final = 0.5
 # Its exponential is about the largest float.
 _LARGEST: Final = 709.0
-_MOST_DECIMALS: Final = 15
 
 
 @attrs.frozen(repr=False)
@@ -133,7 +132,9 @@ class Estimate(Result):
             # To the first digit of the noise at least.
             of_noise, all_of_it = significant(min(half, 10 * part), part, half)
             noise = f"{of_noise} of the {all_of_it}"
-        value, ends = self.justify(self.value)[0], self._ends(self.interval)
+        # An exact 0 is what a share is cut off at: digits would make more of it.
+        value = self.justify(self.value)[0] if self.value else "0"
+        ends = self._ends(self.interval)
         return value, ends, noise, "; ".join(self._warnings())
 
     def __repr__(self) -> str:
@@ -172,9 +173,7 @@ class Estimate(Result):
     def covers(self) -> str:
         """In what the interval holds what is estimated, in words."""
         clipped = " after clipping" if self.clipped else ""
-        if not self.sampling:
-            return f"{percent(self.confidence)} of releases of these rows{clipped}"
-        return f"{percent(self.confidence)} of samples like this{clipped}"
+        return f"{hold_in(self.confidence, sampling=self.sampling)}{clipped}"
 
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""
@@ -202,16 +201,7 @@ class Estimate(Result):
 
         There are fewer where the value and its ends have fewer, as counts do.
         """
-        shown = significant(self.standard_error, *numbers)
-        places = _decimals(self.value, *self.interval)
-        return tuple(
-            f"{number:.{places}f}"
-            if "e" not in text
-            and places < len(text.partition(".")[2])
-            and round(number, places) == number
-            else text
-            for number, text in zip(numbers, shown, strict=True)
-        )
+        return justify(self.standard_error, (self.value, *self.interval), *numbers)
 
     def records(self) -> list[Record]:
         """The number with its interval, as one row."""
@@ -534,11 +524,3 @@ def _round_to(towards: Callable[[Fraction], int], number: float, places: int) ->
         return number
     exact, unit = Fraction(number), Fraction(10) ** -places
     return float(towards(exact / unit) * unit)
-
-
-def _decimals(*numbers: float) -> int:
-    """The fewest decimals with which all of the numbers are exact."""
-    for places in range(_MOST_DECIMALS):
-        if all(round(number, places) == number for number in numbers):
-            return places
-    return _MOST_DECIMALS

@@ -14,8 +14,8 @@ from opendp_lite.base.errors import NoKeyError, ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import (
     align,
+    hold_in,
     html_grid,
-    percent,
     printable,
     significant,
 )
@@ -226,8 +226,7 @@ class Estimates(Result):
 
     @property
     def _of(self) -> str:
-        of = "samples like this" if self.sampling else "releases of these rows"
-        return f"{percent(self.confidence)} of {of}"
+        return hold_in(self.confidence, sampling=self.sampling)
 
     @property
     def covers(self) -> str:

@@ -73,6 +73,8 @@ class Result(Storable):
         *,
         suppress: Number | None = None,
         round: Number | None = None,  # noqa: A002
+        digits: int | None = None,
+        percent: bool = False,
     ) -> ReleaseTable:
         """The release as a table to print or to publish.
 
@@ -80,14 +82,28 @@ class Result(Storable):
             suppress: Counts below this are left out. Of other statistics, those of fewer rows are,
                 where the release tells about how many there were.
             round: Numbers become multiples of this: 5, say, or 0.1. Ends are rounded outwards.
+            digits: In place of ``round``: how many decimals are left.
+            percent: Whether shares are multiplied by 100.
 
-        Both are for readers who would take noise for a finding. Nobody is protected by them:
-        the noise did that. A small count that is left out and one that is 0 look the same.
+        Nobody is protected by leaving out or by rounding: the noise did that. Both are for readers
+        who would take noise for a finding. A count that is left out and one that is 0 look alike.
 
         Returns:
             A table, which prints, and has ``to_frame()`` and ``to_csv()``.
         """
-        return ReleaseTable.of(self.records(), suppress, round, self.covers)
+        return ReleaseTable.of(
+            self.records(),
+            self._said,
+            suppress=suppress,
+            round_to=round,
+            digits=digits,
+            percent=percent,
+        )
+
+    @property
+    def _said(self) -> str:
+        """What stands below a table."""
+        return f"low to high: {self.covers}." if self.covers else ""
 
     def to_frame(self) -> Any:
         """A data frame of pandas, a row for each number; polars and others read ``table()``."""

@@ -14,21 +14,26 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
-from opendp_lite.display.formatting import align, html_grid, printable
-from opendp_lite.numbers.exact import Number, positive
+from opendp_lite.display.formatting import align, html_grid, justify, printable
+from opendp_lite.numbers.exact import Number, format_number, positive, whole
 
 Record: TypeAlias = dict[str, Any]
 Rounding = Callable[[Fraction], int]
 # What a column of numbers is named, and which way its numbers are rounded: intervals outwards.
-_STATISTICS: Final[Mapping[str, Rounding]] = {
+_ROUNDED: Final[Mapping[str, Rounding]] = {
     "value": round,
     "count": round,
+    "share": round,
     "low": floor,
     "high": ceil,
-    "standard_error": ceil,
-    "rows": round,
+    "band_low": floor,
+    "band_high": ceil,
 }
+_STATISTICS: Final = frozenset({*_ROUNDED, "standard_error", "rows"})
 _HOW_MANY: Final = ("count", "rows")
+# Whole steps that are meant for digits where the numbers are not whole. A mean in fives is usual.
+_DIGITS: Final = (2, 3, 4)
+_MOST_DIGITS: Final = 15
 
 
 def name_key(column: str) -> str:
@@ -43,6 +48,7 @@ class ReleaseTable(Storable):
     Args:
         columns: The cells of each column by its name; None where nothing is shown.
         note: What was left out or rounded, in words.
+        places: The decimals that are shown, where the numbers were rounded.
 
     Example:
         >>> table = ReleaseTable({"sex": ["f", "m"], "count": [300, None]}, "Not shown (-): few.")
@@ -57,32 +63,55 @@ class ReleaseTable(Storable):
 
     columns: Mapping[str, Sequence[Any]]
     note: str = ""
+    places: int | None = None
 
     @classmethod
     def of(
         cls,
         records: Sequence[Record],
-        suppress: Number | None,
-        round_to: Number | None,
-        covers: str = "",
+        note: str = "",
+        *,
+        suppress: Number | None = None,
+        round_to: Number | None = None,
+        digits: int | None = None,
+        percent: bool = False,
     ) -> ReleaseTable:
-        """Of rows, some left out and the others rounded; ``covers`` says what intervals are of."""
-        said = [f"low to high: {covers}."] if covers else []
+        """Of rows, some left out and the others rounded; see ``table`` of a release."""
+        said, places = [note] if note else [], None
+        # A key that is None, and not one that the row lacks.
+        records = [{name: "missing" if v is None else v for name, v in r.items()} for r in records]
         if suppress is not None:
             least = positive(suppress, "table: suppress")
             if not all(map(_how_many, records)):
                 raise ParameterError(
                     "table: suppress= leaves out what is of few rows, and these numbers do not "
-                    "say of how many they are; leave suppress out, and choose by released counts"
+                    "say of how many they are; count the rows with dp.histogram, whose table does"
                 )
             records = [_suppress(each, least) for each in records]
             said.append(f"Not shown (-): fewer than {suppress}.")
-        if round_to is not None:
-            unit = positive(round_to, "table: round")
+        if percent:
+            if any("value" not in each for each in records):
+                raise ParameterError(
+                    "table: percent=True is for shares; of counts type "
+                    "release.shares().table(percent=True)"
+                )
+            records = [_as_percent(each) for each in records]
+            said.append("In percent.")
+        if digits is not None or round_to is not None:
+            unit = _unit_of(round_to, digits, records)
             records = [_round(each, unit) for each in records]
-            said.append(f"Rounded to multiples of {round_to}, intervals outwards.")
+            exact = (n for n in range(_MOST_DIGITS) if (unit * 10**n).denominator == 1)
+            places = next(exact, _MOST_DIGITS)
+            said.append(f"Rounded to multiples of {format_number(unit)}, intervals outwards.")
         names = dict.fromkeys(name for each in records for name in each)
-        return cls({name: [row.get(name) for row in records] for name in names}, " ".join(said))
+        both = {"value", "count"}
+        if both <= names.keys() and not any(both <= each.keys() for each in records):
+            # Releases of several kinds: one column has what was released.
+            records = [{"value" if n == "count" else n: v for n, v in e.items()} for e in records]
+            names = {name: None for name in names if name != "value"}
+            names = {"value" if name == "count" else name: None for name in names}
+        columns = {name: [row.get(name) for row in records] for name in names}
+        return cls(columns, " ".join(said), places)
 
     def to_frame(self) -> Any:
         """A data frame of pandas."""
@@ -119,13 +148,28 @@ class ReleaseTable(Storable):
         return html_grid(self.note, list(self.columns), self._shown())
 
     def _shown(self) -> list[list[str]]:
-        return [list(map(_cell, each)) for each in zip(*self.columns.values(), strict=True)]
+        rows = zip(*self.columns.values(), strict=True)
+        return [self._line(dict(zip(self.columns, row, strict=True))) for row in rows]
 
+    def _line(self, row: Record) -> list[str]:
+        """The cells of a row, with the digits that the error or the rounding leaves."""
+        error = row.get("standard_error") or 0.0
+        known = [row[name] for name in _ROUNDED if row.get(name) is not None]
 
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
+        def cell(name: str, value: Any) -> str:
+            if value is None:
+                return "-"
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                return printable(str(value))
+            if name == "rows":
+                return f"{value:.0f}"
+            if name in _ROUNDED and self.places is not None:
+                return f"{value:.{self.places}f}"
+            if name in _STATISTICS and error > 0 and isfinite(error):
+                return justify(error, known, value)[0]
+            return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+        return [cell(*each) for each in row.items()]
 
 
 def _how_many(record: Record) -> str:
@@ -140,19 +184,43 @@ def _suppress(record: Record, least: Fraction) -> Record:
     return {name: None if name in _STATISTICS else value for name, value in record.items()}
 
 
+def _as_percent(record: Record) -> Record:
+    shares = {*_ROUNDED, "standard_error"} - {"count"}
+    return {name: 100 * v if name in shares and v is not None else v for name, v in record.items()}
+
+
+def _unit_of(round_to: Number | None, digits: int | None, records: Sequence[Record]) -> Fraction:
+    """Of what the numbers become multiples."""
+    if digits is not None and round_to is None:
+        return Fraction(10) ** -whole(digits, "table: digits", least=-_MOST_DIGITS)
+    if digits is not None:
+        raise ParameterError(
+            "table takes one of round=5, of which numbers become multiples, and digits=1"
+        )
+    unit = positive(round_to, "table: round")
+    if unit in _DIGITS and any(each.get("value") and each["value"] % 1 for each in records):
+        raise ParameterError(
+            f"table: round={round_to} makes multiples of {round_to}; for decimals type "
+            f"digits={round_to}"
+        )
+    return unit
+
+
 def _round(record: Record, unit: Fraction) -> Record:
-    """A row whose statistics are multiples of a unit."""
+    """A row whose numbers are multiples of a unit; the rows are whole, the error has two digits."""
 
     def rounded(value: Any, towards: Rounding) -> Any:
         if value is None or not isfinite(value):
             return value
         number = towards(Fraction(value) / unit) * unit
-        return int(number) if number.denominator == 1 else float(number)
+        return int(number) if unit.denominator == 1 else float(number)
 
-    statistics = {name: towards for name, towards in _STATISTICS.items() if name in record}
-    found = {name: rounded(record[name], each) for name, each in statistics.items()}
-    if found.get("rows") is not None:
-        found["rows"] = round(found["rows"])
+    found = {name: rounded(record[name], each) for name, each in _ROUNDED.items() if name in record}
+    error, rows = record.get("standard_error"), record.get("rows")
+    if error is not None:
+        found["standard_error"] = float(f"{error:.2g}")
+    if rows is not None and isfinite(rows):
+        found["rows"] = round(rows)
     return record | found
 
 

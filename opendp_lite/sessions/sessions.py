@@ -184,6 +184,10 @@ class Release(Result, Generic[R]):
     def __float__(self) -> float:
         return float(cast(SupportsFloat, self.value))
 
+    @property
+    def _said(self) -> str:
+        return self.value._said if isinstance(self.value, Result) else ""
+
     def records(self) -> list[Record]:
         """What was released, in rows."""
         return records_of(self.value)

@@ -27,6 +27,7 @@ class Tables(Rows):
         body: Everything: the values are not known to lie anywhere.
         names: Of the columns; None where the data brings its own.
         limit: How many rows a person has, in words; empty where nothing is said.
+        periods: The columns of which each date is the first day of its period.
 
     Example:
         >>> import opendp_lite as dp
@@ -39,6 +40,7 @@ class Tables(Rows):
     bridge = "Start with dp.records(columns=[...]), or put it before the other steps."
 
     limit: str = ""
+    periods: tuple[str, ...] = ()
 
     def to_internal(self, value: object) -> engines.LazyTable:
         return engines.LazyTable(engines.Dataset(value, self.names, self.size), self.names)

@@ -77,7 +77,8 @@ def period(
         True
     """
     domain = space.domain
-    (name,) = tables_in(domain).find_names([column], "period")
+    tables = tables_in(domain)
+    (name,) = tables.find_names([column], "period")
     if isinstance(domain, PersonTables) and domain.person == name:
         raise SpaceError(
             f"period: {name!r} tells people apart, and people with dates in one period would "
@@ -87,7 +88,9 @@ def period(
     metric = space.metric
     if isinstance(metric, RowMetric) and metric.most_alike(Fraction(1), [name]) < 1:
         metric = metric.of_new_values()
-    after = attrs.evolve(space, metric=metric)
+    tables = attrs.evolve(tables, periods=(*tables.periods, name))
+    marked = attrs.evolve(domain, rows=tables) if isinstance(domain, PersonTables) else tables
+    after = attrs.evolve(space, domain=marked, metric=metric)
     return Transformation(space, after, Map(_Derive(name, change), "period"), identity)
 
 

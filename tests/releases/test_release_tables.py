@@ -97,7 +97,7 @@ def test_a_table_to_publish_leaves_out_few_and_rounds_outwards():
         {"sex": "m", "count": 9, "low": 6, "high": 12},
         {"sex": "x", "count": 10, "low": 7, "high": 13},
     ]
-    table = ReleaseTable.of(rows, 10, 5)
+    table = ReleaseTable.of(rows, suppress=10, round_to=5)
     assert table.columns == {
         "sex": ["f", "m", "x"],
         "count": [310, None, 10],
@@ -107,11 +107,11 @@ def test_a_table_to_publish_leaves_out_few_and_rounds_outwards():
     assert table.note.startswith("Not shown (-): fewer than 10. Rounded to multiples of 5")
     assert str(table).splitlines()[2].split() == ["m", "-", "-", "-"]
     means = [{"sex": "f", "value": 15.04, "low": 14.96, "high": 15.12, "rows": 4.0}]
-    assert ReleaseTable.of(means, None, 0.1).columns["low"] == [14.9]
-    assert ReleaseTable.of(means, None, 0.1).columns["high"] == [15.2]
-    assert ReleaseTable.of(means, 5, None).columns["value"] == [None]
+    assert ReleaseTable.of(means, round_to=0.1).columns["low"] == [14.9]
+    assert ReleaseTable.of(means, round_to=0.1).columns["high"] == [15.2]
+    assert ReleaseTable.of(means, suppress=5).columns["value"] == [None]
     endless = [{"value": 1.0, "low": float("-inf"), "high": float("inf")}]
-    assert ReleaseTable.of(endless, None, 1).columns["high"] == [float("inf")]
+    assert ReleaseTable.of(endless, round_to=1).columns["high"] == [float("inf")]
     for asked in ({"round": 0}, {"suppress": -1}, {"round": "5 units"}):
         with pytest.raises(dp.ParameterError, match="table: "):
             dp.histogram("sex", categories=["f"], epsilon=1)(TABLE).table(**asked)

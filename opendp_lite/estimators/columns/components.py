@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.display.formatting import align, html_grid, percent
+from opendp_lite.display.formatting import align, hold_in, html_grid, percent
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result
@@ -108,6 +108,10 @@ class Correlation(Result):
             sampling=True,
             bounds=(-1.0, 1.0),
         )
+
+    @property
+    def covers(self) -> str:
+        return hold_in(self.confidence, sampling=True)
 
     def records(self) -> list[Record]:
         """A row for each pair of columns."""

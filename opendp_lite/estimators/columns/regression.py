@@ -17,7 +17,7 @@ from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.adaptive_programs import make_adaptive
-from opendp_lite.display.formatting import align, for_json, html_grid, percent
+from opendp_lite.display.formatting import align, for_json, hold_in, html_grid, percent
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
 from opendp_lite.estimators.parts.budget import (
@@ -168,6 +168,10 @@ class Regression(Result):
             several=self.several,
         )
         return found.of_part(self.source.release, self.source.part)
+
+    @property
+    def covers(self) -> str:
+        return hold_in(self.confidence, sampling=True)
 
     def records(self) -> list[Record]:
         """A row for each coefficient, with its name."""

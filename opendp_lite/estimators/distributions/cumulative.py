@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Named, call_when_read
 from opendp_lite.bases.strategies import Cells, Products, Strategy, Tree, square_root, tree
+from opendp_lite.display.formatting import hold_in
 from opendp_lite.estimators.distributions.answers import (
     Answers,
     CellNumbers,
@@ -273,6 +274,11 @@ class CumulativeDistribution(Answers):
         edges, cells = self.cells.edges, len(low)
         first, last = open_.argmax(axis=-1), cells - 1 - open_[..., ::-1].argmax(axis=-1)
         return _pair(edges[(first - 1).clip(0)], edges[last])
+
+    @property
+    def covers(self) -> str:
+        level = self.confidence
+        return "" if level is None else hold_in(level, sampling=self.sampling)
 
     def records(self) -> list[Record]:
         """A row for each edge: the share, with its interval and the band where it has them."""

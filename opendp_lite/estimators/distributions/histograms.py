@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
@@ -20,6 +21,7 @@ from opendp_lite.bodies.body import Bounds, parse_bounds
 from opendp_lite.display.formatting import (
     align,
     for_json,
+    hold_in,
     html_grid,
     percent,
     printable,
@@ -66,6 +68,7 @@ from opendp_lite.transformations.sums import sum
 _SHOWN: Final = 20
 _SHOWN_ACROSS: Final = 12
 _BIN: Final = 2
+_WEEK: Final = 7
 
 Tallies = NDArray[np.int64 | np.float64]
 
@@ -96,6 +99,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         confidence: Such as 0.95.
         axes: The categories of each column, where they were declared for several.
         threshold: The least count that is shown, where the keys were not declared.
+        hint: What else there is to know of the keys, in words.
 
     Example:
         >>> found = Histogram(("sex",), ("f", "m"), np.array([312, 290]), 1.36, 3, 4, 0.95)
@@ -119,6 +123,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     confidence: float
     axes: tuple[tuple[Hashable, ...], ...] | None = None
     threshold: int | None = None
+    hint: str = ""
 
     @property
     def intervals(self) -> NDArray[Any]:
@@ -251,7 +256,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         """Everything by name, for ``json.dumps``."""
         return {
             "columns": list(self.columns),
-            "categories": [_plain(key) for key in self.categories],
+            "categories": [plain_key(key) for key in self.categories],
             "counts": self.counts.tolist(),
             "intervals": self.intervals.tolist(),
             "joint_intervals": None if self.joint_margin is None else self.joint_intervals.tolist(),
@@ -262,16 +267,14 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
 
     @property
     def covers(self) -> str:
-        return f"{percent(self.confidence)} of releases of these rows"
+        return hold_in(self.confidence, sampling=False)
 
     def records(self) -> list[Record]:
         """A row for each count, with its key and its interval."""
-        names = list(map(name_key, self.columns))
-        keys = self.categories if len(names) > 1 else [(key,) for key in self.categories]
-        rows = zip(cast(Iterable[tuple[Hashable, ...]], keys), self.counts.tolist(), strict=True)
+        rows = zip(self.categories, self.counts.tolist(), strict=True)
         return [
             {
-                **dict(zip(names, map(_cell, key), strict=True)),
+                **key_cells(self.columns, key),
                 "count": count,
                 "low": low,
                 "high": high,
@@ -357,7 +360,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         note = f"Of these rows. Each interval goes {self._digits(self.margin)} up and down"
         if self.joint_margin is not None:
             joint = f"{note}; {self._digits(self.joint_margin)} holds for all at once."
-            return "\n".join([joint, *self._hidden()])
+            return "\n".join([joint, *self._hidden(), *filter(None, [self.hint])])
         return f"{note}. Keys with a noisy count below {self.threshold} are not shown."
 
     def _hidden(self) -> list[str]:
@@ -382,15 +385,21 @@ def label(key: Hashable) -> str:
     return "missing" if key is None else str(key)
 
 
+def key_cells(columns: Sequence[str], key: Hashable) -> Record:
+    """The cells of a table that say a key, one for each column."""
+    parts = cast(tuple[Hashable, ...], key) if len(columns) > 1 else (key,)
+    return dict(zip(map(name_key, columns), map(_cell, parts), strict=True))
+
+
 def _cell(key: Hashable) -> Hashable:
     """A key as a cell of a table: a bin as text."""
     return label(key) if isinstance(key, tuple) else key
 
 
-def _plain(key: Hashable) -> object:
+def plain_key(key: Hashable) -> object:
     """A key as JSON can hold it."""
     if isinstance(key, tuple):
-        return [_plain(each) for each in key]
+        return [plain_key(each) for each in key]
     return key if key is None or isinstance(key, str | bool | int | float) else str(key)
 
 
@@ -514,8 +523,21 @@ def histogram(
         return start >> unknown >> shown.shown_counts_with_intervals
     keys, axes, placed = _declare(domain.columns, categories, edges, other)
     best = count_places(start >> placed, whole)
-    made = best >> _Shown(titles, best.facts.laws[0], level, keys, axes).counts_with_intervals
+    shown = _Shown(titles, best.facts.laws[0], level, keys, axes, hint=_say_days(domain, keys))
+    made = best >> shown.counts_with_intervals
     return attrs.evolve(made, facts=attrs.evolve(made.facts, errors=best.facts.errors))
+
+
+def _say_days(domain: Rows, keys: Sequence[Hashable]) -> str:
+    """Of dates a week apart or more what counts, unless a step made periods of the days."""
+    days = sorted(key.toordinal() for key in keys if isinstance(key, date))
+    near = any(after - day < _WEEK for day, after in pairwise(days))
+    if len(days) < _BIN or near or (isinstance(domain, Tables) and domain.periods):
+        return ""
+    return (
+        "Rows of exactly these days count. For those of each month put dp.period('day', 'month') "
+        "before."
+    )
 
 
 def count_places(placed: Transformation[TableSpace, RowSpace], whole: Budget) -> Measured[Floats]:
@@ -634,6 +656,7 @@ class _Shown:
     keys: tuple[Hashable, ...] = ()
     axes: Axes | None = None
     least: int | None = None
+    hint: str = ""
 
     def counts_with_intervals(self, release: Floats) -> Histogram:
         """A histogram of all declared keys."""
@@ -653,4 +676,4 @@ class _Shown:
     def _make(self, keys: tuple[Hashable, ...], counts: Tallies, joint: float | None) -> Histogram:
         error, each, level = self.law.standard_deviation, self._reach(1), float(self.level)
         shown = self.titles, keys, counts, error, each, joint, level
-        return Histogram(*shown, self.axes, self.least)
+        return Histogram(*shown, self.axes, self.least, self.hint)

@@ -37,7 +37,7 @@ from opendp_lite.numbers.exact import Number, confidence_of, quote
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.releases.intervals import share_error, share_interval
+from opendp_lite.releases.intervals import IntervalEnds, share_error, share_interval
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example
@@ -55,6 +55,7 @@ from opendp_lite.transformations.rows import select_columns
 
 _ENDS: Final = 2
 _FARTHEST: Final = float_info.max
+_WIDE: Final = 0.5
 
 
 @overload
@@ -219,7 +220,14 @@ def _close(between: Sequence[Any], *, dates: bool) -> Any:
 
 def _as_share(found: float | Estimate) -> float | Estimate:
     """Without bounds: no value of a share lies beyond them."""
-    return copy_with(found, bounds=None) if isinstance(found, Estimate) else found
+    if not isinstance(found, Estimate):
+        return found
+    return copy_with(found, bounds=None, too_few=_is_wide(found.interval))
+
+
+def _is_wide(ends: IntervalEnds) -> bool:
+    """Whether an interval leaves open half of what a share can be."""
+    return ends[1] - ends[0] >= _WIDE
 
 
 @attrs.frozen(eq=False)
@@ -306,13 +314,15 @@ class _Share:
             share_interval(ones, others, noise, self.confidence, sampling=each)
             for each in (False, True)
         )
+        ends = of_sample if self.sampling else of_noise
         return Estimate(
             value,
             share_error(ones, others, noise, sampling=self.sampling),
-            of_sample if self.sampling else of_noise,
+            ends,
             self.confidence,
             rows,
             self.sampling,
+            too_few=_is_wide(ends),
             noise_interval=of_noise if self.sampling else None,
             several=self.several and self.sampling,
         )

@@ -10,12 +10,14 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.display.formatting import align, percent
+from opendp_lite.display.formatting import align, hold_in, percent
 from opendp_lite.estimators.distributions.histograms import (
     Histogram,
     histogram,
+    key_cells,
     label,
     pick_columns,
+    plain_key,
 )
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.measurements.thresholds import threshold_of
@@ -37,7 +39,8 @@ class Ranking(Result):
     """The values with the highest noisy counts, in order. All of it is private.
 
     Args:
-        keys: The values, the most frequent first.
+        columns: The names of the columns.
+        keys: The values, the most frequent first; of several columns a tuple with that in each.
         counts: Their noisy counts.
         intervals: A row (low, high) for each count: each by itself holds the true one.
         places: A row (best, worst) for each value: all of them together hold the true places, in a
@@ -54,6 +57,7 @@ class Ranking(Result):
         ('Rome', [1, 1], True)
     """
 
+    columns: tuple[str, ...]
     keys: tuple[Hashable, ...]
     counts: NDArray[Any]
     intervals: NDArray[Any]
@@ -80,6 +84,7 @@ class Ranking(Result):
         below = np.searchsorted(rising, shown - 2 * margin, side="left")
         places = np.stack([above + 1, len(found) - below], axis=1)
         return cls(
+            found.columns,
             tuple(found.categories[place] for place in first.tolist()),
             shown,
             found.intervals[first],
@@ -95,13 +100,17 @@ class Ranking(Result):
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.keys)
 
+    @property
+    def covers(self) -> str:
+        return hold_in(self.confidence, sampling=False)
+
     def records(self) -> list[Record]:
         """A row for each place, with what the noise leaves open."""
         rows = zip(self.keys, self.counts, self.intervals, self.places.tolist(), strict=True)
         return [
             {
                 "place": place,
-                "key": label(key),
+                **key_cells(self.columns, key),
                 "count": count.item(),
                 "low": low.item(),
                 "high": high.item(),
@@ -114,20 +123,23 @@ class Ranking(Result):
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``."""
         arrays = {name: getattr(self, name).tolist() for name in ("counts", "intervals", "places")}
-        keys = [each if isinstance(each, str | int | float) else label(each) for each in self.keys]
+        keys = [plain_key(each) for each in self.keys]
         return {"keys": keys, **arrays, "confidence": self.confidence, "of": self.of}
 
     def __repr__(self) -> str:
-        lines = [["place", "value", "count", f"{percent(self.confidence)} interval", "true place"]]
-        for each in self.records():
+        end = f"{percent(self.confidence)} interval", "true place"
+        lines = [["place", *self.columns, "count", *end]]
+        for key, each in zip(self.keys, self.records(), strict=True):
             count, low, high = (format(each[name], ".10g") for name in ("count", "low", "high"))
             sure = str(each["best"]) if each["best"] == each["worst"] else "{best} to {worst}"
-            found = str(each["place"]), each["key"], count, f"{low} to {high}"
-            lines.append([*found, sure.format(**each)])
+            cells = map(label, key_cells(self.columns, key).values())
+            lines.append(
+                [str(each["place"]), *cells, count, f"{low} to {high}", sure.format(**each)]
+            )
         among = (
             "the values that are shown, which are not all" if self.shown else f"{self.of} values"
         )
-        return "\n".join([*align(lines, {2}), f"True places among {among}."])
+        return "\n".join([*align(lines, {1 + len(self.columns)}), f"True places among {among}."])
 
 
 @mechanism(

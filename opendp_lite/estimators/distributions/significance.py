@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import sqrt
+from math import copysign, sqrt
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -59,7 +59,8 @@ class SignificanceTest(Result):
 
     Args:
         name: Of the test.
-        statistic: How far the release is from no difference, in units of its noise and sampling.
+        statistic: How far the release is from no difference, in units of its noise and sampling. Of
+            a t-test it is t, with the sign of the first mean less the second.
         p_value: The share of simulated releases without a difference that are as far from it, of
             999 and this one. The noise is simulated too.
         few: Whether the rows are so few beside the noise that the p-value may be too small.
@@ -79,22 +80,43 @@ class SignificanceTest(Result):
     few: bool
     released: Histogram | ByGroup[Estimate]
 
+    @property
+    def covers(self) -> str:
+        return self.released.covers
+
     def records(self) -> list[Record]:
         """The rows of what was released."""
         return self.released.records()
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for ``json.dumps``."""
+        """The fields by name, for ``json.dumps``; "p" is the p-value in words."""
         fields = {each.name: getattr(self, each.name) for each in attrs.fields(type(self))}
-        return {**fields, "released": plain(self.released)}
+        return {**fields, "p": self._p, "released": plain(self.released)}
+
+    @property
+    def _least(self) -> bool:
+        """Whether no simulated release is as far: with more of them p might be smaller."""
+        return self.p_value * (1 + _RUNS) <= 1
+
+    @property
+    def _p(self) -> str:
+        return f"p {'<=' if self._least else '='} {self.p_value:.3f}"
+
+    @property
+    def _head(self) -> str:
+        warned = "\nToo few rows beside the noise: p may be too small." if self.few else ""
+        share = f"{'at most ' if self._least else ''}{percent(self.p_value)}"
+        return (
+            f"{self.name}: {self._p}, statistic {self.statistic:.4g}\n"
+            f"Where nothing differs, {share} of such releases are as far from it.{warned}"
+        )
+
+    @property
+    def _said(self) -> str:
+        return f"{super()._said}\n{self._head}"
 
     def __repr__(self) -> str:
-        said = f"{self.name}: p = {self.p_value:.3f}, statistic {self.statistic:.4g}"
-        share = percent(self.p_value)
-        least = "at most " if self.p_value * (1 + _RUNS) <= 1 else ""
-        meant = f"Where nothing differs, {least}{share} of such releases are as far from it."
-        warned = "\nToo few rows beside the noise: p may be too small." if self.few else ""
-        return f"{said}\n{meant}{warned}\n{self.released}"
+        return f"{self._head}\n{self.released}"
 
 
 @attrs.frozen
@@ -190,14 +212,16 @@ class _Groups:
         of_sums, of_rows, _ = self.deviations
         rows, means = self.counted, self.means
         noise = (of_sums**2 + (means * of_rows) ** 2) / rows**2
-        errors = half * np.sqrt(self.pooled / rows + noise)
+        errors = np.sqrt(self.pooled / rows + noise)
         reach = NormalDist().inv_cdf((1 + _LEVEL) / 2) * errors
-        values = middle + half * means
+        # No mean lies beyond the bounds, and no error is larger than knowing nothing is.
+        shown = (means, (means - reach).clip(-1, 1), (means + reach).clip(-1, 1))
+        of_each = *(middle + half * each for each in shown), half * errors.clip(0, 1)
+        counts = self.rows.clip(0)
+        bounds = middle - half, middle + half
         return [
-            Estimate(value, error, (value - far, value + far), _LEVEL, count, sampling=True)
-            for value, error, far, count in zip(
-                values.tolist(), errors.tolist(), reach.tolist(), rows.tolist(), strict=True
-            )
+            Estimate(value, off, (low, high), _LEVEL, n, sampling=True, bounds=bounds)
+            for value, low, high, off, n in np.stack([*of_each, counts], axis=1).tolist()
         ]
 
 
@@ -210,6 +234,7 @@ class _Question:
     middle: float
     half: float
     pure: bool
+    as_t: bool
 
     def answer(self, release: ByName) -> SignificanceTest:
         """From the noisy sums, rows and squares."""
@@ -230,7 +255,11 @@ class _Question:
         pairs = zip(self.keys, found.estimates(self.middle, self.half), strict=True)
         source = object()
         means = {key: each.of_part(source, key) for key, each in pairs}
-        return SignificanceTest(self.name, *found.compare(), ByGroup(groups.column, means))
+        statistic, p_value, few = found.compare()
+        if self.as_t:
+            statistic = copysign(sqrt(statistic), found.means[0] - found.means[1])
+        released = ByGroup(groups.column, means)
+        return SignificanceTest(self.name, statistic, p_value, few, released)
 
 
 def _means(
@@ -242,6 +271,8 @@ def _means(
     bounds: tuple[Number, Number],
     epsilon: Number | None,
     rho: Number | None,
+    *,
+    as_t: bool = False,
 ) -> Measurement[Space[Tables], Any, SignificanceTest]:
     """The release of a test of means: sums and rows by group, and the squares of all."""
     if row_metric(space).fixed_size:
@@ -269,7 +300,7 @@ def _means(
     squares = within >> values >> square() >> sum() >> noise(1 - _FOR_SUMS - _FOR_ROWS)
     released = compose(groups=by(by_column, declared, each), squares=squares).bind(space)
     ends = nearest(bounded.middle), nearest(bounded.half)
-    return released >> _Question(name, declared, *ends, pure).answer
+    return released >> _Question(name, declared, *ends, pure, as_t).answer
 
 
 _ROWS_OF_GROUPS: Final = (
@@ -330,7 +361,7 @@ def t_test(
         raise ParameterError(
             f"t_test compares two groups, got {len(tuple(keys))} keys; dp.anova takes more"
         )
-    return _means(space, "t-test", column, by, keys, bounds, epsilon, rho)
+    return _means(space, "t-test", column, by, keys, bounds, epsilon, rho, as_t=True)
 
 
 @mechanism(
