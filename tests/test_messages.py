@@ -86,6 +86,44 @@ MESSAGES = [
     ("dp.spearman", "one row moves every rank: do not make ranks before a pipeline"),
     ("dp.mannwhitneyu", "nearest to it is dp.t_test("),
     ("(dp.select('sex') >> mean)(TABLE)", "Of words, table['owns'] == 'yes' makes True and False"),
+    *(
+        (f"{release}.{name}", f"has no attribute '{name}'; {words}")
+        for release, names, words in (
+            ("estimate", ("nobs", "n"), "it has .rows"),
+            ("estimate", ("se", "sem"), "it has .standard_error"),
+            ("estimate", ("confint",), "it has .interval"),
+            ("estimate", ("cv",), "divide release.standard_error by release.value"),
+            ("histogram", ("nlargest", "most_common", "unstack"), "type release.to_frame()"),
+            ("histogram", ("to_latex", "to_markdown"), "type release.table(digits=2)"),
+            ("histogram", ("diff",), "write release[second] - release[first]"),
+            ("histogram", ("trend",), "a slope is sum(weight * count)"),
+            ("histogram.shares()", ("percent",), "type release.table(percent=True)"),
+            ("groups", ("m",), "type release['m']"),
+            ("session", ("remaining",), "it has .left"),
+            ("session", ("history",), "keep what each ask(...) returns"),
+        )
+        for name in names
+    ),
+    ("100 * histogram.shares()", "or release.table(digits=1, percent=True) for a table to print"),
+    ("dp.bootstrap", "nearest to it is the interval that comes with each release"),
+    ("dp.mean(0, 9, epsilon=1, ci=0.9)", "in place of ci= it takes confidence=0.95"),
+    ("dp.mean(0, 9, epsilon=1, weights='w')", "dp.select('x', 'w') >> dp.weighted_mean("),
+    ("dp.histogram('sex', ['f', 'm'], epsilon=1)", "dp.histogram('sex', categories=['f', 'm'])"),
+    ("dp.proportion('age', '>10', epsilon=1)", "dp.proportion('age', between=(10, None))"),
+    ("dp.keep(sex='f')", "the column is text: dp.keep('sex', among=['f', 'm'])"),
+    ("dp.private_quantile(0.5, 0, 9, epsilon=1)", "write dp.private_quantile(0.5, bounds=(0, 100)"),
+    ("dp.period('day', 'M')", "got 'M'; did you mean 'month'?"),
+    ("dp.top_k('sex', 5, epsilon=1)", "which comes first as in dp.top_k(5, 'city', ...)"),
+    ("dp.linear_regression('y~x', epsilon=1)", "a formula is written dp.linear_regression('y', ["),
+    (
+        "dp.linear_regression('a', ['b'], {'a': (0, 1)}, epsilon=1)",
+        "and of no other, and lacks those of 'b': bounds=",
+    ),
+    ("dp.linear_regression(['a'], 'b', {}, epsilon=1)", "y is one name and comes first"),
+    (
+        "session(dp.histogram('sex', epsilon=0.1, delta=1e-6))",
+        "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1). Declared keys or categories need no",
+    ),
     ("estimate.hist()", "'Estimate' object has no attribute 'hist'; type release.plot()"),
     ("histogram.ci", "'Histogram' object has no attribute 'ci'; it has .intervals"),
     ("histogram.to_pandas()", "has no attribute 'to_pandas'; type release.to_frame()"),
@@ -158,7 +196,7 @@ MESSAGES = [
     ("dp.mean('age', 0, 60)", "write dp.select('age') >> dp.mean(0, 60, epsilon=1)"),
     ("LAPLACE([DAY.date()])", "or count: dp.histogram('day', edges=['2024-01-01', '2025-01-01']"),
     ("dp.sum('age')", "a step before picks the column: dp.select('age') >> dp.sum()"),
-    ("dp.weighted_mean(0, 9, epsilon=1)", "; add most=4"),
+    ("dp.weighted_mean(0, 9, epsilon=1)", "; add most=4, the largest weight that counts"),
     ("dp.t_test('age', 'sex', epsilon=1)", "; add keys=['f', 'm']"),
     ("dp.linear_regression('age', ['sex'], epsilon=1)", "add bounds={'y': (0, 100), 'x': (0, 10)}"),
     (

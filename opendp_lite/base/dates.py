@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ _FINER: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 _A_DAY: Final = 86_400 * 10**6
 _BEFORE: Final = np.datetime64("0000-12-24", "D")
 _BEHIND: Final = np.datetime64("10000-01-08", "D")
+_MONTH: Final = len("2024-02")
 _EPOCH: Final = datetime(1970, 1, 1)
 
 
@@ -40,6 +41,18 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
     odd = ~np.isnat(found) & ~(told & (plain.astype(found.dtype) == found))
     held[odd] = np.datetime_as_string(found[odd])
     return held
+
+
+def date_meant(key: object, known: Iterable[object]) -> object:
+    """The one date among keys that text or a moment says, as "2024-02" says a month; else the key.
+
+    Example:
+        >>> date_meant("2024-02", [date(2024, 1, 1), date(2024, 2, 1)])
+        datetime.date(2024, 2, 1)
+    """
+    said = str(key).removesuffix(" 00:00:00")
+    dates = [each for each in known if isinstance(each, date) and str(each).startswith(said)]
+    return dates[0] if len(dates) == 1 and len(said) >= _MONTH else key
 
 
 _PLAIN: Final = frozenset({str, int, float, date, datetime})

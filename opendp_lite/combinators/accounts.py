@@ -307,7 +307,8 @@ def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
         raise SpaceError(
             f"the budget counts {stated}, and {bound!r} loses {bound.output_measure.words(loss)}. "
             f"Write {mend}, or take a budget that counts as the query does: dp.epsilon(1), "
-            "dp.rho(1) or dp.mu(1)"
+            "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1). Declared keys or categories need "
+            "no delta"
         )
     return _shorten(without_curve(found), profile.pure)
 

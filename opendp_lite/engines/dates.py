@@ -132,8 +132,10 @@ _PERIODS: Final = ("day", "week", "month", "quarter", "year")
 def require_period(given: object, step: str) -> str:
     """The name of a period."""
     if given not in _PERIODS:
+        first = str(given)[:1].lower()
+        meant = [f"; did you mean {each!r}?" for each in _PERIODS if each[0] == first]
         raise ParameterError(
-            f"{step}: a period is one of {', '.join(_PERIODS)}; got {quote(given)}"
+            f"{step}: a period is one of {', '.join(_PERIODS)}; got {quote(given)}{''.join(meant)}"
         )
     return str(given)
 

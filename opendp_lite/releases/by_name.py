@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import attrs
 
+from opendp_lite.base.dates import date_meant
 from opendp_lite.base.errors import NoKeyError
 from opendp_lite.display.formatting import (
     align,
@@ -43,7 +44,8 @@ class _Several(Result, Mapping[K, R]):
 
     def __getitem__(self, key: K) -> R:
         try:
-            return self.releases[key]
+            known = key in self.releases
+            return self.releases[key if known else cast(K, date_meant(key, self))]
         except (KeyError, TypeError):
             found = getattr(self, "threshold", None) is not None
             few = "; groups with few rows are not released" if found else ""
@@ -178,9 +180,8 @@ class ByName(_Several[str, Any]):
 
     @property
     def covers(self) -> str:
-        said = {name: _common([each]) for name, each in self.items()}
-        each = "; ".join(f"{name}, {words}" for name, words in said.items() if words)
-        return _common(self.values()) or each
+        said = [(name, each.covers) for name, each in self.items() if isinstance(each, Result)]
+        return super().covers or "; ".join(f"{name}, {words}" for name, words in said if words)
 
     def records(self) -> list[Record]:
         """The rows of each release, with its name."""

@@ -438,7 +438,7 @@ def _pair(
 def _cells(first: Estimate, second: Estimate) -> TwoCells | None:
     """What two shares of one table tell together; None of others, as of 100 times a share."""
     one, other = (next(iter(each.sources)) for each in (first, second))
-    if one.table is None or one != other or one.place == other.place:
+    if one.table is None or one.place == other.place or (one, one.table) != (other, other.table):
         return None
     found = one.table.pair(one.place, other.place)
     return found if found.shares == (first.value, second.value) else None

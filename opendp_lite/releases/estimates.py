@@ -126,9 +126,9 @@ class Estimates(Result):
         """The same table as a part of a release whose parts have other rows and other noise."""
         return copy_with(self, source=NoiseSource(release, part))
 
-    def of_cells(self, release: object, table: CellsOfTable) -> Self:
-        """The same, as shares of the cells of a table."""
-        return copy_with(self, source=NoiseSource(release, None, table))
+    def of_cells(self, release: object, part: Hashable, table: CellsOfTable) -> Self:
+        """As ``of_part``, of shares of the cells of a table."""
+        return copy_with(self, source=NoiseSource(release, part, table))
 
     def split(self, count: int, names: tuple[str, ...] | None = None) -> list[Estimate | Estimates]:
         """So many parts of equal length; a part of one number is an ``Estimate``.
@@ -169,9 +169,10 @@ class Estimates(Result):
     def __iter__(self) -> Iterator[Estimate]:
         return (self[place] for place in range(len(self)))
 
-    def __getitem__(self, which: float | str) -> Estimate:
+    def __getitem__(self, which: float | str | None) -> Estimate:
         # A quantile is named as it is typed, such as 0.5.
-        place = which if isinstance(which, int | np.integer) else self._place(str(which))
+        name = "missing" if which is None else str(which)
+        place = which if isinstance(which, int | np.integer) else self._place(name)
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
         found = Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
@@ -245,11 +246,13 @@ class Estimates(Result):
         return name, shown, off, *(f"{low} to {high}" for low, high in pairs)
 
     def records(self) -> list[Record]:
-        """A row for each number, with its name."""
+        """A row for each number, with its name, and of shares with the noisy count."""
         names: Sequence[object] = range(len(self)) if self.names is None else self.names
+        table = self.source.table
+        counts = [{}] * len(self) if table is None else [{"count": round(n)} for n in table.counts]
         return [
-            {"name": name, **row}
-            for name, each in zip(names, self, strict=True)
+            {"name": name, **row, **counted}
+            for name, each, counted in zip(names, self, counts, strict=True)
             for row in each.records()
         ]
 

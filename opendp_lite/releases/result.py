@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import attrs
 import numpy as np
 
-from opendp_lite.base.errors import name_like
 from opendp_lite.base.spelling import Storable
 from opendp_lite.display.formatting import for_json
 from opendp_lite.numbers.exact import Number
 from opendp_lite.releases.table import Record, ReleaseTable
-
-# Typed by people who know scipy, statsmodels or pandas, and what releases have in their place.
-_INSTEAD: Final = {
-    name: has.split()
-    for has, names in {
-        "interval intervals": "ci conf_int confidence_interval margin margin_of_error moe",
-        "interval[0] intervals": "low lower",
-        "interval[1] intervals": "high upper",
-        "standard_error standard_errors": "error sd se sem std stderr",
-        "value values": "estimate item mean tolist",
-        "rows": "n",
-        "as_dict()": "json to_dict to_json",
-        "table(round=5)": "round",
-        "table(suppress=10)": "suppress threshold",
-        "counts.sum()": "sum total",
-        "shares()": "normalize pct percent proportions",
-        "to_frame()": "describe df frame head iloc index loc sort sort_values tail to_dataframe "
-        "to_excel to_html to_pandas to_polars to_series",
-        "plot()": "bar hist show",
-    }.items()
-    for name in names.split()
-}
-_CLOSE: Final = 0.75
-_NAME: Final = re.compile(r"\w+")
+from opendp_lite.spelling.suggestions import refuse_name
 
 
 class Result(Storable):
@@ -127,18 +102,15 @@ class Result(Storable):
     if not TYPE_CHECKING:
         # Hidden from type checkers, which are to flag what is refused here.
 
-        def __getattr__(self, name: str) -> Any:
-            kind = type(self)
-            said = f"{kind.__name__!r} object has no attribute {name!r}"
-            hint = "" if name.startswith("_") else _hint(self, name)
-            raise AttributeError(f"{said}{hint}", name=name, obj=self)
+        __getattr__ = refuse_name
 
         def _refuse_arithmetic(self, *_: object) -> NoReturn:
             kind = type(self)
             plain = "release.value" if hasattr(kind, "value") else "release.as_dict()"
             raise TypeError(
                 f"{_with_article(kind.__name__)} is a release with its error, and does not compute "
-                f"or compare: the error would be lost. Write {plain} for what is released alone"
+                f"or compare: the error would be lost. Write {plain} for what is released alone, "
+                "or release.table(digits=1, percent=True) for a table to print"
             )
 
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_arithmetic
@@ -166,15 +138,6 @@ def records_of(found: object) -> list[Record]:
         parts = enumerate(found)
         return [{"part": place, **row} for place, each in parts for row in records_of(each)]
     return [{"value": found}]
-
-
-def _hint(release: Result, name: str) -> str:
-    has = [each for each in dir(release) if not each.startswith("_")]
-    for each in _INSTEAD.get(name, ()):
-        if _NAME.findall(each)[0] in has:
-            return f"; type release.{each}" if each[-1] == ")" else f"; it has .{each}"
-    near = name_like(name, has, _CLOSE)
-    return f"; did you mean .{near[0]}?" if near else ""
 
 
 def _with_article(name: str) -> str:

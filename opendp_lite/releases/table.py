@@ -14,7 +14,7 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
-from opendp_lite.display.formatting import align, html_grid, justify, printable
+from opendp_lite.display.formatting import align, html_grid, justify, printable, significant
 from opendp_lite.numbers.exact import Number, format_number, positive, whole
 
 Record: TypeAlias = dict[str, Any]
@@ -154,7 +154,8 @@ class ReleaseTable(Storable):
     def _line(self, row: Record) -> list[str]:
         """The cells of a row, with the digits that the error or the rounding leaves."""
         error = row.get("standard_error") or 0.0
-        known = [row[name] for name in _ROUNDED if row.get(name) is not None]
+        estimated = _estimated(row)
+        known = [row[name] for name in estimated]
 
         def cell(name: str, value: Any) -> str:
             if value is None:
@@ -163,13 +164,21 @@ class ReleaseTable(Storable):
                 return printable(str(value))
             if name == "rows":
                 return f"{value:.0f}"
-            if name in _ROUNDED and self.places is not None:
+            if name in estimated and self.places is not None:
                 return f"{value:.{self.places}f}"
-            if name in _STATISTICS and error > 0 and isfinite(error):
+            if name in estimated and error > 0 and isfinite(error):
                 return justify(error, known, value)[0]
+            if name == "standard_error":
+                return significant(value, value)[0]
             return f"{value:.6g}" if isinstance(value, float) else str(value)
 
         return [cell(*each) for each in row.items()]
+
+
+def _estimated(record: Record) -> list[str]:
+    """The columns of what is estimated and its ends; a count beside a share says how many it is."""
+    beside = "count" if record.get("value") is not None else ""
+    return [name for name in _ROUNDED if name != beside and record.get(name) is not None]
 
 
 def _how_many(record: Record) -> str:
@@ -185,7 +194,7 @@ def _suppress(record: Record, least: Fraction) -> Record:
 
 
 def _as_percent(record: Record) -> Record:
-    shares = {*_ROUNDED, "standard_error"} - {"count"}
+    shares = [*_estimated(record), "standard_error"]
     return {name: 100 * v if name in shares and v is not None else v for name, v in record.items()}
 
 
@@ -209,13 +218,13 @@ def _unit_of(round_to: Number | None, digits: int | None, records: Sequence[Reco
 def _round(record: Record, unit: Fraction) -> Record:
     """A row whose numbers are multiples of a unit; the rows are whole, the error has two digits."""
 
-    def rounded(value: Any, towards: Rounding) -> Any:
-        if value is None or not isfinite(value):
+    def rounded(value: float, towards: Rounding) -> float:
+        if not isfinite(value):
             return value
         number = towards(Fraction(value) / unit) * unit
         return int(number) if unit.denominator == 1 else float(number)
 
-    found = {name: rounded(record[name], each) for name, each in _ROUNDED.items() if name in record}
+    found = {name: rounded(record[name], _ROUNDED[name]) for name in _estimated(record)}
     error, rows = record.get("standard_error"), record.get("rows")
     if error is not None:
         found["standard_error"] = float(f"{error:.2g}")

@@ -63,7 +63,7 @@ from opendp_lite.sessions.text import check_line
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, table
 from opendp_lite.spaces.tables import PersonTables, tables_in
-from opendp_lite.spelling.suggestions import explain_names
+from opendp_lite.spelling.suggestions import explain_names, refuse_name
 
 Operation: TypeAlias = Callable[[Any, Any], Any]
 
@@ -296,6 +296,11 @@ class Session(Spender[M]):
 
     _open: _Open
     _account: Account[M]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            refuse_name(self, name, "ask")
 
     def __call__(
         self,

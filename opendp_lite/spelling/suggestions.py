@@ -7,7 +7,7 @@ from functools import cache, wraps
 from importlib.resources import files
 from inspect import Parameter
 from re import compile as compile_pattern
-from typing import Final, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeVar, cast
 
 from opendp_lite.base.errors import name_like
 from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
@@ -20,7 +20,10 @@ _BUDGET: Final = ("epsilon", "rho", "delta", "scale")
 _ARGUMENTS: Final = {
     "bounds": ("lower", "upper"),
     "bins": ("edges",),
+    "alpha": ("confidence",),
     "budget": ("epsilon",),
+    "ci": ("confidence",),
+    "level": ("confidence",),
     "equals": ("among",),
     "eps": ("epsilon",),
     "privacy_budget": ("epsilon",),
@@ -39,6 +42,7 @@ _ARGUMENTS: Final = {
 # How an argument is typed, where its name alone does not tell.
 _TYPED: Final = {
     "among": "among=['f', 'm']",
+    "half": "between=(10, None)",
     "between": "between=(18, 65)",
     "bounds": "bounds=(0, 100)",
     "dp.linear_regression bounds": "bounds={'y': (0, 100), 'x': (0, 10)}",
@@ -47,8 +51,20 @@ _TYPED: Final = {
     "delimiter": "delimiter=','",
     "edges": "edges=range(0, 101, 10)",
     "keys": "keys=['f', 'm']",
+    "confidence": "confidence=0.95",
     "most": "most=4",
+    "dp.weighted_mean most": "most=4, the largest weight that counts",
     "unit": "unit='row'",
+}
+# What takes a range in place of values.
+_RANGES: Final = {"among": "between", "categories": "edges"}
+# Names that no step of a kind takes, and what to type.
+_ELSEWHERE: Final = {
+    "ledger": "a ledger opens sessions itself: dp.Ledger.open(path).session(data)",
+    "weights": (
+        "weights are for dp.proportion(..., weights='w', most=4), and for means: "
+        "dp.select('x', 'w') >> dp.weighted_mean(0, 100, most=4, epsilon=1)"
+    ),
 }
 # Budgets as values, by the names of their numbers.
 _VALUES: Final = {
@@ -75,6 +91,7 @@ _FEW: Final = 3
 _COLUMNS: Final = frozenset({"by", "column", "columns", "person", "y"})
 # Below it, names that have little in common would be offered.
 _CLOSE: Final = 0.75
+_NAME: Final = compile_pattern(r"\w+")
 _PREFIXES: Final = compile_pattern(
     "^(make_|then_|private_|dp_|np_|m_|t_|sized_|bounded_(float|int)_(checked|ordered)_)+"
 )
@@ -105,12 +122,16 @@ def argument_hint(
     if args and isinstance(args[0], str) and not named:
         rest = ", ".join(repr(each) for each in args[1:] if isinstance(each, int | float))
         return f"; a step before picks the column: dp.select({args[0]!r}) >> {path}({rest})"
+    if args and isinstance(args[0], str) and "~" in args[0]:
+        return f"; a formula is written {path}('y', ['x', 'z'], bounds={{...}}{budget})"
     if {"lower", "upper"} <= set(parameters) and len(args) < _ENDS:
         return f"; bounds on the values come first: {path}(0, 100{budget})"
     given = {*list(parameters)[: len(args)], *typed}
     for name, each in parameters.items():
         if each.default is each.empty and name not in given and each.kind not in _STARS:
             return f"; add {_TYPED.get(f'{path} {name}', _TYPED.get(name, f'{name}=...'))}"
+    if "bounds" in parameters and len(args) > _ENDS and "y" not in parameters:
+        return f"; write {path}({args[0]!r}, {_TYPED['bounds']}{budget})"
     if len(args) > 1 and all(isinstance(each, str) for each in args):
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
     if args and budget:
@@ -130,12 +151,18 @@ def _are_words(given: object) -> bool:
 def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) -> str:
     """What to type where values follow the column without a name; empty where none do."""
     column, values = args[:1], list(args[1:])
-    if not values or not isinstance(column[0], str) or "among" not in parameters:
+    named = next((name for name in ("among", "categories") if name in parameters), None)
+    if not values or not isinstance(column[0], str) or named is None:
         return ""
+    start = f"; name the values: {path}({column[0]!r}, "
     if isinstance(values[0], list | tuple | set):  # It may be data, which no message may show.
-        return f"; name the values: {path}({column[0]!r}, {_TYPED['among']}) or {_TYPED['between']}"
-    words = all(isinstance(each, str) for each in values) and len(values) <= _FEW
-    return f"; name the values: {path}({column[0]!r}, among={values})" if words else ""
+        return f"{start}{_TYPED[named]}) or {_TYPED[_RANGES[named]]}"
+    if not all(isinstance(each, str) for each in values) or len(values) > _FEW:
+        return ""
+    if named == "among":
+        compared = values[0][:1] in ("<", ">")
+        return f"{start}{_TYPED['half'] if compared else f'among={values}'})"
+    return ""
 
 
 def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -> str:
@@ -154,8 +181,10 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
         if name in _GAUSSIAN:
             return f"; for {name}= use {_GAUSSIAN[name]}"
-        if name == "ledger":
-            return "; a ledger opens sessions itself: dp.Ledger.open(path).session(data)"
+        if name in _ELSEWHERE:
+            return f"; {_ELSEWHERE[name]}"
+        if {"column", "among"} <= set(names):
+            return f"; the column is text: {path}({name!r}, {_TYPED['among']})"
     return ""
 
 
@@ -211,9 +240,45 @@ def other_names() -> Mapping[str, str]:
     A name stands there in small letters and without underscores: ``GroupBy``, ``groupby`` and
     ``group_by`` are one.
     """
-    text = files("opendp_lite.spelling").joinpath("other_names.tsv").read_text("utf-8")
-    lines = (line.split("\t") for line in text.splitlines() if line[0] != "#")
+    lines = _read_names("other_names.tsv")
     return {name: f"{_SAID[how]} {typed}" for how, typed, names in lines for name in names.split()}
+
+
+def refuse_name(value: Any, name: str, noun: str = "release") -> NoReturn:
+    """Raises ``AttributeError`` with what to type for a name that a value does not have."""
+    hint = "" if name.startswith("_") else _hint_after_dot(value, name, noun)
+    said = f"{type(value).__name__!r} object has no attribute {name!r}"
+    raise AttributeError(f"{said}{hint}", name=name, obj=value)
+
+
+def _hint_after_dot(value: Any, name: str, noun: str) -> str:
+    has = [each for each in dir(value) if not each.startswith("_")]
+    for how, typed in _names_after_dot().get(name, ()):
+        if how == "say":
+            return f"; {typed}"
+        for each in typed.split():
+            if _NAME.findall(each)[0] in has:
+                return f"; type {noun}{each}" if each[-1] == ")" else f"; it has {each}"
+    if isinstance(value, Mapping) and name in value:
+        return f"; type {noun}[{name!r}]"
+    near = name_like(name, has, _CLOSE)
+    return f"; did you mean .{near[0]}?" if near else ""
+
+
+@cache
+def _names_after_dot() -> Mapping[str, Sequence[tuple[str, str]]]:
+    """What is said of each name that others have after a dot, in the order of the table."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for how, typed, names in _read_names("after_a_dot.tsv"):
+        for name in names.split():
+            found.setdefault(name, []).append((how, typed))
+    return found
+
+
+def _read_names(file: str) -> list[list[str]]:
+    """The lines of a table beside this file, without its comments."""
+    text = files("opendp_lite.spelling").joinpath(file).read_text("utf-8")
+    return [line.split("\t") for line in text.splitlines() if line[0] != "#"]
 
 
 def _plain(name: str) -> str:

@@ -117,6 +117,50 @@ def test_a_table_to_publish_leaves_out_few_and_rounds_outwards():
             dp.histogram("sex", categories=["f"], epsilon=1)(TABLE).table(**asked)
 
 
+def test_the_error_and_the_rows_are_not_rounded_with_the_numbers():
+    means = [{"sex": "f", "value": 41.26, "low": 40.83, "high": 41.67, "standard_error": 0.208}]
+    means[0]["rows"] = 2018.24
+    assert str(ReleaseTable.of(means, round_to=10)).splitlines()[1].split() == [
+        *["f", "40", "40", "50", "0.21", "2018"]
+    ]
+    assert str(ReleaseTable.of(means, digits=1)).splitlines()[1].split() == [
+        *["f", "41.3", "40.8", "41.7", "0.21", "2018"]
+    ]
+    assert str(ReleaseTable.of(means)).splitlines()[1].split() == [
+        *["f", "41.26", "40.83", "41.67", "0.21", "2018"]
+    ]
+    assert ReleaseTable.of(means, digits=0).to_csv().splitlines()[1] == "f,41,40,42,0.21,2018"
+    with pytest.raises(dp.ParameterError, match="round=2 makes multiples of 2; for decimals type "):
+        ReleaseTable.of(means, round_to=2)
+    with pytest.raises(dp.ParameterError, match="one of round=5"):
+        ReleaseTable.of(means, round_to=5, digits=2)
+
+
+def test_shares_print_as_percentages_with_their_counts():
+    found = dp.histogram("sex", categories=["f", "m", None], epsilon=1)(TABLE)
+    shares = found.shares()
+    table = shares.table(percent=True, digits=1, suppress=100)
+    assert table.columns["value"][2] is None
+    assert table.columns["value"][0] == pytest.approx(100 * shares["f"].value, abs=0.05)
+    assert table.columns["low"][0] <= 100 * shares["f"].interval[0]
+    assert table.columns["high"][0] >= 100 * shares["f"].interval[1]
+    assert table.columns["count"][:2] == found.counts[:2].tolist()
+    assert table.columns["name"][2] == found.table().columns["sex"][2] == "missing"
+    assert shares[None] == shares["missing"]
+    with pytest.raises(dp.ParameterError, match=r"release.shares\(\).table\(percent=True\)"):
+        found.table(percent=True)
+
+
+def test_releases_of_several_kinds_share_a_column():
+    counted = dp.histogram("sex", categories=["f", "m"], epsilon=1)
+    table = dp.compose(rows=counted, age=MEAN)(TABLE).table()
+    assert list(table.columns) == ["statistic", "sex", *ESTIMATE, "rows"]
+    assert None not in table.columns["value"]
+    assert "rows, 95 % of releases of these rows; age, 95 % of samples like this" in table.note
+    session = dp.session(TABLE, budget=dp.epsilon(1))
+    assert session(MEAN).table().note == "low to high: 95 % of samples like this."
+
+
 def test_csv_goes_into_a_file(tmp_path):
     found = dp.by("sex", ["f", "m"], MEAN)(TABLE)
     assert found.to_csv(tmp_path / "means.csv") is None

@@ -143,7 +143,9 @@ class NamedColumns(Table):
                 if not isinstance(rows, InMemory) or rows.columns != 1:
                     raise DataError("a column of a table is one column in memory")
             except DataError as problem:
-                raise DataError(f"{lead}{_say(listed[place])}{problem}") from None
+                # Whoever picked no column has none to make numeric.
+                words = str(problem).partition("; make")[0] if lead else problem
+                raise DataError(f"{lead}{_say(listed[place])}{words}") from None
             found.append(rows)
         if len(found) == 1 and found[0].plain:
             return found[0]

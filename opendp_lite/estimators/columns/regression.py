@@ -141,10 +141,11 @@ class Regression(Result):
             ParameterError: If a column is missing, or there is no such column.
         """
         given = {str(name): value for name, value in at.items()}
-        if set(given) != set(self.names[:-1]):
+        if set(given) != set(self.names[:-1]) or any(map(np.ndim, given.values())):
+            said = ", ".join(f"{name!r}: 1" for name in self.names[:-1])
             raise ParameterError(
-                f"predict needs a number for each of {', '.join(self.names[:-1])}; got "
-                f"{', '.join(given) or 'none'}"
+                f"predict takes one number for each column, as in predict({{{said}}}); "
+                f"got {', '.join(given) or 'none'}"
             )
         return self._estimate(np.array([*(float(given[name]) for name in self.names[:-1]), 1.0]))
 
@@ -616,11 +617,18 @@ def _bounds_by_column(recipe: Callable[P, R]) -> Callable[P, R]:
         given = typed.get("bounds")
         if not isinstance(given, Mapping) or not {"y", "x"} <= set(typed):
             return recipe(*args, **kwargs)
+        if not isinstance(typed["y"], str | int):
+            raise ParameterError(
+                "linear_regression: y is one name and comes first, as in "
+                "dp.linear_regression('pay', ['age'], ...)"
+            )
         columns = (typed["y"], *_columns(typed["x"]))
         if set(given) != set(columns):
+            missing = [repr(each) for each in columns if each not in given]
             said = ", ".join(f"{each!r}: (0, 100)" for each in columns)
             raise ParameterError(
-                "linear_regression needs the bounds of each of its columns and of no other: "
+                "linear_regression needs the bounds of each of its columns and of no other"
+                f"{', and lacks those of ' if missing else ''}{', '.join(missing)}: "
                 f"bounds={{{said}}}, say"
             )
         pairs = [given[each] for each in columns]

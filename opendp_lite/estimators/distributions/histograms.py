@@ -9,13 +9,15 @@ from functools import cached_property
 from itertools import pairwise, product
 from math import ceil, prod, sqrt
 from statistics import NormalDist
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.base.dates import date_meant
 from opendp_lite.base.errors import NoKeyError, ParameterError, SpaceError, name_like
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.spelling import is_row
 from opendp_lite.bodies.body import Bounds, parse_bounds
 from opendp_lite.display.formatting import (
@@ -51,7 +53,7 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of, nearest, round_up, whole
 from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Stage, mechanism
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.estimates import Estimates
 from opendp_lite.releases.intervals import CellsOfTable, share_error, share_interval
 from opendp_lite.releases.result import Result, refuse_array
@@ -124,6 +126,14 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     axes: tuple[tuple[Hashable, ...], ...] | None = None
     threshold: int | None = None
     hint: str = ""
+    # As that of an estimate: what this is a part of, such as a group of ``by``.
+    source: NoiseSource = attrs.field(factory=NoiseSource, init=False)
+    # Of sums over other counts: which noises are in each.
+    noises: Mapping[Hashable, frozenset[NoiseSource]] = attrs.field(factory=dict, init=False)
+
+    def of_part(self, release: object, part: Hashable) -> Self:
+        """The same, as a part of a release whose parts have other rows and other noise."""
+        return copy_with(self, source=NoiseSource(release, part))
 
     @property
     def intervals(self) -> NDArray[Any]:
@@ -179,7 +189,8 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             sampling=sampling,
             shared_noise=True,
         )
-        return found.of_cells(self._release, CellsOfTable(tuple(counts.tolist()), noise))
+        table = CellsOfTable(tuple(counts.tolist()), noise)
+        return found.of_cells(self.source.release, self.source.part, table)
 
     def grid(self) -> NDArray[Any]:
         """The counts as an array with an axis for each column.
@@ -220,23 +231,75 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         if size > count:
             raise ParameterError(f"rolling: the histogram has {count} counts, fewer than {size}")
         sums = np.convolve(self.counts[:count], np.ones(size, self.counts.dtype), "valid")
+        error, *together = self._of_sums(size, count)
+        # Of a bin the key is a pair, and that of a category may be none.
+        keys = [key if isinstance(key, tuple) else (key, key) for key in self.categories[:count]]
+        pairs = zip(keys, keys[size - 1 :], strict=False)
+        names = [label((first[0], last[-1])) for first, last in pairs]
+        found = Estimates.around(sums, error, *together, self.confidence)
+        return attrs.evolve(found, names=tuple(names), shared_noise=True)
+
+    def marginal(self, *columns: str) -> Histogram:
+        """The counts of some of several columns: sums over all categories of the others.
+
+        Args:
+            columns: The names of the columns that stay.
+
+        Returns:
+            A ``Histogram``. The noises are independent, so a sum of w counts has the root of w
+            times the standard error of one: a table that is released by itself has less noise.
+
+        Raises:
+            ParameterError: If the categories of several columns were not declared, or there is no
+                such column.
+
+        Proof:
+            As for ``rolling``.
+        """
+        grid, axes = self.grid(), cast(Axes, self.axes)
+        if not columns or not set(columns) < set(self.columns):
+            raise ParameterError(
+                f"marginal takes some of the columns {', '.join(self.columns)}, as in "
+                f"marginal({self.columns[0]!r})"
+            )
+        places = [place for place, name in enumerate(self.columns) if name in columns]
+        counts = grid.sum(tuple({*range(grid.ndim)} - {*places}))
+        kept = tuple(axes[place] for place in places)
+        keys = tuple(product(*kept)) if len(places) > 1 else kept[0]
+        # The joint interval is that of as many sums as there are cells, so it is no narrower.
+        error, margin, joint = self._of_sums(grid.size // counts.size, grid.size)
+        found = attrs.evolve(
+            self,
+            columns=tuple(self.columns[place] for place in places),
+            categories=keys,
+            counts=counts.reshape(-1),
+            standard_error=error,
+            margin=margin,
+            joint_margin=joint,
+            axes=kept if len(places) > 1 else None,
+        )
+        noises: dict[Hashable, frozenset[NoiseSource]] = dict.fromkeys(keys, frozenset())
+        for cell in cast(Sequence[tuple[Hashable, ...]], self.categories):
+            parts = tuple(cell[place] for place in places)
+            noises[parts if len(parts) > 1 else parts[0]] |= self[cell].sources
+        return copy_with(found, source=self.source, noises=noises)
+
+    def _of_sums(self, size: int, count: int) -> tuple[float, float, float]:
+        """The standard error of sums of so many counts, and how far the noise of one reaches.
+
+        And how far that of all of them does.
+        """
         error = self.standard_error * sqrt(size)
 
         def reach(margin: float, misses: int) -> float:
             normal = NormalDist().inv_cdf(1 - (1 - self.confidence) / 2 / misses)
             found = error * (normal + (margin / self.standard_error - normal) / size)
-            return ceil(found) if sums.dtype.kind == "i" else found
+            return ceil(found) if self.counts.dtype.kind == "i" else found
 
-        together = reach(self.joint_margin, count), reach(self.margin, 1)
-        # Of a bin the key is a pair, and that of a category may be none.
-        keys = [key if isinstance(key, tuple) else (key, key) for key in self.categories[:count]]
-        pairs = zip(keys, keys[size - 1 :], strict=False)
-        names = [label((first[0], last[-1])) for first, last in pairs]
-        found = Estimates.around(sums, error, together[1], together[0], self.confidence)
-        return attrs.evolve(found, names=tuple(names), shared_noise=True)
+        return error, reach(self.margin, 1), reach(cast(float, self.joint_margin), count)
 
     def __getitem__(self, key: Hashable) -> Estimate:
-        place = self._places.get(key)
+        place = self._places.get(key, self._places.get(date_meant(key, self)))
         if place is None:
             few = "" if self.threshold is None else "; keys with few rows are not released"
             raise NoKeyError.of("key", self, key, few)
@@ -244,7 +307,8 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         found = Estimate(
             float(self.counts[place]), self.standard_error, (low, high), self.confidence
         )
-        return found.of_part(self._release, key)
+        own = frozenset([NoiseSource(self._release, key)])
+        return copy_with(found, sources=self.noises.get(key, own))
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.categories)

@@ -201,7 +201,7 @@ def top_k(
         >>> top.keys, top.places.tolist()
         (('Rome', 'Oslo'), [[1, 1], [2, 2]])
     """
-    most = whole(k, "top_k: k", least=1)
+    most = whole(k, "top_k: k, which comes first as in dp.top_k(5, 'city', ...),", least=1)
     counted = histogram(
         column,
         categories=categories,

@@ -20,7 +20,7 @@ from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.sessions import Session, open_session, require_space
 from opendp_lite.sessions.text import check_words
-from opendp_lite.spelling.suggestions import explain_names
+from opendp_lite.spelling.suggestions import explain_names, refuse_name
 
 _HASH: Final = "sha256"
 
@@ -167,6 +167,9 @@ class Ledger:
                 "a ledger opens sessions, and these answer: ask = ledger.session(data), then "
                 "ask(pipeline)"
             )
+
+        def __getattr__(self, name: str) -> NoReturn:
+            refuse_name(self, name, "ledger")
 
     @classmethod
     @explain_names
@@ -344,9 +347,9 @@ class Ledger:
         if known and name is None:
             raise LedgerError(
                 f"this is other data than the ledger knows ({', '.join(map(repr, known))}). Give "
-                "the data as it was, with its rows in the same order. A file and a table that was "
-                "read from it count as different: dp.csv_table(path, ...) opens the file. For a "
-                "later version add ",
+                "the data as it was, with the same columns, and its rows in the same order. A file "
+                "and a table that was read from it count as different: dp.csv_table(path, ...) "
+                "opens the file. For a later version add ",
                 Argument("name", "version 2"),
                 " where the session is opened. All of them spend the one budget",
             )

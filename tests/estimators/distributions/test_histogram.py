@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pickle
 from fractions import Fraction
@@ -379,3 +380,64 @@ def test_one_release_whatever_the_order() -> None:
     again = bound.insecure_release({"a": generator.permutation(data)}, seed=1).value.counts
     assert found.tolist() == again.tolist()
     assert abs(found - np.bincount(data)).max() < 40
+
+
+@pytest.mark.parametrize("cells", [2, 5, 20])
+def test_sums_over_other_columns_have_the_error_of_their_noises(cells):
+    """Exactly: the law of a sum of discrete Laplace noises, by convolution."""
+    axes = [["a", "b"], list(range(cells))]
+    found = dp.histogram(["x", "y"], categories=axes, epsilon=1)({"x": ["a"] * 9, "y": [0] * 9})
+    sums = found.marginal("x")
+    assert sums.counts.tolist() == found.grid().sum(axis=1).tolist()
+    assert (sums.columns, sums.categories, sums.axes) == (("x",), ("a", "b"), None)
+    one = np.exp(-np.abs(np.arange(-60, 61)))
+    law = np.ones(1)
+    for _ in range(cells):
+        law = np.convolve(law, one / one.sum())
+    places = np.arange(len(law)) - len(law) // 2
+    assert sums.standard_error == pytest.approx(np.sqrt((law * places**2).sum()), rel=1e-6)
+    held = law[np.abs(places) <= sums.margin].sum()
+    assert 0.95 <= held <= 0.95 + 2 * law[np.abs(places) >= sums.margin].sum()
+    assert law[np.abs(places) <= sums.joint_margin].sum() >= 1 - 0.05 / (2 * cells)
+
+
+def test_noise_that_two_numbers_share_is_known():
+    table = {"x": ["a", "b"] * 50, "y": [0, 1, 1, 0] * 25, "sex": ["f", "m", "m", "f"] * 25}
+    counting = dp.histogram(["x", "y"], categories=[["a", "b"], [0, 1]], epsilon=1)
+    found = counting(table)
+    sums = found.marginal("x")
+    assert (sums["a"] - sums["b"]).standard_error == pytest.approx(2**0.5 * sums.standard_error)
+    with pytest.raises(dp.ParameterError, match="have the same noise"):
+        sums["a"] - found["a", 0]
+    groups = dp.by("sex", ["f", "m"], dp.histogram("x", categories=["a", "b"], epsilon=1))(table)
+    f, m = (groups[key].shares() for key in "fm")
+    apart = dp.difference(f["a"], m["a"], independent=True)
+    assert (f["a"] - m["a"]).interval == apart.interval
+    # Of one group both are shares of one table, which depend.
+    within = dp.difference(f["a"], f["b"], independent=True)
+    assert (f["a"] - f["b"]).interval != within.interval
+    for asked in ((), ("x", "y"), ("z",)):
+        with pytest.raises(dp.ParameterError, match="marginal takes some of the columns x, y"):
+            found.marginal(*asked)
+
+
+def test_first_days_without_a_period_are_days():
+    days = {"day": [datetime.date(2024, 1, 1) + datetime.timedelta(n % 60) for n in range(600)]}
+    months = dp.periods("month", "2024-01-01", "2024-02-28")
+    counted = dp.histogram("day", categories=months, epsilon=1)
+    assert "put dp.period('day', 'month') before" in str(counted(days))
+    monthly = (dp.period("day", "month") >> counted)(days)
+    assert "put dp.period" not in str(monthly)
+    each = dp.histogram("day", categories=dp.periods("day", "2024-01-01", "2024-01-09"), epsilon=1)
+    assert "put dp.period" not in str(each(days))
+    january = monthly[datetime.date(2024, 1, 1)]
+    for said in (
+        "2024-01",
+        "2024-01-01",
+        pd.Timestamp("2024-01-01"),
+        datetime.datetime(2024, 1, 1),
+    ):
+        assert monthly[said] == january
+    for said in ("2024", "2025-01", pd.Timestamp("2024-01-01 09:00")):
+        with pytest.raises(dp.ParameterError, match="there is no key"):
+            monthly[said]

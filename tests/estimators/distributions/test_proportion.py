@@ -151,3 +151,14 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
 def test_what_makes_no_sense_is_refused(asked, words):
     with pytest.raises(dp.ParameterError, match=words):
         dp.records() >> dp.proportion(**asked, epsilon=1)
+
+
+@pytest.mark.parametrize("weights", [{}, {"weights": "w", "most": 2}], ids=["plain", "weighted"])
+def test_an_empty_group_says_that_its_rows_are_few(weights):
+    table = {"sex": ["f"] * 200, "has": ["yes"] * 200, "w": [1.0] * 200}
+    share = dp.proportion("has", among=["yes"], epsilon=1, **weights)
+    found = dp.by("sex", ["f", "x"], share)(table)
+    assert found["x"].too_few
+    assert "too few rows, about" in str(found["x"])
+    assert not found["f"].too_few
+    assert found.table(suppress=20).columns["value"][1] is None

@@ -34,6 +34,17 @@ def test_the_first_of_declared_values(loss):
     assert found.as_dict()["keys"] == list(found)
 
 
+def test_keys_of_several_columns_are_columns():
+    """And no bins: "f to Rome" would be one."""
+    table = {"sex": ["f"] * 300 + ["m"] * 200, "city": ["Rome"] * 500}
+    found = dp.top_k(2, ["sex", "city"], epsilon=1, delta=1e-6)(table)
+    assert list(found.to_frame().columns)[:4] == ["place", "sex", "city", "count"]
+    assert found.records()[0]["sex"] == "f"
+    assert found.as_dict()["keys"] == [["f", "Rome"], ["m", "Rome"]]
+    assert str(found).splitlines()[0].split()[:4] == ["place", "sex", "city", "count"]
+    assert "f to Rome" not in f"{found}{found.table()}"
+
+
 def test_values_that_nobody_declared():
     top = dp.top_k(3, "city", epsilon=1, delta=1e-6)
     assert top.map(1)[0] == 1

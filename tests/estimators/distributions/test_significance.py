@@ -106,7 +106,33 @@ def test_a_difference_is_seen(name, loss):
     assert found.name == name
     assert not found.few
     assert json.loads(json.dumps(found.as_dict()))["p_value"] == found.p_value
-    assert f"{name}: p = 0.0" in repr(found)
+    least = "p <= 0.001" if found.p_value == 0.001 else f"p = {found.p_value:.3f}"
+    assert f"{name}: {least}, statistic" in repr(found)
+    assert least in found.table().note
+    assert found.as_dict()["p"] == least
+    assert "low to high: 95 % of " in found.table().note
+
+
+def test_the_statistic_of_a_t_test_is_t():
+    """Without noise: the difference over its error, whose spread is the pooled one."""
+    generator = np.random.default_rng(9)
+    rows = survey(generator, 4.0)
+    found = TESTS["t-test"](rho=1e9)(rows)
+    wages, towns = np.clip(rows["wages"], 0, 60), np.array(rows["town"])
+    inside = [wages[towns == key] for key in "ab"]
+    pooled = sum(each.var() * len(each) for each in inside) / sum(map(len, inside))
+    error = np.sqrt(pooled * sum(1 / len(each) for each in inside))
+    assert found.statistic == pytest.approx((inside[0].mean() - inside[1].mean()) / error, rel=1e-3)
+
+
+def test_means_lie_within_the_bounds_whatever_the_noise():
+    rows = {"town": ["c"] * 40, "wages": [19.0] * 40}
+    for _ in range(20):
+        found = dp.t_test("wages", "town", ["a", "b"], bounds=(10, 60), epsilon=0.1)(rows)
+        for each in found.released.values():
+            assert 10 <= each.interval[0] <= each.value <= each.interval[1] <= 60
+            assert each.standard_error <= 25
+            assert "too few rows" in str(each)
 
 
 def test_means_are_those_of_the_population():
