@@ -73,6 +73,7 @@ class Stated(Protocol):
 _DELTA: Final = Fraction(1, 10**6)
 # The logarithm of the largest float, rounded down.
 _MOST: Final = 709
+_SAVED: Final = Fraction(999, 1000)
 
 
 @attrs.frozen
@@ -112,7 +113,10 @@ class LossStatement:
         """The loss in words."""
         delta = digits_up(self.delta)
         known = []
-        if dict(self.parts).get("delta") != self.delta:
+        stated = dict(self.parts).get("epsilon")
+        # A delta that saves less than a thousandth of a pure loss says nothing new.
+        saves = stated is None or self.epsilon < stated * _SAVED
+        if saves and dict(self.parts).get("delta") != self.delta:
             known.append(f"epsilon = {digits_up(self.epsilon)} at delta = {delta}")
         if self.rho is not None and "rho" not in dict(self.parts):
             known.append(f"rho = {digits_up(self.rho)} (zCDP)")

@@ -344,7 +344,7 @@ def t_test(
 
     Returns:
         A ``SignificanceTest``. The p-value comes from 999 simulated releases of groups of one mean,
-        with the sampling and the noise of this one. The spread within groups is taken as one.
+        with the sampling and the noise of this one. All groups are assumed to have one spread.
 
     Raises:
         ParameterError: If there are not two keys, or the budget or the bounds are impossible.
