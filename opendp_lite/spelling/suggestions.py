@@ -160,7 +160,7 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
     if not all(isinstance(each, str) for each in values) or len(values) > _FEW:
         return ""
     if named == "among":
-        compared = values[0][:1] in ("<", ">")
+        compared = str(values[0])[:1] in ("<", ">")
         return f"{start}{_TYPED['half'] if compared else f'among={values}'})"
     return ""
 

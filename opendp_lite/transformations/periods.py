@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from fractions import Fraction
+from typing import cast
 
 import attrs
 
@@ -19,7 +20,7 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records
-from opendp_lite.spaces.tables import PersonTables, TablesOrPeople, tables_in
+from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, tables_in
 from opendp_lite.transformations.row_maps import row_by_row
 
 
@@ -89,7 +90,8 @@ def period(
     if isinstance(metric, RowMetric) and metric.most_alike(Fraction(1), [name]) < 1:
         metric = metric.of_new_values()
     tables = attrs.evolve(tables, periods=(*tables.periods, name))
-    marked = attrs.evolve(domain, rows=tables) if isinstance(domain, PersonTables) else tables
+    of_people = cast(PersonTables, domain)
+    marked = tables if isinstance(domain, Tables) else attrs.evolve(of_people, rows=tables)
     after = attrs.evolve(space, domain=marked, metric=metric)
     return Transformation(space, after, Map(_Derive(name, change), "period"), identity)
 

@@ -231,12 +231,12 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         if size > count:
             raise ParameterError(f"rolling: the histogram has {count} counts, fewer than {size}")
         sums = np.convolve(self.counts[:count], np.ones(size, self.counts.dtype), "valid")
-        error, *together = self._of_sums(size, count)
+        error, each, joint = self._of_sums(size, count)
         # Of a bin the key is a pair, and that of a category may be none.
         keys = [key if isinstance(key, tuple) else (key, key) for key in self.categories[:count]]
         pairs = zip(keys, keys[size - 1 :], strict=False)
         names = [label((first[0], last[-1])) for first, last in pairs]
-        found = Estimates.around(sums, error, *together, self.confidence)
+        found = Estimates.around(sums, error, each, joint, self.confidence)
         return attrs.evolve(found, names=tuple(names), shared_noise=True)
 
     def marginal(self, *columns: str) -> Histogram:
