@@ -238,4 +238,4 @@ def test_no_rows_and_nothing_but_missing_dates() -> None:
     for column in ([], [None], np.array(["NaT"], "M8[ns]"), np.array([]), pd.Series([pd.NaT])):
         assert query({"day": column}).counts.tolist() == [0]
     assert query(pd.DataFrame({"day": pd.Categorical([None])})).counts.tolist() == [0]
-    assert datetime(2024, 1, 1) not in query({"day": []})
+    assert datetime(2024, 1, 1, 9) not in query({"day": []})
