@@ -100,16 +100,13 @@ class ReleaseTable(Storable):
         if digits is not None or round_to is not None:
             unit = _unit_of(round_to, digits, records)
             records = [_round(each, unit) for each in records]
-            exact = (n for n in range(_MOST_DIGITS) if (unit * 10**n).denominator == 1)
-            places = next(exact, _MOST_DIGITS)
+            places = len(f"{float(unit):.15f}".rstrip("0").partition(".")[2])
             said.append(f"Rounded to multiples of {format_number(unit)}, intervals outwards.")
-        names = dict.fromkeys(name for each in records for name in each)
-        both = {"value", "count"}
-        if both <= names.keys() and not any(both <= each.keys() for each in records):
+        shapes = {frozenset({"value", "count"} & each.keys()) for each in records}
+        if shapes >= {frozenset({"value"}), frozenset({"count"})}:
             # Releases of several kinds: one column has what was released.
             records = [{"value" if n == "count" else n: v for n, v in e.items()} for e in records]
-            names = {name: None for name in names if name != "value"}
-            names = {"value" if name == "count" else name: None for name in names}
+        names = dict.fromkeys(name for each in records for name in each)
         columns = {name: [row.get(name) for row in records] for name in names}
         return cls(columns, " ".join(said), places)
 

@@ -16,74 +16,8 @@ from opendp_lite.spelling.signatures import holds_data, signature_of
 F = TypeVar("F", bound=Callable[..., object])
 
 _BUDGET: Final = ("epsilon", "rho", "delta", "scale")
-# Arguments that people type, and those that are meant.
-_ARGUMENTS: Final = {
-    "bounds": ("lower", "upper"),
-    "bins": ("edges",),
-    "alpha": ("confidence",),
-    "budget": ("epsilon",),
-    "ci": ("confidence",),
-    "level": ("confidence",),
-    "equals": ("among",),
-    "eps": ("epsilon",),
-    "privacy_budget": ("epsilon",),
-    "isin": ("among",),
-    "range": ("lower", "upper"),
-    "sd": ("scale",),
-    "delim": ("delimiter",),
-    "na_values": ("na",),
-    "sep": ("delimiter",),
-    "separator": ("delimiter",),
-    "sigma": ("scale",),
-    "std": ("scale",),
-    "value": ("among",),
-    "values": ("among",),
-}
-# How an argument is typed, where its name alone does not tell.
-_TYPED: Final = {
-    "among": "among=['f', 'm']",
-    "half": "between=(10, None)",
-    "between": "between=(18, 65)",
-    "bounds": "bounds=(0, 100)",
-    "dp.linear_regression bounds": "bounds={'y': (0, 100), 'x': (0, 10)}",
-    "dp.linear_regression x": "x=['age']",
-    "categories": "categories=['f', 'm']",
-    "delimiter": "delimiter=','",
-    "edges": "edges=range(0, 101, 10)",
-    "keys": "keys=['f', 'm']",
-    "confidence": "confidence=0.95",
-    "most": "most=4",
-    "dp.weighted_mean most": "most=4, the largest weight that counts",
-    "unit": "unit='row'",
-}
-# What takes a range in place of values.
-_RANGES: Final = {"among": "between", "categories": "edges"}
-# Names that no step of a kind takes, and what to type.
-_ELSEWHERE: Final = {
-    "ledger": "a ledger opens sessions itself: dp.Ledger.open(path).session(data)",
-    "weights": (
-        "weights are for dp.proportion(..., weights='w', most=4), and for means: "
-        "dp.select('x', 'w') >> dp.weighted_mean(0, 100, most=4, epsilon=1)"
-    ),
-}
-# Budgets as values, by the names of their numbers.
-_VALUES: Final = {
-    "delta": "dp.epsilon(1, delta=1e-6)",
-    "eps": "dp.epsilon(1)",
-    "epsilon": "dp.epsilon(1)",
-    "mu": "dp.mu(1)",
-    "rho": "dp.rho(1)",
-}
-# Budgets that Laplace noise does not take.
-_GAUSSIAN: Final = {
-    "delta": "dp.gaussian(epsilon=1, delta=1e-6)",
-    "rho": "dp.gaussian(rho=0.03)",
-}
-_SAID: Final = {
-    "use": "use",
-    "near": "that is not here, and nearest to it is",
-    "not": "that is not here:",
-}
+_NOT: Final = "that is not here"
+_SAID: Final = {"use": "use", "near": f"{_NOT}, and nearest to it is", "not": f"{_NOT}:"}
 _ENDS: Final = 2
 _STARS: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _FEW: Final = 3
@@ -129,9 +63,9 @@ def argument_hint(
     given = {*list(parameters)[: len(args)], *typed}
     for name, each in parameters.items():
         if each.default is each.empty and name not in given and each.kind not in _STARS:
-            return f"; add {_TYPED.get(f'{path} {name}', _TYPED.get(name, f'{name}=...'))}"
+            return f"; add {_said('typed').get(f'{path}.{name}', _typed(name))}"
     if "bounds" in parameters and len(args) > _ENDS and "y" not in parameters:
-        return f"; write {path}({args[0]!r}, {_TYPED['bounds']}{budget})"
+        return f"; write {path}({args[0]!r}, {_typed('bounds')}{budget})"
     if len(args) > 1 and all(isinstance(each, str) for each in args):
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
     if args and budget:
@@ -140,7 +74,7 @@ def argument_hint(
     first = next((name for name, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY), None)
     before = [name for name, kind in kinds.items() if kind is not Parameter.KEYWORD_ONLY]
     if first is not None and len(args) > len(before):
-        return f"; write {path}({', '.join([*before, _TYPED.get(first, f'{first}=...')])})"
+        return f"; write {path}({', '.join([*before, _typed(first)])})"
     return ""
 
 
@@ -156,36 +90,49 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
         return ""
     start = f"; name the values: {path}({column[0]!r}, "
     if isinstance(values[0], list | tuple | set):  # It may be data, which no message may show.
-        return f"{start}{_TYPED[named]}) or {_TYPED[_RANGES[named]]}"
-    if not all(isinstance(each, str) for each in values) or len(values) > _FEW:
+        other = "between" if named == "among" else "edges"
+        return f"{start}{_typed(named)}) or {_typed(other)}"
+    words = all(isinstance(each, str) for each in values) and len(values) <= _FEW
+    if named != "among" or not words:
         return ""
-    if named == "among":
-        compared = str(values[0])[:1] in ("<", ">")
-        return f"{start}{_TYPED['half'] if compared else f'among={values}'})"
-    return ""
+    compared = str(values[0])[:1] in ("<", ">")
+    return f"{start}{'between=(10, None)' if compared else f'among={values}'})"
 
 
 def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -> str:
     """What to type in place of a name that is not taken; empty where nothing is known."""
     names = list(parameters)
     for name in sorted(set(typed) - set(names)):
-        if name in _VALUES and "budget" in names and "epsilon" not in names:
+        if name in _said("budget") and "budget" in names and "epsilon" not in names:
             before = names[: names.index("budget")]
-            more = [_TYPED.get(each, f"{each}=...") for each in typed if each in names]
+            more = [_typed(each) for each in typed if each in names]
             more = [each for each in more if each.partition("=")[0] not in before]
-            return f"; a budget is one value: {path}({', '.join([*before, _VALUES[name], *more])})"
-        meant = _ARGUMENTS.get(name) or name_like(name, names)
+            value = _said("budget")[name]
+            return f"; a budget is one value: {path}({', '.join([*before, value, *more])})"
+        meant = _said("meant").get(name, "").split() or name_like(name, names)
         if meant and set(meant) <= set(names):
-            return f"; in place of {name}= it takes {', '.join(_TYPED.get(e, e) for e in meant)}"
+            how = ", ".join(_said("typed").get(each, each) for each in meant)
+            return f"; in place of {name}= it takes {how}"
         if name in _BUDGET and not set(_BUDGET) & set(names):
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
-        if name in _GAUSSIAN:
-            return f"; for {name}= use {_GAUSSIAN[name]}"
-        if name in _ELSEWHERE:
-            return f"; {_ELSEWHERE[name]}"
+        if name in _said("noise"):
+            return f"; for {name}= use {_said('noise')[name]}"
+        if name in _said("say"):
+            return f"; {_said('say')[name]}"
         if {"column", "among"} <= set(names):
-            return f"; the column is text: {path}({name!r}, {_TYPED['among']})"
+            return f"; the column is text: {path}({name!r}, {_typed('among')})"
     return ""
+
+
+@cache
+def _said(kind: str) -> Mapping[str, str]:
+    """What a table says of arguments, by their names."""
+    lines = (line for line in _read_names("arguments.tsv") if line[0] == kind)
+    return {name: said for _, said, names in lines for name in names.split()}
+
+
+def _typed(name: str) -> str:
+    return _said("typed").get(name, f"{name}=...")
 
 
 def usage(name: str, parameters: Mapping[str, Parameter]) -> str:
