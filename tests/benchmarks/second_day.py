@@ -74,7 +74,7 @@ def _measure(
 ) -> tuple[float, float, float]:
     """The share of intervals that hold, half of their mean width, and the error of the value."""
     draw, generator = LAWS[name], np.random.default_rng(1)
-    pipeline = dp.private_quantile(quantile, **asked, confidence=None)
+    pipeline = dp.private_quantile(quantile, **asked)
     of_all = float(np.quantile(draw(np.random.default_rng(0), 4_000_001), quantile))
     held, width, off = 0, 0.0, 0.0
     for seed in range(runs):
