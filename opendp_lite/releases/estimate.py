@@ -15,7 +15,7 @@ import attrs
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display.formatting import hold_in, html_table, justify, percent, significant
+from opendp_lite.display.formatting import escape, hold_in, justify, percent, significant
 from opendp_lite.releases.intervals import (
     CellsOfTable,
     IntervalEnds,
@@ -141,25 +141,14 @@ class Estimate(Result):
         return f"<Estimate {self}>"
 
     def _repr_html_(self) -> str:
-        value, error = self.justify(self.value, self.standard_error)
-        shown = {
-            "estimate": value,
-            "standard error": error,
-            "interval": self._ends(self.interval),
-            "holds in": self.covers,
-        }
-        if self.noise_interval is not None:
-            shown["for these rows"] = self._ends(self.noise_interval)
-        if self.wide_interval is not None:
-            shown["with what clipping may move"] = self._ends(self.wide_interval)
-        if self.rows is not None:
-            shown["rows, about"] = f"{self.rows:.0f}{', too few' if self.too_few else ''}"
-        drawn = "" if self.bounds is None else self._on_bounds(*self.bounds)
-        return f"<div>{html_table(shown)}{drawn}</div>"
-
-    def _on_bounds(self, lower: float, upper: float) -> str:
-        scale = display.Scale(lower, upper)
-        return f"<div style='width:fit-content'>{scale.dot(self.spot())}{scale.title()}</div>"
+        drawn = ""
+        if self.bounds is not None:
+            scale = display.Scale(*self.bounds)
+            drawn = f"{scale.dot(self.spot())}{scale.title()}"
+        more = f"{noise} is noise" if (noise := self.cells()[2]) else ""
+        said = "; ".join(filter(None, [more, *self._warnings()]))
+        table = self.table()._repr_html_()
+        return f"<div style='width:fit-content'>{table}{escape(said)}{drawn}</div>"
 
     def spot(self) -> display.Spot:
         """The value with its interval, for a picture."""

@@ -207,7 +207,7 @@ def test_too_few_rows_are_told():
     shown = estimate(0.0, 2e90, -2e90, 2e90, too_few=True)
     assert str(shown).endswith("of these rows; too few rows, about 100)")
     assert repr(shown).endswith("of these rows; too few rows, about 100)>")
-    assert ">100, too few</td>" in shown._repr_html_()
+    assert "too few rows, about 100" in shown._repr_html_()
     assert shown.as_dict()["too_few"] is True
     uncounted = dp.Estimate(0.0, 2e90, (-2e90, 2e90), 0.95, too_few=True)
     assert str(uncounted).endswith("of these rows; too few rows)")
@@ -234,9 +234,9 @@ def test_it_is_shown_short_and_in_digits_that_its_error_leaves():
     assert repr(shown) == f"<Estimate {words}>"
     assert len(repr(shown)) <= 80
     html = shown._repr_html_()
-    for each in ("41.259", "0.082", "41.097 to 41.421", "95 % of releases of these", "100"):
+    for each in ("41.259", "0.082", "41.097", "41.421", "95 % of releases of these", "100"):
         assert each in html
-    assert html.count("<tr>") == 5
+    assert html.count("<tr>") == 2
 
 
 def test_it_is_formatted_as_its_value():

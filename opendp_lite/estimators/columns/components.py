@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -121,22 +121,15 @@ class Correlation(Result):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
         return np.array(self.value, dtype=dtype)
 
-    def _lines(self) -> tuple[list[str], list[list[str]]]:
-        lines = []
-        for a, b in combinations(self.names, 2):
-            each = self[a, b]
-            value, low, high = each.justify(each.value, *each.interval)
-            lines.append([a, b, value, f"{low} to {high}"])
-        return ["", "", "correlation", f"{percent(self.confidence)} interval"], lines
+    @property
+    def _said(self) -> str:
+        return f"{super()._said} For columns of normal shape."
 
     def __repr__(self) -> str:
-        titles, lines = self._lines()
-        return "\n".join([*align([titles, *lines], {2}), self._note])
+        return str(self.table())
 
     def _repr_html_(self) -> str:
-        return html_grid(self._note, *self._lines())
-
-    _note: ClassVar = "For the population, from noise and sampling, for columns of normal shape."
+        return self.table()._repr_html_()
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -211,9 +211,9 @@ class Covariance(Result):
         [[4. 0.]
          [0. 4.]]>
         >>> found.correlation()
-              correlation  95 % interval
-        a  b         0.00  -0.21 to 0.21
-        For the population, from noise and sampling, for columns of normal shape.
+        a  b  value    low  high  standard_error  rows
+        a  b   0.00  -0.21  0.21            0.11    90
+        low to high: 95 % of samples like this. For columns of normal shape.
     """
 
     value: Floats

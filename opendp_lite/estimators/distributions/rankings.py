@@ -10,12 +10,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.display.formatting import align, hold_in, percent
+from opendp_lite.display.formatting import hold_in
 from opendp_lite.estimators.distributions.histograms import (
     Histogram,
     histogram,
     key_cells,
-    label,
     pick_columns,
     plain_key,
 )
@@ -126,20 +125,13 @@ class Ranking(Result):
         keys = [plain_key(each) for each in self.keys]
         return {"keys": keys, **arrays, "confidence": self.confidence, "of": self.of}
 
+    @property
+    def _said(self) -> str:
+        of = "the values that are shown, which are not all" if self.shown else f"{self.of} values"
+        return f"{super()._said}\nbest to worst: true places among {of}, all at once."
+
     def __repr__(self) -> str:
-        end = f"{percent(self.confidence)} interval", "true place"
-        lines = [["place", *self.columns, "count", *end]]
-        for key, each in zip(self.keys, self.records(), strict=True):
-            count, low, high = (format(each[name], ".10g") for name in ("count", "low", "high"))
-            sure = str(each["best"]) if each["best"] == each["worst"] else "{best} to {worst}"
-            cells = map(label, key_cells(self.columns, key).values())
-            lines.append(
-                [str(each["place"]), *cells, count, f"{low} to {high}", sure.format(**each)]
-            )
-        among = (
-            "the values that are shown, which are not all" if self.shown else f"{self.of} values"
-        )
-        return "\n".join([*align(lines, {1 + len(self.columns)}), f"True places among {among}."])
+        return str(self.table())
 
 
 @mechanism(

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import copysign, sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -234,7 +234,6 @@ class _Question:
     middle: float
     half: float
     pure: bool
-    as_t: bool
 
     def answer(self, release: ByName) -> SignificanceTest:
         """From the noisy sums, rows and squares."""
@@ -255,11 +254,7 @@ class _Question:
         pairs = zip(self.keys, found.estimates(self.middle, self.half), strict=True)
         source = object()
         means = {key: each.of_part(source, key) for key, each in pairs}
-        statistic, p_value, few = found.compare()
-        if self.as_t:
-            statistic = copysign(sqrt(statistic), found.means[0] - found.means[1])
-        released = ByGroup(groups.column, means)
-        return SignificanceTest(self.name, statistic, p_value, few, released)
+        return SignificanceTest(self.name, *found.compare(), ByGroup(groups.column, means))
 
 
 def _means(
@@ -271,8 +266,6 @@ def _means(
     bounds: tuple[Number, Number],
     epsilon: Number | None,
     rho: Number | None,
-    *,
-    as_t: bool = False,
 ) -> Measurement[Space[Tables], Any, SignificanceTest]:
     """The release of a test of means: sums and rows by group, and the squares of all."""
     if row_metric(space).fixed_size:
@@ -300,7 +293,7 @@ def _means(
     squares = within >> values >> square() >> sum() >> noise(1 - _FOR_SUMS - _FOR_ROWS)
     released = compose(groups=by(by_column, declared, each), squares=squares).bind(space)
     ends = nearest(bounded.middle), nearest(bounded.half)
-    return released >> _Question(name, declared, *ends, pure, as_t).answer
+    return released >> _Question(name, declared, *ends, pure).answer
 
 
 _ROWS_OF_GROUPS: Final = (
@@ -361,7 +354,13 @@ def t_test(
         raise ParameterError(
             f"t_test compares two groups, got {len(tuple(keys))} keys; dp.anova takes more"
         )
-    return _means(space, "t-test", column, by, keys, bounds, epsilon, rho, as_t=True)
+    return _means(space, "t-test", column, by, keys, bounds, epsilon, rho) >> _as_t
+
+
+def _as_t(found: SignificanceTest) -> SignificanceTest:
+    """With t in place of its square."""
+    first, second = (each.value for each in cast(ByGroup[Estimate], found.released).values())
+    return attrs.evolve(found, statistic=copysign(sqrt(found.statistic), first - second))
 
 
 @mechanism(

@@ -30,7 +30,7 @@ def test_the_first_of_declared_values(loss):
     assert ((found.intervals[:, 0] < found.counts) & (found.counts < found.intervals[:, 1])).all()
     histogram = dp.histogram("city", categories=DECLARED, **loss)
     assert top.map(1) == histogram.map(1)
-    assert "True places among 5 values." in repr(found)
+    assert "best to worst: true places among 5 values" in repr(found)
     assert found.as_dict()["keys"] == list(found)
 
 
