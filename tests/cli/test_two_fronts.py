@@ -125,9 +125,9 @@ def test_what_an_estimator_refuses(refused, table, typed):
 def test_an_argument_of_a_ledger(tmp_path):
     ledger = dp.Ledger.create(tmp_path / "a", budget=dp.rho(1), unit="row")
     ledger.session([1.0, 2.0])
-    with pytest.raises(LedgerError, match=r"give a name: name='version 2'\. ") as found:
+    with pytest.raises(LedgerError, match="version add name='version 2' where ") as found:
         ledger.session([1.0, 3.0])
-    assert "give a name: --data-name 'version 2'. " in spell_flags(found.value)
+    assert "version add --data-name 'version 2' where " in spell_flags(found.value)
 
 
 def test_a_refusal_is_pickled_with_its_arguments():

@@ -145,7 +145,7 @@ def test_a_release_is_a_table():
     assert "<table>" in found._repr_html_()
     with pytest.raises(dp.ParameterError, match="there are a, b, intercept"):
         found["c"]
-    with pytest.raises(dp.ParameterError, match="a number for each of a, b; got a"):
+    with pytest.raises(dp.ParameterError, match="one number for each column, as in predict"):
         found.predict({"a": 1})
 
 
