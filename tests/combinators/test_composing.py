@@ -199,7 +199,7 @@ def test_releases_are_a_mapping_that_shows_itself() -> None:
     assert len(found) == 7
     assert "rows" in found
     assert found.get("nothing") is None
-    with pytest.raises(dp.ParameterError, match="there is no release 'nothing'; there are rows"):
+    with pytest.raises(dp.ParameterError, match="there is no release 'nothing'; there are 'rows'"):
         found["nothing"]
 
 

@@ -280,8 +280,8 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         )
         noises: dict[Hashable, frozenset[NoiseSource]] = dict.fromkeys(keys, frozenset())
         for cell in cast(Sequence[tuple[Hashable, ...]], self.categories):
-            parts = tuple(cell[place] for place in places)
-            noises[parts if len(parts) > 1 else parts[0]] |= self[cell].sources
+            parts = [cell[place] for place in places]
+            noises[tuple(parts) if len(parts) > 1 else parts[0]] |= self[cell].sources
         return copy_with(found, source=self.source, noises=noises)
 
     def _of_sums(self, size: int, count: int) -> tuple[float, float, float]:
