@@ -24,8 +24,6 @@ DOUBLING_BITS: Final = 44
 FARTHEST_BOUND: Final = Fraction(2) ** 900
 """Of a range: differences and middles are floats then."""
 _MANTISSA = 52
-# Values that a logarithm suits spread over about a doubling: a part of 16 to 100 of linear bounds.
-_DOUBLINGS = 4
 
 
 class Lattice(ABC):
@@ -137,8 +135,9 @@ class AsinhLattice(Lattice):
         return steps.clip(0, self._cells - 1, out=steps)
 
     def coarsen(self, bits: int) -> AsinhLattice:
-        """Cells as wide as a linear lattice of 16 doublings has, or as it is where wider."""
-        return attrs.evolve(self, bits=min(self.bits, max(bits - _DOUBLINGS, 1)))
+        """The fewest cells of which there are 2^bits, or as it is where it has fewer."""
+        finer = (attrs.evolve(self, bits=each) for each in range(1, self.bits))
+        return next((each for each in finer if each.cells >= 1 << bits), self)
 
     def points(self, cells: Cells) -> Floats:
         places = cells + self._first

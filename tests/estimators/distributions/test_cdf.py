@@ -161,8 +161,8 @@ def test_standard_errors_are_the_spread_of_the_estimates(space, loss):
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
 def test_intervals_cover_as_often_as_they_should(space, loss):
-    """At all 201 edges of 40 releases, and the band in all: 5 deviations are allowed."""
-    runs = releases(space, 40, confidence=0.9, **loss)
+    """At all 201 edges of 80 releases, and the band in all: 5 deviations are allowed."""
+    runs = releases(space, 80, confidence=0.9, **loss)
     true = truth(EDGES)
     alone, together, quantiles = [], [], []
     shares = np.array([0.1, 0.35, 0.5, 0.9])
@@ -175,7 +175,7 @@ def test_intervals_cover_as_often_as_they_should(space, loss):
         low, high = run.quantile_interval(shares)
         quantiles.append((low <= exactly) & (exactly <= high))
     assert 0.88 < np.mean(alone) < 0.95
-    assert abs(np.mean(together) - 0.9) < 5 * sqrt(0.09 / 40)
+    assert abs(np.mean(together) - 0.9) < 5 * sqrt(0.09 / 80)
     assert np.mean(quantiles) > 0.9
     assert np.mean(run.band(EDGES)[1] - run.band(EDGES)[0]) < 0.12
 
