@@ -190,6 +190,28 @@ def test_a_quantile_inside_many_equal_rows_is_found(scale):
     assert quartile(np.zeros(20_000)).value == 0
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"bounds": (1000, 1001), "scale": "log"},
+        {"bounds": (0, 1e-3), "scale": "asinh", "unit": 100},
+        {"bounds": (990, 1e6)},
+    ],
+    ids=str,
+)
+def test_narrow_and_wide_bounds_have_cells_enough(where):
+    """A narrow logarithmic lattice had no cell for a noisy number of few rows."""
+    low, high = where["bounds"]
+    median = dp.private_quantile(0.5, **where, epsilon=1)
+    draw = np.random.default_rng(1).uniform
+    for rows in (0, 1, 20):
+        for seed in range(10):
+            found = median.insecure_release(draw(low, high, rows), seed).value
+            assert low <= found.interval[0] <= found.value <= found.interval[1] <= high
+    found = median.insecure_release(draw(low, min(high, 1001), 2000), 3).value
+    assert found.interval[1] - found.interval[0] < 12 * (min(high, 1001) - low)
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("rows", [0, 1, 4000])
 def test_what_is_shown(loss, rows):

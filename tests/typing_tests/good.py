@@ -187,7 +187,7 @@ assert_type(dp.private_quantile(0.5, dp.rho(1), bounds=(0, 1), confidence=None),
 assert_type(
     dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4), ConcentratedReleases[Floats]
 )
-assert_type(dp.estimators.plan_plus_mean(5, rho=Fraction(1, 3), p=1), ConcentratedReleases[Floats])
+assert_type(dp.estimators.plan_plus_mean(5, rho=Fraction(1, 3), p=1), ConcentratedReleases[Any])
 assert_type(dp.estimators.iome_mean(5, rho=1), ConcentratedReleases[Floats])
 assert_type(dp.estimators.binary_mean(rho=1), ConcentratedReleases[Floats])
 assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Unsaid)

@@ -331,7 +331,7 @@ def plan_plus_mean(
     p: Number = 2,
     confidence: Number | None = None,
     sampling: bool = True,
-) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats | ByColumn]:
+) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
     """The mean of each column, with noise that fits the columns' spread: PLAN, improved.
 
     Args:
