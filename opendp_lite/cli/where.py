@@ -76,7 +76,12 @@ def _condition(text: str, na: Sequence[str]) -> Condition:
     if sign in ("=", "=="):
         quote = value[0]
         # Quotes around a comma make one word of it, as in a CSV file.
-        if quote in "'\"" and value.rstrip()[-1] == quote and "," not in value:
+        if (
+            quote in "'\""
+            and len(value.rstrip()) > 1
+            and value.rstrip()[-1] == quote
+            and "," not in value
+        ):
             raise dp.ParameterError(
                 f"--where: words stand without quotes of their own; type '{column} = "
                 f"{value.rstrip().replace(quote, '')}'"

@@ -129,8 +129,9 @@ class Estimate(Result):
         half, noise = _half_width(self.interval), ""
         if self.noise_interval is not None and isfinite(half):
             part = _half_width(self.noise_interval)
-            # To the first digit of the noise at least.
-            of_noise, all_of_it = significant(min(half, 10 * part), part, half)
+            # To the first digit of the noise at least, if it is a thousandth of all.
+            least = min(half, max(10 * part, half / 100))
+            of_noise, all_of_it = significant(least, part, half)
             noise = f"{of_noise} of the {all_of_it}"
         # An exact 0 is what a share is cut off at: digits would make more of it.
         value = self.justify(self.value)[0] if self.value else "0"

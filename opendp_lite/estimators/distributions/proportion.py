@@ -131,7 +131,8 @@ def proportion(
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         among: The values, as in ["north", "south"]; None stands for missing cells.
         between: In place of values: the least and the largest number, as in (18, 65), or two dates.
-            Both count. None leaves a side open, as in (18, None).
+            Both count. None leaves a side open, as in (18, None), up to the largest number or date:
+            an infinite value does not count as one that is asked for.
         weights: The column of design weights, if there is one. The share is then the sum of the
             weights of the rows that have the values over that of all rows: see ``weighted_mean``.
         most: The largest weight, which goes with ``weights``. Larger ones are clipped.
