@@ -519,7 +519,7 @@ def meter(
         >>> for _ in range(100):
         ...     release = ask(dp.mean(0, 100, rho=0.001))
         >>> round(ask.spent[0], 2), ask.spent[1]
-        (2.42, 1e-06)
+        (2.41, 1e-06)
     """
     require_space(space, "meter")
     _require_whole_unit(space)

@@ -538,7 +538,7 @@ def test_people_see_a_table_and_programs_get_json():
     assert [line.split()[0] for line in lines[1:]] == ["a", "missing"]
     assert "missing" in found._repr_html_()
     assert set(json.loads(json.dumps(found.as_dict()))["a"]) >= {"value", "interval"}
-    with pytest.raises(dp.ParameterError, match="no group 'x'; the keys are 'a', None"):
+    with pytest.raises(dp.ParameterError, match="there is no group 'x'; there are 'a', None"):
         found["x"]
 
 
@@ -546,8 +546,9 @@ def test_what_takes_several_lines_is_shown_below_its_key():
     mechanism = dp.histogram("age", edges=[0, 50, 100], epsilon=1)
     lines = repr(dp.by("sex", ["f", None], mechanism)({"sex": ["f"], "age": [3]})).splitlines()
     assert lines[:2] == ["sex", "f"]
-    assert lines[6] == "missing"
-    assert {line[:2] for line in lines[2:6] + lines[7:]} == {"  "}
+    below = [line for line in lines[2:] if line != "missing"]
+    assert len(below) < len(lines) - 2
+    assert {line[:2] for line in below} == {"  "}
 
 
 def test_nothing_about_values_shows_in_what_is_released():
