@@ -14,7 +14,7 @@ from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.display.formatting import for_json, html_table, percent, significant
+from opendp_lite.display.formatting import for_json, hold_in, html_table, significant
 from opendp_lite.estimators.columns.components import Correlation, PrincipalComponents
 from opendp_lite.estimators.parts.budget import (
     AnyAsk,
@@ -252,8 +252,7 @@ class Covariance(Result):
 
     def __repr__(self) -> str:
         named = f" of {', '.join(self.names)}" if self.names else ""
-        of = "samples like this" if self.sampling else "releases of these rows"
-        told = f"intervals in .interval, in {percent(self.confidence)} of {of}"
+        told = f"intervals in .interval, in {hold_in(self.confidence, sampling=self.sampling)}"
         told += "; rows of one person count as independent" if self.several else ""
         return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
 

@@ -407,7 +407,8 @@ _SHOWS: Final = 60.0
 """So many deviations of the noise of one ring must the rows be."""
 # No column is stretched by more, whatever its rings tell: they may miss the few rows that are not
 # at its median, and the rough fit then brings it to its true unit. With few rows a unit comes out
-# too small more often: at 500 rows and epsilon = 1 intervals held 92 % with the first, 94 so.
+# too small more often: at 500 rows and epsilon = 1 intervals hold 92 % with the first of these, and
+# 94 % with the second.
 _NARROWEST, _NARROWEST_FEW = 1 / 256, 1 / 64
 # Residuals are found among many rows, and their reach is that of all bounds together, often 100
 # deviations: held to 1 / 64 of it, bounds of 25 deviations had 2.3 times the noise of slopes.
