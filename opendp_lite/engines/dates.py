@@ -111,19 +111,19 @@ class DateReading(ColumnReading):
 
 
 def between_dates(lower: date | None, upper: date | None, step: str) -> DateReading:
-    """0 for a date from the lower one to the upper one, both included, and NaN for others."""
+    """1 for a date from the lower one to the upper one, both included, and 0 for others."""
     return DateReading(partial(_inside, lower, upper), step)
 
 
 def _inside(lower: date | None, upper: date | None, dates: Dates) -> Floats:
-    stays = ~np.isnat(dates)
+    stays = np.ones(len(dates), np.bool_)
     if lower is not None:
         (least,), numbers = numbers_of([lower])
         stays &= numbers(dates) >= least
     if upper is not None:
         (most,), numbers = numbers_of([upper])
         stays &= numbers(dates) <= most
-    return np.where(stays, 0.0, np.nan)
+    return np.where(np.isnat(dates), np.nan, stays)
 
 
 _PERIODS: Final = ("day", "week", "month", "quarter", "year")

@@ -83,6 +83,8 @@ class Estimates(Result):
     shared_noise: bool = False
     # As those of an estimate: not stored.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False, eq=False)
+    # Of sums over other numbers: which noises are in each.
+    noises: Sequence[frozenset[NoiseSource]] = attrs.field(default=(), init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         count = len(self.values)
@@ -176,6 +178,8 @@ class Estimates(Result):
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
         found = Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
+        if self.noises:
+            return copy_with(found, sources=self.noises[place])
         if self.source.table is not None:
             return copy_with(found, sources=frozenset([attrs.evolve(self.source, place=place)]))
         if self.sampling or self.shared_noise or self.source.part is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
 from math import inf
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -21,8 +21,8 @@ from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.least_rows import Places, Words
 from opendp_lite.engines.data.open_data import NUMBERS, open_source
 from opendp_lite.engines.data.table import Column as TableColumn
-from opendp_lite.engines.data.table import unknown_column
-from opendp_lite.engines.dates import DateReading, are_dates, between_dates, require_dates
+from opendp_lite.engines.data.table import ColumnReading, unknown_column
+from opendp_lite.engines.dates import are_dates, between_dates, require_dates
 from opendp_lite.engines.grouped import Kept, LazyTable, Select
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Keep, Map, Own
@@ -155,22 +155,56 @@ _ENDS = 2
 
 
 @attrs.frozen
-class _Between:
-    """Whether numbers lie between two ends."""
+class Chosen:
+    """Whether values of a column are asked for: what its reading makes of them lies between two.
 
+    Attributes:
+        reading: How the column is read. NaN stands for missing values, which are not asked for.
+        lower: The least of what is asked for, as it is read.
+        upper: The largest.
+    """
+
+    reading: ColumnReading
     lower: float
     upper: float
 
-    def __call__(self, numbers: Floats) -> NDArray[np.bool_]:
-        return np.logical_and(numbers >= self.lower, numbers <= self.upper)
+    @classmethod
+    def of(
+        cls, step: str, between: Sequence[Any] | None, among: Sequence[object] | None, more: str
+    ) -> Self:
+        """What a person typed; ``more`` stands at the end of a refusal of none or both."""
+        if (between is None) == (among is None):
+            raise ParameterError(
+                f"{step} takes one of between=(18, 65) or among=['north', 'south']{more}"
+            )
+        if among is not None:
+            declared = Categories.of(among, step, other=True)
+            return cls(Codes(declared), 0, len(declared.values) - 1)
+        if not isinstance(between, Sequence) or isinstance(between, str) or len(between) != _ENDS:
+            raise ParameterError(
+                f"{step}: between is a pair such as (18, 65) or (18, None), got {quote(between)}"
+            )
+        first, last = between
+        if are_dates(between):
+            typed = require_dates([end for end in between if end is not None], f"{step}: between")
+            falls = typed[0] > typed[-1]
+            ends = (
+                None if end is None else typed[place] for end, place in ((first, 0), (last, -1))
+            )
+            found = cls(between_dates(*ends, "between=(datetime.date(2024, 1, 31), ...)"), 1, 1)
+        else:
+            least, most = (
+                otherwise if end is None else nearest(exact(end, f"{step}: between"))
+                for end, otherwise in ((first, -inf), (last, inf))
+            )
+            falls = least > most
+            found = cls(NUMBERS, least, most)
+        if falls:
+            raise ParameterError(f"{step}: between=({first}, {last}) holds nothing; swap the two")
+        return found
 
-
-@attrs.frozen
-class _Declared:
-    """Whether values are declared, or dates inside of those that are."""
-
-    def __call__(self, codes: Floats) -> NDArray[np.bool_]:
-        return np.logical_not(np.isnan(codes))
+    def __call__(self, read: Floats) -> NDArray[np.bool_]:
+        return np.logical_and(read >= self.lower, read <= self.upper)
 
 
 @stage(
@@ -223,52 +257,14 @@ def keep(
     """
     domain = tables_in(space.domain)
     (name,) = domain.find_names([column], "keep")
-    if (between is None) == (among is None):
-        raise ParameterError("keep takes one of between=(18, 65) or among=['north', 'south']")
-    if among is not None:
-        kept = Kept(TableColumn(name, Codes(Categories.of(among, "keep"))), _Declared())
-    elif are_dates(between):
-        kept = Kept(TableColumn(name, _between_dates(between)), _Declared())
-    else:
-        kept = Kept(TableColumn(name, NUMBERS), _between(between))
-
-    only = Keep(kept)
+    chosen = Chosen.of("keep", between, among, "")
+    only = Keep(Kept(TableColumn(name, chosen.reading), chosen))
     if domain.size is None:
         return Transformation(space, space, only, identity)
     after = attrs.evolve(domain, size=None)
     unit = 2 * cast(Fraction, space.unit)
     fewer = attrs.evolve(space, domain=after, metric=SymmetricDistance(), unit=unit)
     return Transformation(space, fewer, only, _twice)
-
-
-def _pair(ends: object) -> tuple[Any, Any]:
-    pair = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == _ENDS
-    if not isinstance(ends, Sequence) or not pair:
-        raise ParameterError(f"keep: between is a pair such as (18, 65), got {quote(ends)}")
-    return ends[0], ends[1]
-
-
-def _between(ends: object) -> _Between:
-    first, last = _pair(ends)
-    lower, upper = _end(first, -inf), _end(last, inf)
-    if lower > upper:
-        raise ParameterError(f"keep: between=({first}, {last}) holds nothing; swap the two")
-    return _Between(lower, upper)
-
-
-def _between_dates(ends: object) -> DateReading:
-    first, last = _pair(ends)
-    typed = require_dates([end for end in (first, last) if end is not None], "keep: between")
-    if len(typed) == _ENDS and typed[0] > typed[1]:
-        raise ParameterError(f"keep: between=({first}, {last}) holds nothing; swap the two")
-    lower, upper = (
-        None if end is None else typed[place] for end, place in ((first, 0), (last, -1))
-    )
-    return between_dates(lower, upper, "between=(datetime.date(2024, 1, 31), ...)")
-
-
-def _end(given: object, otherwise: float) -> float:
-    return otherwise if given is None else nearest(exact(given, "keep: between"))
 
 
 def _twice(distance: Fraction) -> Fraction:

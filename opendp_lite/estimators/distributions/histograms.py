@@ -205,8 +205,8 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     def rolling(self, width: int) -> Estimates:
         """The sums over so many neighbouring bins or categories, such as weeks, with intervals.
 
-        Neighbours share most of their noise, so do not subtract them. Keys are in the order in
-        which they were declared; "other" is left out.
+        Sums that overlap share noise, so their difference asks for ``independent=False``. Keys are
+        in the order in which they were declared; "other" is left out.
 
         Args:
             width: How many counts make a sum: 26 weeks, say.
@@ -237,7 +237,12 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         pairs = zip(keys, keys[size - 1 :], strict=False)
         names = [label((first[0], last[-1])) for first, last in pairs]
         found = Estimates.around(sums, error, each, joint, self.confidence)
-        return attrs.evolve(found, names=tuple(names), shared_noise=True)
+        found = attrs.evolve(found, names=tuple(names), shared_noise=True)
+        each_noise = [self[key].sources for key in self.categories[:count]]
+        noises = [
+            frozenset().union(*each_noise[start : start + size]) for start in range(len(sums))
+        ]
+        return copy_with(found, noises=noises)
 
     def marginal(self, *columns: str) -> Histogram:
         """The counts of some of several columns: sums over all categories of the others.

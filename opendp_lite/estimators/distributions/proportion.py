@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import date, datetime
-from functools import partial
-from sys import float_info
+from collections.abc import Sequence
+from datetime import date
 from typing import Any, Final, cast, overload
 
 import attrs
@@ -13,13 +11,9 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.bodies.simplex import OneHots
-from opendp_lite.engines.columns import Codes
-from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column
-from opendp_lite.engines.dates import are_dates, require_dates
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import LazyRows, OfWhole, Part
@@ -33,29 +27,21 @@ from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, c
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.metrics.distances import ChangeOneDistance
-from opendp_lite.numbers.exact import Number, confidence_of, quote
+from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.core import Transformation
-from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism, stage
+from opendp_lite.pipeline.steps import Mechanism, mechanism, stage
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.intervals import IntervalEnds, share_error, share_interval
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records, row_metric
-from opendp_lite.transformations.encoding import (
-    Axis,
-    CategoryAxis,
-    DateAxis,
-    EdgeAxis,
-    bins,
-    one_hot,
-)
-from opendp_lite.transformations.row_maps import row_map_trusted
-from opendp_lite.transformations.rows import select_columns
+from opendp_lite.transformations.encoding import bins
+from opendp_lite.transformations.rows import Chosen, select_columns
 
-_ENDS: Final = 2
-_FARTHEST: Final = float_info.max
 _WIDE: Final = 0.5
+# Of zeros and ones.
+_HALVES: Final = (0, 0.5, 1)
 
 
 @overload
@@ -131,8 +117,7 @@ def proportion(
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         among: The values, as in ["north", "south"]; None stands for missing cells.
         between: In place of values: the least and the largest number, as in (18, 65), or two dates.
-            Both count. None leaves a side open, as in (18, None), up to the largest number or date:
-            an infinite value does not count as one that is asked for.
+            Both count. None leaves a side open, as in (18, None).
         weights: The column of design weights, if there is one. The share is then the sum of the
             weights of the rows that have the values over that of all rows: see ``weighted_mean``.
         most: The largest weight, which goes with ``weights``. Larger ones are clipped.
@@ -163,60 +148,26 @@ def proportion(
         >>> 0.02 < high - low < 0.04
         True
     """
-    if (among is None) == (between is None):
-        raise ParameterError(
-            "proportion takes one of among=['north'] or between=(18, 65); of a column of True and "
-            "False, among=[True]"
-        )
-    dates = are_dates(between)
-    numbers = between is not None and not dates
-    ends: Any = None
-    if between is not None:
-        open_ends = isinstance(between, Sequence) and sum(end is None for end in between)
-        if not isinstance(between, Sequence) or len(between) != _ENDS or open_ends == _ENDS:
-            raise ParameterError(
-                "proportion: between is a pair such as (18, 65) or (18, None), got "
-                f"{quote(between)}"
-            )
-        ends = _close(between, dates=dates) if open_ends else between
+    chosen = Chosen.of("proportion", between, among, "; of True and False, among=[True]")
     if weights is not None or most is not None:
         if column is None or weights is None or most is None:
             raise ParameterError(
                 "proportion: weights='w' goes with the name of the column and with most=4, which "
                 "is the largest weight"
             )
-        rows = select_columns(space, [column, weights], "proportion") >> _ones_beside(among, ends)
+        rows = select_columns(space, [column, weights], "proportion") >> _ones(chosen)
         budget_and_more: Any = {"rho": rho, "epsilon": epsilon, "delta": delta}
         share: Any = weighted_mean(
             0, 1, most=most, **budget_and_more, confidence=confidence, sampling=sampling
         )
         return cast(Measured[float | Estimate], rows >> share >> _as_share)
-    start = pick_columns(space, column, "proportion", numbers=numbers)
-    placed: Stage[Any, RowSpace]
-    if among is not None:
-        declared = Categories.of(among, "proportion")
-        placed, places = one_hot(among, other=True), len(declared.values)
-    else:
-        placed = one_hot([], edges=ends, other=True) if dates else bins(ends, other=True)
-        places = 1
-
-    rows = start >> (placed if places == 1 else placed >> _merge_places(places))
+    picked = pick_columns(space, column, "proportion", numbers=chosen.reading is NUMBERS)
     whole = budget_of("proportion", rho, epsilon, delta)
-    best = count_places(rows, whole)
+    best = count_places(picked >> _ones(chosen) >> bins(_HALVES), whole)
     level = (
         None if confidence is None else float(confidence_of(confidence, "proportion: confidence"))
     )
     return best >> _Share(best.facts.laws[0], level, sampling, space.unit > 1).read
-
-
-def _close(between: Sequence[Any], *, dates: bool) -> Any:
-    """Both ends: in place of an open one the farthest that is a number, or a date."""
-    far: tuple[Any, Any] = -_FARTHEST, _FARTHEST
-    if dates:
-        found = require_dates([end for end in between if end is not None], "proportion: between")
-        kind = datetime if isinstance(found[0], datetime) else date
-        far = kind.min, kind.max
-    return [farthest if end is None else end for end, farthest in zip(between, far, strict=True)]
 
 
 def _as_share(found: float | Estimate) -> float | Estimate:
@@ -232,65 +183,41 @@ def _is_wide(ends: IntervalEnds) -> bool:
 
 
 @attrs.frozen(eq=False)
-class _OnesBeside(OfWhole):
-    """1 for a value in one of the first places of an axis and 0 for others, beside a number.
+class _Ones(OfWhole):
+    """1 for a value that is asked for and 0 for others, beside the other columns.
 
     Attributes:
-        names: Of the two columns.
-        axis: How the first is counted.
-        places: How many of its places have a 1.
+        names: Of the columns.
+        chosen: Which values of the first are asked for.
     """
 
     names: tuple[str | None, ...]
-    axis: Axis
-    places: int
+    chosen: Chosen
 
     def __call__(self, rows: LazyTable | LazyRows, /) -> LazyRows:
         if isinstance(rows, LazyRows):
-            return rows.map_rows(Part(partial(self._mark, self.axis.of_numbers), "proportion"))
-        readings = zip(self.names, (self.axis.reading, NUMBERS), strict=True)
-        found = rows.columns([Column(*each) for each in readings])
-        return found.map_rows(Part(partial(self._mark, self.axis.of_read), "proportion"))
+            return rows.map_rows(Part(self._mark_numbers, "proportion"))
+        first, *others = self.names
+        columns = [Column(first, self.chosen.reading), *(Column(each, NUMBERS) for each in others)]
+        return rows.columns(columns).map_rows(Part(self._mark, "proportion"))
 
-    def _mark(self, place: Callable[[Floats], Floats], block: Floats) -> Floats:
-        places = place(block[:, 0])
-        ones = np.where(np.isnan(places), np.nan, places < self.places)
-        return np.column_stack([ones, block[:, 1]])
+    def _mark_numbers(self, block: Floats) -> Floats:
+        read = self.chosen.reading.of_numbers(block[:, 0])
+        return self._mark(np.column_stack([read, block[:, 1:]]))
 
-
-@stage
-def _ones_beside(
-    space: TableSpace, among: Sequence[object] | None, ends: Any
-) -> Transformation[TableSpace, RowSpace]:
-    """Row by row: 1 in place of a value that is asked for, 0 of others; the weight as it is."""
-    axis: Axis
-    if among is not None:
-        declared = Categories.of(among, "proportion", other=True)
-        axis, places = CategoryAxis(Codes(declared)), len(declared.values)
-    else:
-        kind = DateAxis if are_dates(ends) else EdgeAxis
-        axis, places = kind.of(ends, "proportion", other=True), 1
-    marked = Map(_OnesBeside(space.domain.names or (None, None), axis, places))
-    rows, metric = Rows(2, space.domain.size), row_metric(space).of_new_values()
-    return Transformation(space, attrs.evolve(space, domain=rows, metric=metric), marked, identity)
+    def _mark(self, block: Floats) -> Floats:
+        read = block[:, 0]
+        ones = np.where(np.isnan(read), np.nan, self.chosen(read))
+        return np.column_stack([ones, block[:, 1:]])
 
 
 @stage
-def _merge_places(space: RowSpace, places: int) -> Transformation[RowSpace, RowSpace]:
-    """One place for all of the first, and one for the others."""
-
-    return row_map_trusted(space, _Merged(places), OneHots(2))
-
-
-@attrs.frozen
-class _Merged:
-    """A block function, which can be sent to other processes."""
-
-    places: int
-
-    def __call__(self, rows: Floats) -> Floats:
-        first, others = rows[:, : self.places], rows[:, self.places :]
-        return np.column_stack([first.sum(axis=1), others.sum(axis=1)])
+def _ones(space: TableSpace, chosen: Chosen) -> Transformation[TableSpace, RowSpace]:
+    """Row by row: 1 for a value that is asked for and 0 for others, beside the other columns."""
+    names = space.domain.names or (None,) * space.domain.columns
+    rows, metric = Rows(len(names), space.domain.size), row_metric(space).of_new_values()
+    after = attrs.evolve(space, domain=rows, metric=metric)
+    return Transformation(space, after, Map(_Ones(names, chosen)), identity)
 
 
 @attrs.frozen
@@ -304,7 +231,7 @@ class _Share:
 
     def read(self, counts: Floats) -> float | Estimate:
         """The share of the first, with an interval where one is asked for."""
-        ones, others = (max(float(each), 0.0) for each in counts)
+        others, ones = (max(float(each), 0.0) for each in counts)
         rows = ones + others
         value = ones / rows if rows else 0.5
         if self.confidence is None:

@@ -15,6 +15,7 @@ CITIES = {
     "city": ["Rome", "Oslo", "Bonn", "Oslo"] * 500,
     "age": [float(n) for n in range(2000)],
     "w": [0.5, 1.0, 4.0, 2.0] * 500,
+    "far": [float("inf"), float("-inf")] * 1000,
     "day": np.repeat(np.array(["2024-01-01", "2024-03-01"], "M8[D]"), 1000),
 }
 
@@ -28,7 +29,11 @@ CITIES = {
         ({"column": "age", "between": (1600, 1999)}, 0.2),
         ({"column": "age", "between": (1600, None)}, 0.2),
         ({"column": "age", "between": (None, 399)}, 0.2),
+        ({"column": "age", "between": (1000, 1000)}, 0.0005),
+        ({"column": "far", "between": (1, None)}, 0.5),
+        ({"column": "far", "between": (None, 1)}, 0.5),
         ({"column": "day", "between": (None, date(2024, 2, 1))}, 0.5),
+        ({"column": "day", "between": ("2024-03-01", "2024-03-01")}, 0.5),
         ({"column": "day", "between": ("2024-02-01T10:30", None)}, 0.5),
     ],
 )
@@ -137,15 +142,14 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({}, "one of among"),
-        ({"among": [1], "between": (0, 1)}, "one of among"),
-        ({"between": (None, None)}, "a pair such as"),
+        ({}, r"one of between=.*; of True and False, among=\[True\]"),
+        ({"among": [1], "between": (0, 1)}, "one of between"),
         ({"between": 5}, "a pair such as"),
         ({"between": ("5", None)}, "all dates"),
         ({"among": [1], "weights": "w"}, "the name of the column and with most=4"),
         ({"among": [1], "column": 0, "most": 4}, "the name of the column and with most=4"),
         ({"among": [1, 1]}, "twice"),
-        ({"between": (5, 4)}, "edges"),
+        ({"between": (5, 4)}, "holds nothing; swap"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked, words):

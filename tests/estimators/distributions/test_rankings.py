@@ -141,6 +141,16 @@ def test_rolling_sums_hold(loss, width):
     assert found.standard_errors[0] == pytest.approx(error * width**0.5)
 
 
+def test_rolling_sums_know_which_counts_are_in_them():
+    days = dp.histogram(categories=[1, 2, 3, 4], epsilon=1)([1.0, 2, 3, 4, 4])
+    pairs = days.rolling(2)
+    assert float(pairs[2] - pairs[0]) == days.counts @ [-1, -1, 1, 1]
+    assert float(days[4] - pairs["1 to 2"]) == days.counts @ [-1, -1, 0, 1]
+    for shared in (lambda: pairs[1] - pairs[0], lambda: pairs[0] + days[2]):
+        with pytest.raises(dp.ParameterError, match="same noise"):
+            shared()
+
+
 def test_rolling_of_bins_and_what_it_refuses():
     ages = dp.histogram(edges=[0, 10, 20, 30], other=True, epsilon=1)([5.0, 15.0, 99.0])
     assert ages.rolling(2).names == ("0 to 20", "10 to 30")
