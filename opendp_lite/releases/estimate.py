@@ -444,6 +444,7 @@ def _of_cells(
         one.confidence,
         sampling=one.sampling,
         noise_interval=ends(one.confidence, sampling=False) if one.sampling else None,
+        several=one.several,
     )
     return copy_with(found, sources=frozenset(map(_without_table, one.sources)))
 

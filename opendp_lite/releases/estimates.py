@@ -56,6 +56,7 @@ class Estimates(Result):
         sampling: Whether the errors also cover that the rows are a random sample.
         shared_noise: Whether the errors of the numbers depend on each other, as those of quantiles
             do.
+        several: Whether a person may have several rows, which the errors take for independent.
 
     Raises:
         ParameterError: If there are not as many errors, intervals or names as values.
@@ -81,6 +82,7 @@ class Estimates(Result):
     names: tuple[str, ...] | None = None
     sampling: bool = False
     shared_noise: bool = False
+    several: bool = False
     # As those of an estimate: not stored.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False, eq=False)
     # Of sums over other numbers: which noises are in each.
@@ -177,7 +179,10 @@ class Estimates(Result):
         place = which if isinstance(which, int | np.integer) else self._place(name)
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
-        found = Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
+        ends = low, high
+        found = Estimate(
+            value, error, ends, self.confidence, sampling=self.sampling, several=self.several
+        )
         if self.noises:
             return copy_with(found, sources=self.noises[place])
         if self.source.table is not None:
@@ -231,7 +236,8 @@ class Estimates(Result):
 
     @property
     def _of(self) -> str:
-        return hold_in(self.confidence, sampling=self.sampling)
+        told = "; rows of one person count as independent" if self.several else ""
+        return f"{hold_in(self.confidence, sampling=self.sampling)}{told}"
 
     @property
     def covers(self) -> str:

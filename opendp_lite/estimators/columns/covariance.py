@@ -14,7 +14,7 @@ from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.display.formatting import for_json, hold_in, html_table, significant
+from opendp_lite.display.formatting import hold_in, html_table, significant
 from opendp_lite.estimators.columns.components import Correlation, PrincipalComponents
 from opendp_lite.estimators.parts.budget import (
     AnyAsk,
@@ -263,19 +263,6 @@ class Covariance(Result):
             value, low, high = significant(self.standard_error[i, j], self.value[i, j], *ends)
             shown[f"{names[i]}, {names[j]}"] = f"{value} ({low} to {high})"
         return html_table(shown)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
-        return {
-            "value": for_json(self.value),
-            "standard_error": for_json(self.standard_error),
-            "interval": [for_json(end) for end in self.interval],
-            "confidence": for_json(self.confidence),
-            "names": None if self.names is None else list(self.names),
-            "rows": for_json(self.rows),
-            "sampling": self.sampling,
-            "noise_error": None if self.noise_error is None else for_json(self.noise_error),
-        }
 
 
 _MIDDLES, _RINGS, _RADIUS = Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)

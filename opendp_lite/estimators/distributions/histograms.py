@@ -102,6 +102,8 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         axes: The categories of each column, where they were declared for several.
         threshold: The least count that is shown, where the keys were not declared.
         hint: What else there is to know of the keys, in words.
+        several: Whether a person may have several rows. Shares of a population take them for
+            independent.
 
     Example:
         >>> found = Histogram(("sex",), ("f", "m"), np.array([312, 290]), 1.36, 3, 4, 0.95)
@@ -126,6 +128,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     axes: tuple[tuple[Hashable, ...], ...] | None = None
     threshold: int | None = None
     hint: str = ""
+    several: bool = False
     # As that of an estimate: what this is a part of, such as a group of ``by``.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False)
     # Of sums over other counts: which noises are in each.
@@ -188,6 +191,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             tuple(", ".join(line[:-2]) for line in self._lines(len(self))),
             sampling=sampling,
             shared_noise=True,
+            several=self.several and sampling,
         )
         table = CellsOfTable(tuple(counts.tolist()), noise)
         return found.of_cells(self.source.release, self.source.part, table)
@@ -579,7 +583,7 @@ def histogram(
         space, column, "histogram", numbers=edges is not None and not are_dates(edges)
     )
     domain = start.output_space.domain
-    titles = domain.names or (_BARE,) * domain.columns
+    titles, several = domain.names or (_BARE,) * domain.columns, space.unit > 1
     if categories is None and edges is None:
         if other or rho is not None:
             raise ParameterError(
@@ -588,11 +592,12 @@ def histogram(
             )
         threshold = threshold_of(start.output_space, "histogram", epsilon, delta)
         unknown = thresholded_counts(epsilon=cast(Number, epsilon), delta=cast(Number, delta))
-        shown = _Shown(titles, threshold.law, level, least=threshold.least)
+        shown = _Shown(titles, threshold.law, level, least=threshold.least, several=several)
         return start >> unknown >> shown.shown_counts_with_intervals
     keys, axes, placed = _declare(domain.columns, categories, edges, other)
     best = count_places(start >> placed, whole)
-    shown = _Shown(titles, best.facts.laws[0], level, keys, axes, hint=_say_days(domain, keys))
+    hint = _say_days(domain, keys)
+    shown = _Shown(titles, best.facts.laws[0], level, keys, axes, hint=hint, several=several)
     made = best >> shown.counts_with_intervals
     return attrs.evolve(made, facts=attrs.evolve(made.facts, errors=best.facts.errors))
 
@@ -726,6 +731,7 @@ class _Shown:
     axes: Axes | None = None
     least: int | None = None
     hint: str = ""
+    several: bool = False
 
     def counts_with_intervals(self, release: Floats) -> Histogram:
         """A histogram of all declared keys."""
@@ -745,4 +751,4 @@ class _Shown:
     def _make(self, keys: tuple[Hashable, ...], counts: Tallies, joint: float | None) -> Histogram:
         error, each, level = self.law.standard_deviation, self._reach(1), float(self.level)
         shown = self.titles, keys, counts, error, each, joint, level
-        return Histogram(*shown, self.axes, self.least, self.hint)
+        return Histogram(*shown, self.axes, self.least, self.hint, self.several)

@@ -227,7 +227,9 @@ class EndsRelease:
         names = tuple(format_number(laws[0].quantile) for laws in self.laws)
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
-        return Estimates(*all_of_them, sampling=sampling, shared_noise=True).take(self.order)
+        several = self.repeated and sampling
+        found = Estimates(*all_of_them, sampling=sampling, shared_noise=True, several=several)
+        return found.take(self.order)
 
 
 def _numbers(line: SortedLine, cells: Sequence[int | None]) -> tuple[float, float, float]:

@@ -166,3 +166,14 @@ def test_an_empty_group_says_that_its_rows_are_few(weights):
     assert "too few rows, about" in str(found["x"])
     assert not found["f"].too_few
     assert found.table(suppress=20).columns["value"][1] is None
+
+
+def test_shares_of_a_population_say_that_rows_of_a_person_count_as_independent(seeded):
+    survey = {"person": [1, 1, 2, 3] * 100, "city": ["Rome", "Oslo"] * 200}
+    counts = dp.histogram("city", categories=["Rome", "Oslo"], epsilon=1)
+    found = (dp.bound_contributions(2, person="person") >> counts)(survey)
+    shares = found.shares()
+    for said in (shares, shares[0], shares[0] - shares[1], shares.table()):
+        assert "rows of one person count as independent" in repr(said)
+    for silent in (found.shares(sampling=False), found["Rome"], counts(survey).shares()):
+        assert "one person" not in repr(silent)
