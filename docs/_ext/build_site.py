@@ -57,6 +57,8 @@ def gather(source: Path) -> None:
         target = source / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    table = Path("data", "steps_of_sums.csv")
+    shutil.copyfile(ROOT / "docs" / table, source / table)
     for name, text in pages().items():
         _write(source / "reference" / f"{name}.md", text)
     proofs = source / "proofs.md"
