@@ -45,7 +45,7 @@ def gather(source: Path) -> None:
     """Writes all sources of the site into one folder."""
     for path in sorted((ROOT / "docs").glob("**/*.md")):
         _copy(path, source / path.relative_to(ROOT / "docs"))
-    for picture in sorted((ROOT / "docs").glob("**/*.png")):
+    for picture in sorted((ROOT / "docs").glob("**/pictures/*.*")):
         target = source / picture.relative_to(ROOT / "docs")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(picture, target)
