@@ -53,7 +53,8 @@ def gather(source: Path) -> None:
         _copy(ROOT / name, source / name)
     for path in lessons():
         _copy(path, source / path.relative_to(ROOT))
-    for path in (ROOT / "notebooks" / "checks.py", *(ROOT / "docs" / "data").glob("*.csv")):
+    judges = (ROOT / "notebooks" / "opendp_lite_lessons").glob("*.py")
+    for path in (*judges, *(ROOT / "docs" / "data").glob("*.csv")):
         target = source / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

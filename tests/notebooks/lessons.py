@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,30 +12,14 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
+from answers import ANSWERS, Answers
+
 FOLDER: Final = Path(__file__).parents[2] / "notebooks"
 LESSONS: Final = sorted(FOLDER.glob("[0-9]_*.md"))
 _EXERCISE: Final = re.compile(r"# Exercise (\d+)\b")
-_CHECK: Final = re.compile(r"# Check (\d+)\n@check\(\1\)\ndef check_\1\((.*)\):\n")
+_CHECK: Final = re.compile(r"check\((\d+)\)$")
 WRONG: Final = ("1 / 0", "(", "np.ones((2, 3))", "'about five'", "...")
 """Two cells that fail, before and while they run; what no exercise asks for; and no answer."""
-PLAUSIBLE: Final[Mapping[tuple[str, int], tuple[str, ...]]] = {
-    ("3_the_curious_incident_of_the_free_lunch", 7): (
-        'recentred_error = means["simplex_mean"].map(1)',
-    ),
-    ("4_plan", 3): (
-        "scaling = sigma\nplanned = space >> dp.adaptive(program(scaling), dp.rho(rho))",
-        "scaling = sigma ** (2 / 3)\nplanned = space >> dp.adaptive(program(scaling), dp.rho(rho))",
-    ),
-    ("4_plan", 4): (
-        "plus = published_plan",
-        "plus = space >> dp.estimators.plan_plus_mean(100, rho=2 * rho)",
-    ),
-    ("4_plan", 6): ("repair = (1, 0.998)", "repair = (0, 1)"),
-    ("6_floating_point_breaks_privacy", 3): ("m = 2000", "m = np.inf"),
-    ("6_floating_point_breaks_privacy", 4): ("small = 0",),
-    ("6_floating_point_breaks_privacy", 6): ("full = 383", "full = -1"),
-}
-"""Wrong answers that a student might give, by lesson and exercise."""
 _SECONDS: Final = 240
 
 
@@ -69,6 +54,12 @@ def exercise_in(source: str) -> int | None:
     return None if found is None else int(found.group(1))
 
 
+def check_in(source: str) -> int | None:
+    """The number of the exercise that a cell checks."""
+    found = _CHECK.match(source)
+    return None if found is None else int(found.group(1))
+
+
 def solutions_of(path: Path) -> Mapping[int, str]:
     """The cells that solve a lesson, by the number of the exercise."""
     cells = written(path.parent / "solutions" / path.name).cells
@@ -76,16 +67,30 @@ def solutions_of(path: Path) -> Mapping[int, str]:
     return {number: each for each in code if (number := exercise_in(each)) is not None}
 
 
-def answered(notebook: Any, solutions: Mapping[int, str]) -> Any:
-    """The notebook with each exercise as it is, its check, then its solution and the check again."""
+def answered(notebook: Any, lesson: str, solutions: Mapping[int, str]) -> Any:
+    """The notebook with each exercise as it is, its check, and then again with every answer.
+
+    The solution comes first, so that a wrong answer is refused although a right one was there. A
+    cell that checks has its role and its answer as metadata.
+    """
     cells: list[Any] = []
     for cell in notebook.cells:
         cells.append(cell)
-        if found := _CHECK.match(cell.source):
-            solved, again = deepcopy(cell), deepcopy(cell)
-            solved.source = solutions[int(found[1])]
-            cell.source = cell.source.replace("# Check", "# Precheck", 1)
-            cells += [solved, again]
+        if (number := check_in(cell.source)) is None:
+            continue
+        cell.metadata["role"] = ["waits", number, ""]
+        solution = solutions[number]
+        names = sorted(globals_written(solution))
+        given = ANSWERS.get((lesson, number), Answers({}, []))
+        wrongs = ["\n".join(f"{name} = {each}" for name in names) for each in WRONG]
+        told = [(each, "wrong") for each in (*wrongs, "another = 5")]
+        told += [(each, hint) for each, hint in given.wrong.items()]
+        for code, role in [*((each, "right") for each in (solution, *given.right)), *told]:
+            attempt, again = deepcopy(cell), deepcopy(cell)
+            attempt.source = code if code is solution else f"# Exercise {number}\n{code}"
+            attempt.metadata = {"tags": ["raises-exception"]}
+            again.metadata["role"] = [role, number, code]
+            cells += [attempt, again]
     notebook.cells = cells
     return notebook
 
@@ -105,25 +110,6 @@ def globals_written(source: str) -> set[str]:
     """The names of the notebook that a cell assigns or defines."""
     code = compile(source, "cell", "exec")
     return {each.argval for each in dis.get_instructions(code) if each.opname == "STORE_NAME"}
-
-
-def mistaken(notebook: Any, lesson: str) -> Any:
-    """The notebook with a wrong answer of each kind to each exercise, and its check again."""
-    import nbformat
-
-    checks = {
-        int(found[1]): (cell.source, found[2])
-        for cell in notebook.cells
-        if (found := _CHECK.match(cell.source))
-    }
-    for number, (source, names) in checks.items():
-        wrongs = ["\n".join(f"{name} = {each}" for name in names.split(", ")) for each in WRONG]
-        for wrong in [*wrongs, "another = 5", *PLAUSIBLE.get((lesson, number), ())]:
-            attempt = nbformat.v4.new_code_cell(f"# Exercise {number}\n{wrong}")
-            attempt.metadata["tags"] = ["raises-exception"]
-            again = nbformat.v4.new_code_cell(source.replace("# Check", "# Recheck", 1))
-            notebook.cells += [attempt, again]
-    return notebook
 
 
 def printed(notebook: Any) -> Sequence[str]:
@@ -147,16 +133,19 @@ def _text(cell: Any) -> str:
 
 
 def main() -> None:
-    """Runs a lesson, each exercise as it is and solved, and then with wrong answers.
+    """Runs a lesson, each exercise as it is, with wrong answers, and with right ones.
 
-    Prints what the checks say.
+    Prints what the checks say, as JSON: a list (role, exercise, answer, verdict) for each.
     """
     lesson = Path(sys.argv[1])
-    notebook = mistaken(answered(written(lesson), solutions_of(lesson)), lesson.stem)
-    for cell, text in zip(notebook.cells, printed(notebook), strict=True):
-        title = cell.source.partition("\n")[0]
-        if title.startswith(("# Precheck ", "# Check ", "# Recheck ")):
-            print(title, "->", text.strip().partition("\n")[0])
+    notebook = answered(written(lesson), lesson.stem, solutions_of(lesson))
+    texts = printed(notebook)
+    told = [
+        [*cell.metadata["role"], text.strip()]
+        for cell, text in zip(notebook.cells, texts, strict=True)
+        if "role" in cell.metadata
+    ]
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""Lessons: both forms agree, every cell runs, exercises wait, and solutions are right.
+"""Lessons: both forms agree, every cell runs, exercises wait, and their judges know the answers.
 
-Each runs once, in an interpreter and a kernel of its own: an exercise as it is, and then solved. No
-other cell reads an answer, so that one run serves both. All randomness of releases is the
-library's, so a check is written such that it fails by chance in less than 1e-6 of runs.
+Each runs once, in an interpreter and a kernel of its own: an exercise as it is, with wrong answers,
+and then solved. No other cell reads an answer, so that one run serves all. All randomness of
+releases is the library's, so a judge is written such that it fails by chance in less than 1e-6 of
+runs.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -20,12 +22,13 @@ import pytest
 pytest.importorskip("jupytext", reason='lessons need pip install "opendp_lite[notebooks]"')
 pytest.importorskip("nbclient", reason='lessons need pip install "opendp_lite[notebooks]"')
 
+from answers import ANSWERS
 from lessons import (
     FOLDER,
     LESSONS,
-    PLAUSIBLE,
     WRONG,
     as_text,
+    check_in,
     exercise_in,
     globals_read,
     globals_written,
@@ -35,11 +38,12 @@ from lessons import (
 
 SCRIPT = Path(__file__).with_name("lessons.py")
 MOST_SECONDS = 120
+FEWEST_HINTS = 3
 
 
 @cache
-def ran(path: Path) -> list[str]:
-    """What the checks of a lesson print, of exercises that wait, are solved and are wrong."""
+def ran(path: Path) -> list[tuple[str, int, str, str]]:
+    """The role, the exercise, the answer and the verdict of each check of a lesson."""
     start = time.perf_counter()
     found = subprocess.run(
         [sys.executable, str(SCRIPT), str(path)],
@@ -50,11 +54,12 @@ def ran(path: Path) -> list[str]:
     )
     assert found.returncode == 0, found.stderr[-3000:]
     assert time.perf_counter() - start < 2 * MOST_SECONDS, "a lesson takes two minutes at most"
-    return found.stdout.splitlines()
+    return [tuple(each) for each in json.loads(found.stdout.splitlines()[-1])]
 
 
-def checks_in(path: Path) -> int:
-    return len(re.findall(r"^# Check \d+", path.read_text("utf-8"), re.MULTILINE))
+def exercises_in(path: Path) -> list[int]:
+    code = [cell.source for cell in written(path).cells if cell.cell_type == "code"]
+    return [number for each in code if (number := exercise_in(each)) is not None]
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
@@ -67,21 +72,24 @@ def test_the_notebook_is_what_the_text_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_every_exercise_has_a_check_and_a_solution(path: Path) -> None:
+def test_every_exercise_has_a_check_a_solution_and_hints(path: Path) -> None:
     code = [cell.source for cell in written(path).cells if cell.cell_type == "code"]
-    exercises = [number for each in code if (number := exercise_in(each)) is not None]
+    exercises = exercises_in(path)
     assert exercises == list(range(1, len(exercises) + 1))
     assert len(exercises) >= 3
-    assert checks_in(path) == len(exercises)
+    assert [number for each in code if (number := check_in(each)) is not None] == exercises
     assert sorted(solutions_of(path)) == exercises
     assert all("..." in each for each in code if exercise_in(each))
+    for number in exercises:
+        wrong = ANSWERS[path.stem, number].wrong
+        assert len(set(wrong.values())) >= FEWEST_HINTS, (number, wrong)
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_no_cell_but_its_check_reads_an_answer(path: Path) -> None:
+def test_no_cell_reads_an_answer(path: Path) -> None:
     answers: set[str] = set()
     for cell in written(path).cells:
-        if cell.cell_type != "code" or cell.source.startswith("# Check "):
+        if cell.cell_type != "code":
             continue
         found = globals_written(cell.source)
         assert not globals_read(cell.source) & (answers - found)
@@ -89,28 +97,25 @@ def test_no_cell_but_its_check_reads_an_answer(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_it_runs_before_the_exercises_are_done(path: Path) -> None:
-    found = [line for line in ran(path) if line.startswith("# Precheck ")]
-    assert len(found) == checks_in(path)
-    assert all(line.endswith("-> Not answered yet.") for line in found), found
+def test_judges_wait_for_an_answer_and_know_what_is_right(path: Path) -> None:
+    told = {role: [each for each in ran(path) if each[0] == role] for role in ("waits", "right")}
+    assert [each[1] for each in told["waits"]] == exercises_in(path)
+    assert all(each[3] == "Not answered yet." for each in told["waits"]), told["waits"]
+    assert len(told["right"]) >= len(exercises_in(path))
+    wrong = [each for each in told["right"] if not each[3].startswith("Right.")]
+    assert not wrong
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_the_solutions_are_right(path: Path) -> None:
-    found = [line for line in ran(path) if line.startswith("# Check ")]
-    assert len(found) == checks_in(path)
-    assert all(line.endswith("-> Right.") for line in found), found
-
-
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_wrong_answer_after_a_right_one_is_refused_in_words(path: Path) -> None:
-    found = [line for line in ran(path) if line.startswith("# Recheck ")]
-    plausible = sum(len(each) for (name, _), each in PLAUSIBLE.items() if name == path.stem)
-    assert len(found) == (len(WRONG) + 1) * checks_in(path) + plausible
-    words = re.compile(r"-> Not yet: (?!the answer does not work here)|-> Not answered yet\.$")
-    assert all(words.search(line) for line in found), found
+def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path) -> None:
+    refused = [each for each in ran(path) if each[0] not in ("waits", "right")]
+    assert len(refused) >= (len(WRONG) + 1) * len(exercises_in(path))
+    words = re.compile(r"Not yet: (?!the answer does not work here)|Not answered yet\.$")
+    assert not [each for each in refused if not words.match(each[3])]
+    assert not [each for each in refused if each[0] != "wrong" and each[0] not in each[3]]
 
 
 def test_the_list_of_lessons_names_each() -> None:
     listed = re.findall(r"\]\((\d_\w+)\.ipynb\)", (FOLDER / "README.md").read_text("utf-8"))
     assert listed == [path.stem for path in LESSONS]
+    assert {lesson for lesson, _ in ANSWERS} <= set(listed)
