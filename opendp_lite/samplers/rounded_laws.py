@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil, erfc, exp, expm1, floor, log, pi, sqrt
 from typing import ClassVar, Final
 
@@ -304,6 +304,8 @@ def _later(exponential: LazyExponential, scale: Fraction) -> Lazy:
     return Combined((exponential,), add)
 
 
+# Each pipeline that is built has a law of its own, and most have the scale of an earlier one.
+@lru_cache(maxsize=2**10)
 def _start(scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     """Bounds on c = -ln of (1 + q) / 2, about 2^-bits apart.
 
