@@ -6,4 +6,5 @@ from opendp_lite.measurements.selection import exponential_mechanism as exponent
 from opendp_lite.measurements.selection import noisy_max as noisy_max
 from opendp_lite.measurements.thresholds import thresholded_counts as thresholded_counts
 from opendp_lite.measurements.vector_noise import l2_mechanism as l2_mechanism
+from opendp_lite.measurements.vector_noise import linf_mechanism as linf_mechanism
 from opendp_lite.measurements.vector_noise import sum_and_count as sum_and_count

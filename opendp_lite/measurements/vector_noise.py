@@ -1,4 +1,4 @@
-"""A noisy sum and a noisy number of rows, from one joint noise."""
+"""Noise on a vector as a whole, and one joint noise on a sum and a number of rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import curved_number
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.measures.profile import PureConcentratedProfile
+from opendp_lite.metrics.distances import LInfDistance
 from opendp_lite.numbers.exact import Number, exact, positive, round_up, sqrt_up
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.samplers.core_noise import CoreNoise
+from opendp_lite.samplers.core_noise import CoreNoise, CubeGamma
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example, rows_in
@@ -36,7 +37,8 @@ SumAndCount = tuple[Floats, float]
     does="Releases the sum of the rows and their number, for pure differential privacy of both.",
     proof=Proof(
         "The density is proportional to exp(-m) with m the larger of epsilon |s| / r and "
-        "epsilon |n| - stretch. One row moves s by r and n by 1, so m by epsilon.",
+        "epsilon |n| - stretch. One row moves s by r and n by 1, so m by epsilon. |s| is the l2 "
+        "norm, or with cube=True the largest entry.",
         adding="epsilon k",
         replacing="-",
         sources=["Hardt and Talwar 2010, section 4"],
@@ -44,10 +46,11 @@ SumAndCount = tuple[Floats, float]
     examples=lambda: [
         example(rows_in(Box(-5, 5)), epsilon=0.1),
         example(rows_in(Ball(5, columns=2)), epsilon=1, stretch=2.39),
+        example(rows_in(Box(-1, 2, columns=3)), epsilon=1, cube=True),
     ],
 )
 def sum_and_count(
-    space: Space[Rows], *, epsilon: Number, stretch: Number = 1
+    space: Space[Rows], *, epsilon: Number, stretch: Number = 1, cube: bool = False
 ) -> Measurement[Space[Rows], MaxDivergence]:
     """Releases the sum of the rows and their number, for pure differential privacy of both.
 
@@ -60,13 +63,16 @@ def sum_and_count(
             for a mean that may lie at the edge of the rows' range, and 1 for a mean anywhere. 2.39
             has the least worst case over all means of one column, and more is best for a mean near
             0.
+        cube: Whether r is the largest entry of a row, and not its l2 norm. This is best for rows
+            that only ``clamp`` bounds, between equal bounds in all columns.
 
     Returns:
         A tuple of the noisy sum, an array with an entry for each column, and the noisy number of
         rows, a float. Each is on a public grid far finer than its noise, which is an exact sample.
         For d columns, rows of l2 norm at most r and h = ``stretch``, an entry of the sum has the
-        variance (r / epsilon)^2 (d + 1) (d + 3 + h) / (d + 1 + h). The noises are dependent
-        though uncorrelated, so no law of single entries is declared.
+        variance (r / epsilon)^2 (d + 1) (d + 3 + h) / (d + 1 + h), in a cube (d + 2) / 3 times as
+        much for its lesser r. The noises are dependent though uncorrelated, so no law of single
+        entries is declared.
 
     Raises:
         ParameterError: If ``epsilon`` is not above 0, or ``stretch`` is below 0.
@@ -97,8 +103,8 @@ def sum_and_count(
             "before it, or dp.clip_to_norm(radius)"
         )
     each = loss / cast(Fraction, space.unit)
-    radius = sqrt_up(radii.l2_squared)
-    noise = CoreNoise.near(radius, each, longer, space.domain.columns)
+    radius = cast(Fraction, radii.linf) if cube else sqrt_up(radii.l2_squared)
+    noise = CoreNoise.near(radius, each, longer, space.domain.columns, cube)
     total, rows = sum().bind(space), count().bind(space)
     entry, beside = noise.deviations
 
@@ -110,7 +116,8 @@ def sum_and_count(
         f"standard deviations {entry:.6g} of an entry of the sum and {beside:.6g} of the count"
     )
     of_sum, of_count = (f"{float(size / each):.6g}" for size in (radius, 1))
-    density = f"exp(-max(|s| / {of_sum}, |k| / {of_count} - {float(longer):.6g}))"
+    length = "max |s_j|" if cube else "|s|"
+    density = f"exp(-max({length} / {of_sum}, |k| / {of_count} - {float(longer):.6g}))"
     return Measurement(
         space,
         MaxDivergence(),
@@ -203,6 +210,79 @@ def l2_mechanism(
         lambda norms: _loss(sqrt_up(cast(Fraction, norms.l2_squared) / square), dimension),
         f"epsilon = l2 / b, b = {float(width):.6g}, expected l2 norm of the noise d b = "
         f"{round_up(dimension * width):.6g}",
+        confidence,
+    )
+
+
+@mechanism(
+    does="Adds noise to a vector as a whole, for pure privacy of its largest change.",
+    proof=Proof(
+        "The K-norm mechanism of the cube: the density is proportional to exp(-largest entry / "
+        "scale), and the triangle inequality bounds its change. An entry's tail, which "
+        "`accuracy` bounds, is a sum of positive terms.",
+        adding="epsilon = linf / scale",
+        replacing="epsilon = linf / scale",
+        sources=["Hardt and Talwar 2010, section 4"],
+    ),
+    examples=lambda: [
+        example(scalar(), epsilon=1),
+        example(vector(3, metric=LInfDistance(), unit=2), scale=0.1),
+        example(vector(3, metric=LInfDistance()), epsilon=1, confidence=0.95),
+    ],
+)
+def linf_mechanism(
+    space: Aggregate,
+    budget: PrivacyBudget[MaxDivergence] | None = None,
+    *,
+    scale: Number | None = None,
+    epsilon: Number | None = None,
+    confidence: Number | None = None,
+) -> Measurement[Aggregate, MaxDivergence]:
+    """Adds noise to a vector as a whole, for pure privacy of its largest change.
+
+    It goes after a vector or a number of which one unit moves every entry by a bounded amount. Give
+    ``scale`` or ``epsilon``. After ``clamp`` and ``sum`` of two columns or more it has less noise
+    than ``laplace`` and ``l2_mechanism``.
+
+    Args:
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        scale: The b of the density proportional to ``exp(-max |z_j| / b)``, in units of the data.
+        epsilon: The loss, met exactly for one unit at the front of the pipeline.
+        confidence: 0.95, say, asks for an interval with each entry: see ``docs/intervals.md``.
+
+    Returns:
+        The value with noise that is uniform in a cube of random size, on a public grid far finer
+        than it. In d dimensions an entry has the variance (d + 1) (d + 2) b^2 / 3. The noise is an
+        exact sample. The noises of the entries are dependent.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
+
+    Raises:
+        ParameterError: If none or both are given, or it is not above 0 and finite; if
+            ``confidence`` is not between 0 and 1.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.records(columns=8) >> dp.clamp(-1, 1) >> dp.sum()
+        >>> noisy = total >> dp.measurements.linf_mechanism(epsilon=1)
+        >>> noisy.map(1), round(noisy.accuracy(0.95), 1)
+        (1.0, 10.3)
+        >>> round((total >> dp.laplace(epsilon=1)).accuracy(0.95), 1)
+        24.0
+    """
+    unit = space.unit.over(space.domain.dimension)
+    if exactly_one("linf_mechanism", scale=scale, epsilon=epsilon) == "scale":
+        width = positive(scale, "scale")
+    else:
+        require_sensitivity(unit, "linf_mechanism")
+        width = cast(Fraction, unit.linf) / positive(epsilon, "epsilon")
+    noise = CubeGamma.near(width, space.domain.dimension)
+    deviation = noise.error_of_each(space.domain.dimension).standard_deviation
+    return added_noise(
+        space,
+        noise,
+        MaxDivergence(),
+        lambda norms: cast(Fraction, norms.linf) / width,
+        f"epsilon = linf / b, b = {float(width):.6g}, standard deviation {deviation:.6g}",
         confidence,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import acosh, isqrt, log, pi, sqrt
@@ -19,7 +20,8 @@ from opendp_lite.samplers.law import ErrorLaw, Noise, Offsets, grid_for, usable_
 from opendp_lite.samplers.quantile_table import MARGIN, MASK, normal_table
 from opendp_lite.samplers.rounded_laws import fill_signed, signed_floor
 
-_LARGE: Final = 2.0**500
+LARGE: Final = 2.0**500
+"""Beyond it sums of a tail are divided by it."""
 # Of all floats in one step of the recursion, and in one sum, relatively.
 _ROUNDING: Final = Fraction(1, 2**47)
 # A sum rounds by no more than so many steps.
@@ -64,23 +66,33 @@ def entry_quantile_up(miss: Fraction, dimension: int) -> Fraction:
     """A t with P(|z_1| > t) <= miss for the density exp(-|z|) in so many dimensions.
 
     It is above the least by about 2^-30, relatively; from 2^17 dimensions on by a few percent at
-    most. The tail is log-concave, so each step of Newton's method for its logarithm leads to the
-    least t or beyond. Then t is moved up until the certified tail is small enough.
+    most.
     """
     if dimension > _MOST_SHAPES:
         return _by_length(miss, dimension)
+    return least_beyond(miss, dimension, EntryTail.at)
+
+
+def least_beyond(
+    miss: Fraction, dimension: int, tail_at: Callable[[float, int], EntryTail]
+) -> Fraction:
+    """The least t, but for about 2^-30 of it, beyond which both tails together are at most miss.
+
+    The tail is log-concave, so each step of Newton's method for its logarithm leads to the least t
+    or beyond. Then t is moved up until the certified tail is small enough.
+    """
     wanted = log(nearest(miss)) - log(2)
     # Any start leads there; nearer to 0, 1 - miss / 2 may round to 1, which has no quantile.
     normal = NormalDist().inv_cdf(1 - nearest(miss) / 2) if miss > Fraction(1, 10**9) else 6.0
     found = max(normal, _NUDGE) * sqrt(dimension + 1)
     for _ in range(_MOST_STEPS):
-        tail = EntryTail.at(found, dimension)
+        tail = tail_at(found, dimension)
         step = (tail.logarithm - wanted) * tail.beyond / tail.density
         found = max(found + step, _NUDGE * found)
         if abs(step) <= _CLOSE * found:
             break
     nudge = _NUDGE
-    while not EntryTail.at(found, dimension).within(miss):
+    while not tail_at(found, dimension).within(miss):
         found += nudge * (found + nudge)
         nudge *= 4
     return Fraction(found)
@@ -142,8 +154,8 @@ class EntryTail:
             )
             shape += 1
             steps += 1
-            if after > _LARGE:
-                beyond, now, after = beyond / _LARGE, now / _LARGE, after / _LARGE
+            if after > LARGE:
+                beyond, now, after = beyond / LARGE, now / LARGE, after / LARGE
                 halvings += 500
         return cls(t, beyond, now, halvings, 1 + _ROUNDING * (steps + _SUMS))
 
@@ -174,7 +186,7 @@ def bessel_integrals(t: float) -> tuple[float, float, float]:
         2^-100 (1 + t^-2).
     """
     width = 1 / sqrt(1 + t) / 16
-    last = acosh(1 + _NEGLIGIBLE / t) if _NEGLIGIBLE / t < _LARGE else log(2 * _NEGLIGIBLE / t)
+    last = acosh(1 + _NEGLIGIBLE / t) if _NEGLIGIBLE / t < LARGE else log(2 * _NEGLIGIBLE / t)
     points = width * np.arange(int(last / width) + 2)
     cosh = np.cosh(points)
     weights = width * np.exp(-2 * t * np.sinh(points / 2) ** 2)

@@ -17,6 +17,7 @@ from opendp_lite.samplers.l2_gamma import L2Gamma
 from tests.opened import Opened
 
 l2_mechanism, sum_and_count = dp.measurements.l2_mechanism, dp.measurements.sum_and_count
+linf_mechanism = dp.measurements.linf_mechanism
 TABLE = dp.records(columns=3)
 PIPELINE = TABLE >> dp.clip_to_norm(2) >> dp.sum() >> l2_mechanism(epsilon=1)
 
@@ -205,6 +206,14 @@ ASKED = [
 ]
 
 
+SIZED = dp.records(3, size=9, metric=dp.ChangeOneDistance())
+ASKED += [
+    *((each >> dp.clamp(-3, 5) >> dp.sum(), linf_mechanism, {}) for each in (TABLE, SIZED)),
+    (TABLE >> dp.clip_to_norm(1) >> dp.sum(), linf_mechanism, {}),
+    *((TABLE >> dp.clamp(-7, 3), sum_and_count, {"stretch": h, "cube": True}) for h in (0, 2.39)),
+]
+
+
 @pytest.mark.parametrize("epsilon", [1, 0.1, 1 / 3, Fraction(2, 7), 30])
 @pytest.mark.parametrize(("before", "mechanism", "options"), ASKED)
 def test_the_map_returns_what_was_asked_for(before, mechanism, options, epsilon):
@@ -304,7 +313,24 @@ def ends_apart(dimension: int):
     return pair, along(pair)
 
 
+def corners_apart(d: int, counted: bool):
+    """Neighbours by a row at a corner of the cube; or bare vectors, of which entries move alike."""
+    data = np.zeros((3, d))
+    pair = (data, np.vstack([data, np.ones((1, d))])) if counted else (data[0], np.ones(d))
+    ends = [(rows.sum(axis=0), len(rows)) if counted else (rows, 0) for rows in pair]
+
+    def reach(release, end):
+        total, rows = release if counted else (release, 0)
+        return max(np.abs(total - end[0]).max(), abs(rows - end[1]))
+
+    return pair, lambda release: reach(release, ends[1]) - reach(release, ends[0])
+
+
+CUBE = dp.vector(3, dp.metrics.LInfDistance())
+BOX = TABLE >> dp.clamp(-1, 1)
 HALVED = [
+    (CUBE, linf_mechanism, {}, corners_apart(3, False), 4000),
+    (BOX, sum_and_count, {"stretch": 0, "cube": True}, corners_apart(3, True), 4000),
     *((dp.vector(d), l2_mechanism, {}, ends_apart(d), n) for d, n in ((1, 1500), (3, 6000))),
     *(
         (dp.records(d) >> dp.clip_to_norm(2), sum_and_count, {"stretch": 0}, rows_apart(d, r), n)
@@ -402,3 +428,49 @@ def test_audit_of_sixteen_columns_finds_nothing(seeded):
     pipeline = dp.records(COLUMNS) >> dp.clamp(-1, 1) >> sum_and_count(epsilon=1)
     found = dp.audit(pipeline, np.zeros((0, COLUMNS)), np.ones((1, COLUMNS)), releases=500)
     assert found.lower_bound <= found.claim == 1
+
+
+def test_losses_of_the_cube_in_closed_form():
+    assert linf_mechanism(scale=2).map(dp.Norms(linf=3)) == 1.5
+    assert (CUBE >> linf_mechanism(scale=4)).map(1) == 0.25
+    box = TABLE >> dp.clamp([-1, 0, 0], [1, 5, 3]) >> dp.sum() >> linf_mechanism(scale=1)
+    assert (box.map(1), box.map(2)) == (5, 10)
+    pairs = attrs.evolve(TABLE, unit=Fraction(2)) >> dp.clamp(-1, 1) >> dp.sum()
+    assert (pairs >> linf_mechanism(epsilon=1)).map(1) == 0.5
+
+
+@pytest.mark.parametrize("added", ADDED, ids=str)
+def test_audit_of_the_cube_finds_nothing(added, seeded):
+    """The bound may exceed the claim with probability 1e-8 for each: below 1e-6 together."""
+    neighbour = np.vstack([DATA, [added]])
+    box = TABLE >> dp.clamp(-2, 2)
+    dp.audit(
+        box >> dp.sum() >> linf_mechanism(epsilon=1), DATA, neighbour, releases=400, failure=1e-8
+    )
+    joint = box >> sum_and_count(epsilon=1, cube=True)
+    dp.audit(joint, DATA, neighbour, releases=400, failure=1e-8)
+
+
+def test_the_noise_of_a_cube_is_that_of_its_side(seeded):
+    """Rows in [-2, 2]^16 and epsilon = 1/2: a scale of 4, of 8 where rows are replaced."""
+    sized = dp.records(16, size=2, metric=dp.ChangeOneDistance())
+    for space, scale in ((dp.records(16), 4), (sized, 8)):
+        rows, data = space >> dp.clamp(-2, 2), np.zeros((2, 16))
+        alone = rows >> dp.sum() >> linf_mechanism(epsilon=0.5)
+        found = {17 * 18 / 3: [alone(data) for _ in range(400)]}
+        if scale == 4:
+            joint = rows >> sum_and_count(epsilon=0.5, stretch=1, cube=True)
+            found[17 * 20 / 18 * 18 / 3] = [joint(data)[0] for _ in range(400)]
+        for variance, released in found.items():
+            squares = (np.array(released) ** 2).mean(axis=1) / scale**2
+            assert abs(squares.mean() - variance) < 6 * squares.std() / 20
+
+
+def test_an_entry_of_a_cube_has_an_interval():
+    found = (CUBE >> linf_mechanism(scale=2, confidence=0.9))(np.array([1.0, 2.0, 3.0]))
+    assert found.values.shape == (3,)
+    assert all(
+        low < value < high for value, (low, high) in zip(found.values, found.intervals, strict=True)
+    )
+    wild = (CUBE >> linf_mechanism(scale=1e-9))(np.array([np.nan, np.inf, 5e-324]))
+    assert np.isfinite(wild).all()

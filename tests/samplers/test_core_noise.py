@@ -65,9 +65,17 @@ class Pool(Entropy):
         return int(self.words(1)[0])
 
 
-def noise(scale, stretch, columns: int = 1) -> CoreNoise:
+def noise(scale, stretch, columns: int = 1, cube: bool = False) -> CoreNoise:
     """Of one scale for the sum and the count, on whole numbers."""
-    return CoreNoise(Fraction(scale), 0, Fraction(scale), 0, Fraction(stretch), columns)
+    return CoreNoise(Fraction(scale), 0, Fraction(scale), 0, Fraction(stretch), columns, cube)
+
+
+CUBE = pytest.mark.parametrize("cube", [False, True], ids=["ball", "cube"])
+
+
+def sizes(entries: np.ndarray, cube: bool) -> np.ndarray:
+    """The norm of which the density is, of each row."""
+    return np.linalg.norm(entries, ord=np.inf if cube else 2, axis=1)
 
 
 def draws(law: CoreNoise, count: int, entropy: Entropy, sums="0", number="0"):
@@ -134,11 +142,12 @@ def together(cells: np.ndarray) -> np.ndarray:
     return cells.reshape(5, 4, 5, 4).sum(axis=(1, 3))
 
 
+@CUBE
 @pytest.mark.parametrize("stretch", [0, 1, "2.39"])
 @pytest.mark.parametrize("columns", [1, 2, 7, 40])
 @pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(37, 3), FINE], ids=str)
-def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch):
-    law = noise(scale, stretch, columns)
+def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch, cube):
+    law = noise(scale, stretch, columns, cube)
     for seed in range(1 + 40 // columns):
         lies = np.random.default_rng(seed).integers(0, 2**30, columns + 1) / 2**30
         words = biased_words(6 * columns + 32, seed)
@@ -268,12 +277,14 @@ def test_exact_decisions_alone_follow_the_law(stretch):
     assert fit(together(found), together(wanted)) > LEAST_P
 
 
+@CUBE
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
 @pytest.mark.parametrize(("columns", "count"), [(1, 10_000), (2, 8000), (5, 6000), (60, 3000)])
-def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, stretch):
-    law = CoreNoise(FINE, 0, 3 * FINE, 0, stretch, columns)
+def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, stretch, cube):
+    """Whatever the norm, a length r has the density r^(d-1) exp(-max(r, ...))."""
+    law = CoreNoise(FINE, 0, 3 * FINE, 0, stretch, columns, cube)
     entries, beside = draws(law, count, Pool(5))
-    lengths = np.linalg.norm(entries / 2.0**16, axis=1)
+    lengths = sizes(entries / 2.0**16, cube)
     sides = np.abs(beside) / (3 * 2.0**16)
     shares = np.linspace(0, 1, 11)[1:-1]
     borders = [np.quantile(each, shares).round(3) for each in (lengths, sides)]
@@ -298,11 +309,12 @@ def test_directions_are_uniform_whatever_the_rest(columns):
         assert_directions_are_uniform(entries, positive, near)
 
 
+@CUBE
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
 @pytest.mark.parametrize(("columns", "count"), [(1, 8000), (3, 6000), (100, 2000)])
-def test_moments(columns, count, stretch):
+def test_moments(columns, count, stretch, cube):
     """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""
-    law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns)
+    law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns, cube)
     entries, beside = draws(law, count, Pool(7))
     entries, beside = entries * 2.0**law.sum_exponent, beside * 2.0**law.count_exponent
     entry, number = law.deviations
@@ -348,21 +360,22 @@ def test_a_far_stretched_count_is_uniform_and_the_sum_that_of_l2_gamma(stretch):
     assert kstest(entries[:, 0] / float(law.sum_scale), "laplace").pvalue > LEAST_P
 
 
+@CUBE
 @pytest.mark.parametrize("stretch", [*STRETCHES, Fraction(1, 10**6)], ids=str)
 @pytest.mark.parametrize("columns", [1, 2, 7])
-def test_a_row_moves_the_exponent_by_no_more_than_epsilon(columns, stretch):
+def test_a_row_moves_the_exponent_by_no_more_than_epsilon(columns, stretch, cube):
     radius, epsilon = Fraction(7, 3), Fraction(1, 3)
-    law = CoreNoise.near(radius, epsilon, stretch, columns)
+    law = CoreNoise.near(radius, epsilon, stretch, columns, cube)
     sum_scale = float(law.sum_scale * Fraction(2) ** law.sum_exponent)
     count_scale = float(law.count_scale * Fraction(2) ** law.count_exponent)
 
     def exponent(sums, counts):
         beyond = np.abs(counts) / count_scale - float(stretch)
-        return np.maximum(np.linalg.norm(sums, axis=1) / sum_scale, np.maximum(beyond, 0))
+        return np.maximum(sizes(sums, cube) / sum_scale, np.maximum(beyond, 0))
 
     generator = np.random.default_rng(9)
     rows = generator.normal(size=(50_000, columns))
-    rows *= float(radius) / np.linalg.norm(rows, axis=1)[:, None]
+    rows *= float(radius) / sizes(rows, cube)[:, None]
     rows[::3] *= generator.random((len(rows[::3]), 1))
     sums = generator.normal(size=rows.shape) * sum_scale * generator.random((50_000, 1)) * 3
     counts = generator.normal(size=50_000) * count_scale * (1 + float(stretch))

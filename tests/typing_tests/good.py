@@ -444,6 +444,7 @@ assert_type(dp.measurements.l2_mechanism(epsilon=1, confidence=0.9), PureNoise)
 assert_type(
     dp.measurements.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp]
 )
+assert_type(dp.measurements.linf_mechanism(epsilon=1), PureNoise)
 assert_type(dp.measurements.sum_and_count(epsilon=0.5), Pure)
 assert_type(
     dp.clamp(0, 1)

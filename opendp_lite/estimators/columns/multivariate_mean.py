@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.bodies.body import broadcast
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.sampling import on_random_pairs
 from opendp_lite.estimators.columns.noisy_mean import (
@@ -19,10 +20,11 @@ from opendp_lite.estimators.columns.noisy_mean import (
     dyadic,
     each_column,
     error_power,
-    l2_mechanism_mean,
     within,
 )
+from opendp_lite.estimators.columns.pure_columns import pure_mean
 from opendp_lite.estimators.parts.budget import (
+    Budget,
     ConcentratedBudget,
     Measured,
     RowSpace,
@@ -512,8 +514,9 @@ class _PlanPlus:
         "median of its column."
     ),
     proof=costs_budget(
-        "That of `plan_plus_mean` for rho, of `l2_mechanism_mean` with the radius M sqrt(d) for "
-        "epsilon.",
+        "That of `plan_plus_mean` for rho. For epsilon an `adaptive` program of "
+        "`private_quantile`, counts, and `l2_mechanism`, `linf_mechanism` or `sum_and_count`, on "
+        "rows that were clamped first.",
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
@@ -551,11 +554,10 @@ def multivariate_mean(
 
     Returns:
         With a confidence a tuple of ``Estimate``, one for each column, for the shortened rows.
-        Else a number for each column: with rho in [-M, M], with epsilon all together of length at
-        most M sqrt(d). With few rows for so many columns, or a tiny budget, the error may reach the
-        bound. Rows that reach far are shortened. Where the number of rows is private, rows with a
-        missing value are left out. Where it is public, a missing value counts as 0, or with rho as
-        the released median of its column.
+        Else a number in [-M, M] for each column. With few rows for so many columns, or a tiny
+        budget, the error may reach the bound. Rows that reach far are shortened. Where the number
+        of rows is private, rows with a missing value are left out. Where it is public, a missing
+        value counts as 0, or with rho as the released median of its column.
 
     Raises:
         ParameterError: If the budget is missing, or both are given.
@@ -569,7 +571,6 @@ def multivariate_mean(
         >>> "the estimator is plan_plus_mean" in mean.explain()
         True
     """
-    most = coordinate_bound(bound)
     if rho is epsilon is None:
         raise ParameterError(
             "multivariate_mean needs a privacy budget: add rho=0.03, or epsilon=1, which protects "
@@ -585,16 +586,10 @@ def multivariate_mean(
             "  the noise fits that, so the error follows the data and not the bound"
         )
         return chosen.with_explanation(why, trace=())
-    radius = most * sqrt(space.domain.columns)
-    pure = l2_mechanism_mean(
-        radius, epsilon=cast(Number, epsilon), confidence=confidence, sampling=sampling
-    ).bind(space)
-    why = (
-        "the estimator is l2_mechanism_mean: the budget is a pure epsilon\n"
-        "  it has the least error of the means here for that\n"
-        "  the error follows the bound; with rho= a bound far above the data costs much less"
-    )
-    return pure.with_explanation(why)
+    whole = Budget(moderate(epsilon, "epsilon"))
+    request = Request.within(whole, "multivariate_mean", confidence, sampling)
+    ends = broadcast((moderate(bound, "bound"),), space.domain.columns)
+    return pure_mean(space, tuple(-end for end in ends), tuple(ends), request)
 
 
 _LENGTH_SHARE: Final = Fraction(1, 100)

@@ -146,21 +146,27 @@ _BEYOND: Final = 45.0
 class JointBall(JointNoise):
     """The noise (s, k) of an entry and of the rows: s = reach c B, k = (c + stretch) V per_row.
 
-    B is an entry of a point in the unit ball of that many ``columns``, V lies in (-1, 1), both
-    uniform; the density of c is in proportion to c^columns e^-c (c + stretch). ``reach`` is the
-    radius over epsilon, ``per_row`` is 1 / epsilon. Where the rows are public, ``alone``: c is of
-    Gamma(columns + 1), and k is 0.
+    B is an entry of a point in the unit ball of that many ``columns``, with ``cube`` in the cube;
+    V lies in (-1, 1), both uniform; the density of c is in proportion to c^columns e^-c
+    (c + stretch). ``reach`` is the radius over epsilon, ``per_row`` is 1 / epsilon. Where the rows
+    are public, ``alone``: c is of Gamma(columns + 1), and k is 0.
     """
 
     reach: float
     columns: int
     per_row: float
     stretch: float
+    cube: bool = False
 
     @classmethod
-    def alone(cls, reach: float, columns: int) -> JointBall:
-        """Noise on the total without a count (``l2_mechanism``)."""
-        return cls(reach, columns, 0.0, float("inf"))
+    def alone(cls, reach: float, columns: int, cube: bool = False) -> JointBall:
+        """Noise on the total without a count (``l2_mechanism``, ``linf_mechanism``)."""
+        return cls(reach, columns, 0.0, float("inf"), cube)
+
+    @property
+    def _sides(self) -> int:
+        """Of the ball that B is an entry of a point of: one entry is uniform, as in a cube."""
+        return 1 if self.cube else self.columns
 
     @cached_property
     def _cores(self) -> tuple[Floats, Floats]:
@@ -178,7 +184,7 @@ class JointBall(JointNoise):
     def _shadow(self) -> tuple[Floats, Floats]:
         """The law of an entry of a point in the ball: places, and the probability below them."""
         places = np.linspace(-1.0, 1.0, _TABLE)
-        density = np.maximum(1 - places**2, 0.0) ** ((self.columns - 1) / 2)
+        density = np.maximum(1 - places**2, 0.0) ** ((self._sides - 1) / 2)
         steps = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
         return places, steps / steps[-1]
 
@@ -189,7 +195,7 @@ class JointBall(JointNoise):
     @property
     def total_deviation(self) -> float:
         cores, weights = self._cores
-        return self.reach * sqrt(float(weights @ cores**2) / (self.columns + 2))
+        return self.reach * sqrt(float(weights @ cores**2) / (self._sides + 2))
 
     @property
     def rows_deviation(self) -> float:

@@ -87,4 +87,4 @@ def test_the_explanation_says_which_and_why():
         zcdp = (space >> dp.multivariate_mean(5, rho=1)).explain()
         pure = (space >> dp.multivariate_mean(5, epsilon=1)).explain()
         assert "because the estimator is plan_plus_mean: " in zcdp
-        assert "because the estimator is l2_mechanism_mean: " in pure
+        assert "because the estimator is that of a pure epsilon" in pure

@@ -1,0 +1,378 @@
+"""Means of many columns for a pure epsilon: by noise of their bounds, or of what looks find."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from math import log, sqrt
+from statistics import NormalDist
+from typing import Any, Final, cast
+
+import attrs
+import numpy as np
+
+from opendp_lite.bodies.body import Values, to_floats
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
+from opendp_lite.estimators.columns.noisy_mean import (
+    JointBall,
+    dyadic,
+    each_column,
+    ratio,
+    read_both,
+)
+from opendp_lite.estimators.parts.budget import Measured, RowSpace
+from opendp_lite.estimators.parts.noisy_totals import Floats, NoisyTotals, RatioOfNoisySums
+from opendp_lite.estimators.parts.request import ByColumn, Request
+from opendp_lite.measurements.noise import laplace
+from opendp_lite.measurements.quantile.private_quantile import private_quantile
+from opendp_lite.measurements.vector_noise import l2_mechanism, linf_mechanism, sum_and_count
+from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.pipeline.steps import Stage
+from opendp_lite.releases.estimate import Estimate
+from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
+from opendp_lite.transformations.encoding import indicator_below
+from opendp_lite.transformations.entries import absolute, norm, square
+from opendp_lite.transformations.rows import impute
+from opendp_lite.transformations.sums import count, sum
+
+# For a first count, where the number of rows is private.
+_COUNT: Final = Fraction(1, 50)
+# A look ends in a far cell of its lattice once in e^4 times at most, whatever the rows: all cells
+# that are so many ranks off then weigh e^-4 together. A radius that is far off costs the most.
+_SURE, _SURER = 4, 5.5
+# How many ranks a median may be off, as a share of the rows.
+_OFF: Final = 0.45
+_CENTRE_BITS, _SPREAD_BITS, _LENGTH_BITS = 8, 6, 4
+_CENTRE_DOUBLINGS, _DOUBLINGS = 62, 41
+_LINEAR, _NARROWEST = 2.0**-30, 2.0**-40
+_MEDIAN_OF_NORMAL: Final = NormalDist().inv_cdf(0.75)
+_REGULAR: Final = 0.05
+_FINE: Final = 2**24
+# Of the rows, to be shortened; but no fewer than a twentieth of epsilon finds.
+_MOST_SHORTENED, _FEWEST = 0.1, 450
+# Of epsilon, to count the rows beyond twice the radius; so many of its noise stand out.
+_CHECK, _CLEAR = 0.025, 4.5
+# The same without looks at the columns, and how far beyond that quantile the radius is then.
+_WITHOUT_LOOKS, _ROOM = 0.2, 1.25
+# Of the length of a corner of the box: if half of the rows are longer, little can be won.
+_LONG: Final = 0.85
+# The rows over the scale of the noise with which those are counted.
+_FOR_HALF: Final = 20
+# With fewer rows for an epsilon no look pays.
+_FEW: Final = 300
+_MOST_FOR_LOOKS, _MOST_FOR_CENTRES = 0.7, 0.2
+# Looks that cost less are taken without asking first whether they can pay.
+_CHEAP: Final = 0.08
+
+
+@attrs.frozen
+class Looks:
+    """What looks cost, in shares of epsilon: public numbers say whether they can pay.
+
+    Args:
+        rows: Their number times the epsilon of one row.
+        columns: How many there are.
+        replaced: Whether rows are replaced: that moves a median by a rank, else by half of one.
+    """
+
+    rows: float
+    columns: int
+    replaced: bool
+
+    def medians(self, cells: float) -> float:
+        """Of a median of each column."""
+        nats = log(cells) + log(self.columns) + _SURE
+        return nats * self.columns * (2 if self.replaced else 1) / (_OFF * self.rows)
+
+    def length(self, beyond: float) -> float:
+        """Of a length that a share of the rows exceeds."""
+        return 2 * (log(_DOUBLINGS * 2**_LENGTH_BITS) + _SURER) / (beyond * self.rows)
+
+    @property
+    def centres(self) -> float:
+        """Of where the columns lie.
+
+        A centre that is off draws the mean of shortened rows to it: by about its error, times the
+        share of rows that are shortened, times 1 / d + 1 / 10. With few columns that takes more
+        than finding a centre at all. This is half of the noise for columns of normal shape.
+        """
+        near = (84 / self.columns + 8.4) * (2 if self.replaced else 1) / self.rows
+        found = self.medians(_CENTRE_DOUBLINGS * 2**_CENTRE_BITS)
+        return max(found, min(near / self.length(self.shortened), _MOST_FOR_CENTRES))
+
+    @property
+    def spreads(self) -> float:
+        """Of how wide they are."""
+        return self.medians(_DOUBLINGS * 2**_SPREAD_BITS)
+
+    @property
+    def shortened(self) -> float:
+        """The share of the rows that are shortened."""
+        return min(_MOST_SHORTENED, _FEWEST / self.rows)
+
+    @property
+    def whole(self) -> float:
+        """Of all that a ball around the centres takes."""
+        return self.centres + self.spreads + self.length(self.shortened) + _CHECK
+
+    @property
+    def first(self) -> float:
+        """Of the look whether these can pay; 0 where they are cheap."""
+        return _FOR_HALF / self.rows if self.centres + self.spreads > _CHEAP else 0.0
+
+    @property
+    def pay(self) -> bool:
+        """Whether they leave enough for the sum."""
+        return self.whole + self.first <= _MOST_FOR_LOOKS
+
+    def explain(self) -> str:
+        """What is done with so many rows."""
+        if self.rows < _FEW:
+            return f"fewer than {_FEW} / epsilon rows: no look at them pays"
+        if not self.pay:
+            return (
+                "too few rows for looks at each column\n"
+                f"  {self.length(_WITHOUT_LOOKS):.2g} of epsilon finds a radius that about "
+                f"{_WITHOUT_LOOKS:.0%} of the rows exceed, and shortens them\n"
+                "  the noise is that of a ball of this radius, or of the bounds if that is less"
+            )
+        asked = f"{self.first:.2g} of epsilon tells if rows are well inside of the bounds; if so, "
+        return (
+            f"{asked if self.first else ''}{self.whole:.2g} finds centres, spreads and a radius\n"
+            f"  rows beyond it are shortened, about {self.shortened:.2g} of all\n"
+            "  the noise is that of a ball of this radius, or of the bounds if that is less"
+        )
+
+
+def pure_mean(
+    space: RowSpace, lower: Values, upper: Values, request: Request
+) -> Measured[Floats | ByColumn]:
+    """The mean of each column between bounds, for the epsilon of a request.
+
+    Rows between bounds move a sum within a box, and noise of that box is best where nothing else is
+    known. Centres and spreads of columns cost what the numbers of rows and columns alone say. Where
+    that leaves enough, rows are centred, scaled and shortened to a radius.
+
+    Args:
+        space: The space.
+        lower: A lower bound of each column.
+        upper: An upper bound of each.
+        request: What was asked for.
+    """
+    run = _PureMean(lower, upper, request.on(space), space)
+
+    def program(ask: Ask[MaxDivergence]) -> Floats | ByColumn:
+        return run.mean(ask)
+
+    made = make_adaptive(space, program, MaxDivergence(), request.whole.amount, "")
+    return made.with_explanation(run.explain(), trace=())
+
+
+@attrs.frozen(slots=False, eq=False)
+class _PureMean:
+    """The program. Its rows are in the cube around 0: the bounds become -1 and 1."""
+
+    lower: Values
+    upper: Values
+    request: Request
+    space: RowSpace
+
+    def mean(self, ask: Ask[MaxDivergence]) -> Floats | ByColumn:
+        """The estimate."""
+        people: float | None = self.space.domain.size
+        if people is None:
+            people = float(ask(count() >> laplace(epsilon=self._share(_COUNT))))
+        looks = self._looks(people)
+        if looks.rows < _FEW:
+            return self._in_box(ask)
+        if not looks.pay:
+            nowhere = np.zeros(self._columns)
+            return self._in_ball(ask, looks, people, self._rows, nowhere, self._halves)
+        if looks.first:
+            most = _LONG * (1 - looks.whole) * sqrt(self._columns)
+            if self._count_beyond(ask, self._rows, most, looks.first) > people / 2:
+                return self._in_box(ask)
+        inside = private_quantile(
+            0.5,
+            bounds=(-1, 1),
+            scale="asinh",
+            unit=_LINEAR,
+            bits=_CENTRE_BITS,
+            epsilon=self._share(looks.centres),
+            confidence=None,
+        )
+        middle = each_column(ask(self._rows >> inside))
+        around = self._rows >> center(dyadic(middle))
+        away = private_quantile(
+            0.5,
+            bounds=(_NARROWEST, 2),
+            scale="log",
+            bits=_SPREAD_BITS,
+            epsilon=self._share(looks.spreads),
+            confidence=None,
+        )
+        spread = each_column(ask(around >> absolute() >> away)) * self._halves / _MEDIAN_OF_NORMAL
+        return self._in_ball(ask, looks, people, around, middle, spread)
+
+    def explain(self) -> str:
+        """What is decided by public numbers, and the error that needs no look."""
+        size, d = self.space.domain.size, self._columns
+        amount = float(self.request.budget.amount / self.space.unit)
+        error = float(np.linalg.norm(self._halves)) * sqrt((d + 1) * (d + 2) / 3) / amount
+        if size is None:
+            way = (
+                f"{float(_COUNT):.2g} of epsilon counts the rows: with 10000 of them "
+                f"{self._looks(10_000.0).explain()}"
+            )
+            expected = f"{error:.4g} over the number of rows"
+        else:
+            way, expected = self._looks(size).explain(), f"{2 * error / max(size, 1):.4g}"
+        return (
+            f"the estimator is that of a pure epsilon\n  {way}\n"
+            f"  error with noise of the bounds, of all columns together: {expected}"
+        )
+
+    @property
+    def _columns(self) -> int:
+        return len(self.lower)
+
+    @cached_property
+    def _middle(self) -> Values:
+        return tuple((a + b) / 2 for a, b in zip(self.lower, self.upper, strict=True))
+
+    @cached_property
+    def _halves(self) -> Floats:
+        return (to_floats(self.upper) - to_floats(self.lower)) / 2
+
+    @cached_property
+    def _rows(self) -> Stage[RowSpace, RowSpace]:
+        """The rows between -1 and 1. Where their number is public, 0 for a missing value.
+
+        They are clamped before all else: sums, medians and lengths then agree on what a row is.
+        """
+        inside = clamp(self.lower, self.upper) >> center(self._middle)
+        if self.space.domain.size is not None:
+            inside = impute(self._middle) >> inside
+        return inside >> scale(dyadic(1 / self._halves))
+
+    def _looks(self, people: float) -> Looks:
+        rows = people * float(self.request.budget.amount / self.space.unit)
+        return Looks(rows, self._columns, self.space.domain.size is not None)
+
+    def _share(self, share: float | Fraction) -> Fraction:
+        """Of epsilon, and never nothing."""
+        return self.request.budget.amount * Fraction(max(int(share * _FINE), 1), _FINE)
+
+    def _length(
+        self,
+        ask: Ask[MaxDivergence],
+        rows: Stage[RowSpace, RowSpace],
+        looks: Looks,
+        beyond: float,
+        longest: float,
+    ) -> float:
+        """A length that a share of the rows exceeds, for what that costs."""
+        length = private_quantile(
+            1 - beyond,
+            bounds=(longest * _NARROWEST, longest),
+            scale="log",
+            bits=_LENGTH_BITS,
+            epsilon=self._share(looks.length(beyond)),
+            confidence=None,
+        )
+        return float(ask(rows >> norm() >> length))
+
+    def _count_beyond(
+        self,
+        ask: Ask[MaxDivergence],
+        rows: Stage[RowSpace, RowSpace],
+        length: float,
+        share: float,
+    ) -> float:
+        """The noisy number of rows that are longer, for a share of epsilon."""
+        longer = rows >> norm() >> indicator_below(length) >> center(1)
+        return -float(each_column(ask(longer >> sum() >> laplace(epsilon=self._share(share))))[0])
+
+    def _in_ball(
+        self,
+        ask: Ask[MaxDivergence],
+        looks: Looks,
+        people: float,
+        rows: Stage[RowSpace, RowSpace],
+        middle: Floats,
+        spread: Floats,
+    ) -> Floats | ByColumn:
+        """With noise of a ball around a middle, if that is less than the noise of the box."""
+        widths = np.sqrt(spread + _REGULAR * spread.mean())
+        widths = widths * (self._halves.max() / widths.max())
+        factors = self._halves / widths
+        scaled = rows >> scale(dyadic(factors))
+        longest = 2 * float(np.linalg.norm(factors))
+        beyond, room = (looks.shortened, 1.0) if looks.pay else (_WITHOUT_LOOKS, _ROOM)
+        radius = room * self._length(ask, scaled, looks, beyond, longest)
+        # A group of rows far away would move the mean by more than all noise.
+        far = self._count_beyond(ask, scaled, 2 * radius, _CHECK)
+        half = min(max(far, 1.0) / 2 / people, _MOST_SHORTENED)
+        clear = far * float(self._share(_CHECK)) > _CLEAR * float(self.space.unit)
+        if clear and 2 * self._share(looks.length(half)) < ask.left:
+            radius = self._length(ask, scaled, looks, half, longest)
+        of_box = sqrt((self._columns + 2) / 3) * float(np.linalg.norm(self._halves))
+        if radius * float(np.linalg.norm(widths)) > of_box:
+            return self._in_box(ask)
+        around = to_floats(self._middle) + self._halves * middle
+        shortened = scaled >> clip_to_norm(radius)
+        # Rows around their middle have a mean near 0, to which an exact count matters little.
+        stretch = self._columns + 1 if looks.pay else 1
+        return self._release(ask, shortened, around, widths, stretch, cube=False)
+
+    def _in_box(self, ask: Ask[MaxDivergence]) -> Floats | ByColumn:
+        """With noise of the bounds. Nothing is shortened."""
+        return self._release(ask, self._rows, to_floats(self._middle), self._halves, 1, cube=True)
+
+    def _release(
+        self,
+        ask: Ask[MaxDivergence],
+        rows: Stage[RowSpace, RowSpace],
+        around: Floats,
+        widths: Floats,
+        stretch: int,
+        *,
+        cube: bool,
+    ) -> Floats | ByColumn:
+        """The mean by a noisy sum of scaled rows, for all that is left but what squares take."""
+        part, size, d = self.request.for_squares.amount, self.space.domain.size, self._columns
+        amount = ask.left - (part if self.request.sampling else 0)
+        moved = (rows >> sum()).bind(self.space).output_space.unit.over(d)
+        reach = float(cast(Fraction, moved.linf if cube else moved.of(2)) / amount)
+        if size is None:
+            errors = JointBall(reach, d, float(self.space.unit / amount), stretch, cube)
+            noisy: Any = rows >> sum_and_count(epsilon=amount, stretch=stretch, cube=cube)
+        else:
+            errors = JointBall.alone(reach, d, cube)
+            noisy = rows >> sum() >> (linf_mechanism if cube else l2_mechanism)(epsilon=amount)
+        total, people = read_both(ask(noisy), size)
+        means = ratio(total, people, errors.rows_deviation**2)
+        low, high = to_floats(self.lower), to_floats(self.upper)
+        if self.request.confidence is None:
+            return (around + widths * means).clip(low, high)
+        found = [
+            NoisyTotals(
+                RatioOfNoisySums(a, b, at, attrs.evolve(errors, reach=reach * width), ridge=1),
+                width * one,
+                people,
+            )
+            for a, b, at, width, one in np.array([low, high, around, widths, total]).T.tolist()
+        ]
+        if self.request.sampling:
+            squares = rows >> square() >> sum()
+            moved = squares.bind(self.space).output_space.unit.over(d)
+            # Squares are in a box too, or in a simplex, of which Laplace noise is that.
+            off = moved.linf * sqrt((d + 1) * (d + 2) / 3) if cube else moved.l1 * sqrt(2)
+            noise = linf_mechanism(epsilon=part) if cube else laplace(epsilon=part)
+            counted = max(people, 1.0)
+            variances = (each_column(ask(squares >> noise)) / counted - means**2) * widths**2
+            offs = widths**2 * off / float(part) / counted
+            pairs = zip(found, variances.tolist(), offs.tolist(), strict=True)
+            found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
+        shown = map(self.request.as_estimate, found)
+        return tuple(attrs.evolve(cast(Estimate, each), clipped=not cube) for each in shown)

@@ -1,0 +1,165 @@
+"""Means of many columns for a pure epsilon: which way is taken, what it costs, and how it errs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import attrs
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.combinators.adaptive_programs import Ask
+from opendp_lite.estimators.columns.pure_columns import Looks
+
+pytestmark = pytest.mark.usefixtures("seeded")
+
+
+def space(n: int | None, d: int = 8) -> dp.Space:
+    """Rows that are replaced, or where their number is private added and removed."""
+    if n is None:
+        return dp.records(columns=d)
+    return dp.records(columns=d, size=n, metric=dp.ChangeOneDistance())
+
+
+def normal(n: int, d: int = 8, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(3, 1, (n, d))
+
+
+@pytest.fixture
+def paid(monkeypatch):
+    """The prices of all that a program asks, in order, and what their steps are called."""
+    prices, answer = [], Ask.__call__
+
+    def pay(self, query):
+        bound = query.bind(self.space)
+        words = str(bound.facts.explanation)
+        prices.append((Fraction(bound.loss(1)), words))
+        return answer(self, query)
+
+    monkeypatch.setattr(Ask, "__call__", pay)
+    return prices
+
+
+ROWS = {
+    "box at once": (np.zeros((200, 8)), "epsilon = linf"),
+    "a radius": (normal(1000), "epsilon = l2"),
+    "a radius beyond the box": (np.full((1000, 8), 99.0), "epsilon = linf"),
+    "few to win": (np.full((4000, 8), 99.0), "epsilon = linf"),
+    "centres": (normal(4000), "epsilon = l2"),
+    "centres, many rows": (normal(22_000), "epsilon = l2"),
+    "a far group": (np.vstack([normal(9000), np.full((1000, 8), 100.0)]), "epsilon = linf"),
+    "missing": (np.where(normal(4000) > 4, np.nan, normal(4000)), "epsilon = l2"),
+    "wild": (np.resize([np.inf, -np.inf, 1e308, 5e-324, np.nan], (4000, 8)), "epsilon = linf"),
+    "none": (np.zeros((0, 8)), ""),
+    "one": (np.full((1, 8), np.nan), "epsilon = linf"),
+}
+
+
+@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize("name", ROWS)
+def test_every_way_spends_the_budget_exactly(name, sized, paid):
+    """Whatever the rows: what is asked costs epsilon together, as rationals."""
+    rows, last = ROWS[name]
+    sized = sized and len(rows) > 0
+    mean = space(len(rows) if sized else None) >> dp.multivariate_mean(100, epsilon=1)
+    released = mean(rows)
+    assert sum(price for price, _ in paid) == mean.loss(1) == 1
+    assert np.isfinite(released).all()
+    assert np.abs(released).max() <= 100
+    if sized:
+        assert last in paid[-1][1]
+
+
+@pytest.mark.parametrize("sized", [True, False])
+def test_squares_have_their_part_and_units_of_several_rows_share(sized, paid):
+    rows = normal(4000)
+    whole = attrs.evolve(space(4000 if sized else None), unit=Fraction(2))
+    for confidence in (None, 0.9):
+        paid.clear()
+        mean = whole >> dp.multivariate_mean(100, epsilon=3, confidence=confidence)
+        mean(rows)
+        assert 2 * sum(price for price, _ in paid) == 3
+        assert mean.loss(2) == 3
+    assert 2 * paid[-1][0] == Fraction(45, 100)
+
+
+@pytest.mark.parametrize(
+    ("n", "bound", "most"),
+    [(1000, 100, 0.35), (4000, 100, 0.026), (20_000, 100, 0.004), (4000, 5, 0.036)],
+)
+def test_errors_follow_the_data(n, bound, most):
+    """The median of 11 releases is within 1.5 of the bounds that were measured with 200."""
+    rows = normal(n)
+    mean = space(n) >> dp.multivariate_mean(bound, epsilon=1)
+    true = rows.clip(-bound, bound).mean(axis=0)
+    errors = [np.linalg.norm(mean(rows) - true) for _ in range(11)]
+    assert np.median(errors) < 1.5 * most
+    assert np.median(errors) > most / 4, "less noise than the budget allows"
+
+
+@pytest.mark.parametrize(("n", "bound"), [(100, 1), (4000, 100)])
+@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize("sampling", [True, False])
+def test_intervals_hold_and_are_as_wide_as_the_errors(n, bound, sized, sampling):
+    """20 releases of four columns: below 64 of 80 with a chance of 1e-6 if they hold 93 %."""
+    mean = space(n if sized else None, 4) >> dp.multivariate_mean(
+        bound, epsilon=2, confidence=0.95, sampling=sampling
+    )
+    held, errors, stated = 0, [], []
+    for seed in range(20):
+        rows = np.random.default_rng(seed).normal(0.3, 0.1, (n, 4))
+        true = [0.3] * 4 if sampling else rows.mean(axis=0)
+        for at, found in zip(true, mean(rows), strict=True):
+            held += found.interval[0] <= at <= found.interval[1]
+            errors.append(found.value - at)
+            stated.append(found.standard_error)
+            assert (found.sampling, found.clipped) == (sampling, bound == 100)
+    assert held >= 64
+    assert sqrt(np.mean(np.square(errors))) == pytest.approx(np.mean(stated), rel=0.5)
+
+
+def test_a_far_group_is_found():
+    """2 % of the rows at the bound: lost, the error would be 5.5; the noise of the box is 0.05."""
+    rows = np.vstack([normal(49_000), np.full((1000, 8), 100.0)])
+    mean = space(len(rows)) >> dp.multivariate_mean(100, epsilon=1)
+    errors = [np.linalg.norm(mean(rows) - rows.mean(axis=0)) for _ in range(5)]
+    assert np.median(errors) < 0.4
+
+
+def test_what_looks_cost_decides_alone():
+    """The numbers of rows and columns, and the relation."""
+    assert not Looks(1000, 8, True).pay
+    assert Looks(2500, 8, True).pay
+    assert Looks(1000, 8, False).first > 0
+    assert Looks(1000, 4, False).pay
+    assert Looks(100_000, 8, True).first == 0
+    assert Looks(4000, 8, True).centres == 2 * Looks(4000, 8, False).centres
+    small, large = (space(n) >> dp.multivariate_mean(100, epsilon=1) for n in (200, 4000))
+    assert "fewer than 300 / epsilon rows" in small.explain()
+    assert "finds centres, spreads and a radius" in large.explain()
+    assert "0.7746" in large.explain(), "the error of the box"
+
+
+NEIGHBOURS = {
+    "a corner": (np.zeros((4, 2)), np.full((1, 2), 9.0)),
+    "one entry": (np.zeros((4, 2)), np.array([[9.0, 0.0]])),
+    "nothing": (np.full((4, 2), 9.0), np.full((1, 2), np.nan)),
+    "wild": (np.zeros((4, 2)), np.array([[np.inf, -1e308]])),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("looks", [False, True])
+def test_audits_of_both_relations_find_nothing(name, looks):
+    """With few rows, and with so large a budget of the looks that a few rows decide them.
+
+    The bound may exceed the claim with probability 1e-8 for each: below 1e-6 together.
+    """
+    rows, other = NEIGHBOURS[name]
+    epsilon = 300 if looks else 1
+    added = space(None, 2) >> dp.multivariate_mean(9, epsilon=epsilon)
+    dp.audit(added, rows, np.vstack([rows, other]), releases=100, failure=1e-8)
+    replaced = space(4, 2) >> dp.multivariate_mean(9, epsilon=epsilon)
+    dp.audit(replaced, rows, np.vstack([rows[1:], other]), releases=100, failure=1e-8)
