@@ -115,7 +115,8 @@ def test_intervals_hold_and_are_as_wide_as_the_errors(n, bound, sized, sampling)
             held += found.interval[0] <= at <= found.interval[1]
             errors.append(found.value - at)
             stated.append(found.standard_error)
-            assert (found.sampling, found.clipped) == (sampling, bound == 100)
+            assert found.sampling == sampling
+            assert bound == 1 or found.clipped
     assert held >= 64
     assert sqrt(np.mean(np.square(errors))) == pytest.approx(np.mean(stated), rel=0.5)
 
