@@ -270,6 +270,8 @@ _TOTALS, _ROWS, _SQUARES = Fraction(1, 20), Fraction(1, 20), Fraction(1, 20)
 _TINY: Final = 1e-300
 # Of the reach of a column: no column is stretched by more, whatever its rings tell.
 _NARROWEST: Final = 1 / 64
+# So many times half the width of bounds no radius needs to reach.
+_BEYOND_BOUNDS: Final = 2
 # How often Gaussian noise is more than one deviation above its mean.
 _ONE_DEVIATION: Final = 0.16
 
@@ -393,6 +395,8 @@ def covariance(
     why = (
         f"{searched:.0%} of the budget finds where the columns lie, how wide they are and how long "
         "the rows are\n"
+        "  if that length shows a width to be wrong, a second one takes another "
+        f"{float(_RADIUS):.0%}\n"
         "  the rest is for the sum of the outer products of the rows, clipped to that length\n"
         "  no interval shows what this clipping moves"
     )
@@ -420,13 +424,20 @@ class _CovariancePlan:
     def run(self, ask: AnyAsk) -> Floats | Covariance:
         """One run."""
         rows, widths, unseen = self._scale(ask)
-        longest = Fraction(rows.bind(ask.space).output_space.domain.body.radius(2))
-        lengths = rows >> norm() >> scale(1 / longest)
-        search = Search(ask, self.budget, self.budget.part(_RADIUS))
-        radius = longest * Fraction(search.around(lengths, (0.0, 1.0), rings_for(1.0)).upper)
-        found = self._sums(ask, rows >> clip_to_norm(radius), radius)
-        units = np.outer(widths, widths)
         halves = np.array([float(each.half) for each in self.columns])
+        radius, searches = self._radius(ask, rows), 1
+        reaches = float(radius) * widths / halves
+        uneven = reaches.min() < 1 or reaches.max() > 3 * sqrt(len(halves))
+        if uneven and reaches.max() > _BEYOND_BOUNDS:
+            # The width of a narrow column was found and others were not, or noise was taken for the
+            # rows of one. The radius then reaches beyond the bounds of a column, and its noise
+            # too. Lengths now say how wide each column may be at most.
+            wider = np.minimum(reaches, 1) * halves
+            factors = [Fraction(each) for each in (widths / wider).tolist()]
+            rows, widths = rows >> scale(factors), wider
+            radius, searches = self._radius(ask, rows), 2
+        found = self._sums(ask, rows >> clip_to_norm(radius), radius, searches)
+        units = np.outer(widths, widths)
         matrix, most = _possible(found.matrix * units, halves), np.outer(halves, halves)
         if self.confidence is None:
             return matrix
@@ -460,6 +471,13 @@ class _CovariancePlan:
             of_noise if self.sampling else None,
             self.sampling and ask.space.unit > 1,
         )
+
+    def _radius(self, ask: AnyAsk, rows: Around) -> Fraction:
+        """A length that few rows exceed."""
+        longest = Fraction(rows.bind(ask.space).output_space.domain.body.radius(2))
+        lengths = rows >> norm() >> scale(1 / longest)
+        search = Search(ask, self.budget, self.budget.part(_RADIUS))
+        return longest * Fraction(search.around(lengths, (0.0, 1.0), rings_for(1.0)).upper)
 
     def _scale(self, ask: AnyAsk) -> tuple[Around, Floats, list[Unseen | None]]:
         """The rows centred and scaled by about their deviations, those, and what may be unseen."""
@@ -512,11 +530,11 @@ class _CovariancePlan:
         found: Floats = np.sqrt(np.outer(variances, variances)) * (none[:, None] | none)
         return found
 
-    def _sums(self, ask: AnyAsk, rows: Around, radius: Fraction) -> NoisyProducts:
-        """The last release."""
+    def _sums(self, ask: AnyAsk, rows: Around, radius: Fraction, searches: int) -> NoisyProducts:
+        """The last release, after so many searches of a radius."""
         space, size = ask.space, ask.space.domain.size
         of_rows = _ROWS if size is None else Fraction(0)
-        left = 1 - _MIDDLES - _RINGS - _RADIUS - _TOTALS - of_rows
+        left = 1 - _MIDDLES - _RINGS - searches * _RADIUS - _TOTALS - of_rows
         left -= _SQUARES if self.sampling else 0
         products, totals = rows >> outer_products() >> sum(), rows >> sum()
 
