@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import accounting
 import clusters
+import columns
 import coverage
 import distributions
 import errors
@@ -67,12 +68,13 @@ SLOW: dict[str, Group] = {
     "accounting": accounting.rows,
     "unbounded": unbounded.rows,
     "plan": plan.rows,
+    "columns": columns.rows,
     "quantile_ends": second_day.quantile_ends,
     "significance": second_day.significance,
 }
 """Groups that take long, and run where they are asked for."""
 GROUPS = QUICK | SLOW
-OF_LONG_TABLES = "rows of spread and unbounded"
+OF_LONG_TABLES = "rows of columns, spread and unbounded"
 
 
 def main() -> None:

@@ -192,6 +192,15 @@ OTHERS = {
         )
         for bound in (1e-6, 1e6)
     },
+    "multivariate_mean, bounds": Case(
+        partial(dp.multivariate_mean, (-3, 4)),
+        *(-3, 4),
+        losses=({"rho": 1e-6}, {"rho": 0.5}, {"rho": 1e6}),
+        asked=({}, *ASKED[1:]),
+        where=EITHER,
+        shapes=ONE_OR_TWENTY,
+        is_array=True,
+    ),
     "gaussian_mean, told": told(partial(E.gaussian_mean, 6), losses=RHO[1:2]),
     "laplace_mean, told": told(partial(E.laplace_mean, 6), losses=PURE[1:2]),
     "l2_mechanism_mean, told": told(partial(E.l2_mechanism_mean, 6), losses=PURE[1:2]),

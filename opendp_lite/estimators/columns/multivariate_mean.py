@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import exp, log, sqrt
+from math import ceil, exp, hypot, log, sqrt
 from statistics import NormalDist
 from typing import Any, Final, Literal, cast
 
 import attrs
 import numpy as np
 
-from opendp_lite.base.errors import ParameterError
-from opendp_lite.bodies.body import broadcast
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.bodies.body import Values, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.sampling import on_random_pairs
 from opendp_lite.estimators.columns.noisy_mean import (
+    COUNT_SHARE,
     RowCount,
+    Rowwise,
     coordinate_bound,
     dyadic,
     each_column,
@@ -23,6 +26,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     within,
 )
 from opendp_lite.estimators.columns.pure_columns import pure_mean
+from opendp_lite.estimators.columns.radius import Shortener, directions_beyond
 from opendp_lite.estimators.parts.budget import (
     Budget,
     ConcentratedBudget,
@@ -36,9 +40,10 @@ from opendp_lite.estimators.parts.noisy_totals import (
     NoisyTotals,
     RatioOfNoisySums,
     moderate,
+    normal_score,
     require_public_size,
 )
-from opendp_lite.estimators.parts.request import ByColumn, Request
+from opendp_lite.estimators.parts.request import BoundedColumn, ByColumn, Request
 from opendp_lite.measurements.noise import exactly_one, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.budgets import PrivacyBudget
@@ -302,13 +307,106 @@ _SURE, _LIKELY = 4, 2
 _FINE_BITS, _COARSE_BITS = 12, 6
 """Cells to a doubling: fine enough for a first median, few enough to find rows that are equal."""
 _DOUBLINGS: Final = 62
-_TAIL_SHARE: Final = 0.01
-_WIDEST_TAIL, _NARROWEST_TAIL = 0.25, 0.01
+_TAIL_SHARE, _MOST_TAIL_SHARE = 0.01, 0.08
+_WIDEST_TAIL, _TAIL, _NARROWEST_TAIL = 0.25, 0.2, 0.01
+# A median distance of this share of the bound is that of rows which are equal.
+_EQUAL: Final = 2.0**-36
 _CLOSE: Final = 1.5
+_ALL_EQUAL: Final = 2.0**-30
+# For the rows that are shortened, where an interval is asked for.
+_BEYOND: Final = Fraction(1, 20)
 _MOST_FOR_ONE: Final = 0.3
 _REACH: Final = 6
 _FINE: Final = 2**24
 _RESOLUTION: Final = 0.2
+# Below it scales of columns are lost too often: measured on tables of 20 to 6366 rows.
+_ENOUGH: Final = 90
+# Where counts show that rows lie beyond all that show, the boxes may err so many times as much.
+_HIDDEN: Final = 100
+# With fewer columns shrinking gains little.
+_SHRINK_FROM: Final = 32
+_PAIR: Final = 2
+# Lengths are rounded up, by at most 2^-34 or 2^-41 times the number of columns.
+_ROUNDED_UP: Final = 1 + 1e-6
+_TINY: Final = 1e-300
+
+
+_Pair = tuple[Number, Number]
+ColumnsBound = Number | Sequence[_Pair] | Sequence[Number] | Mapping[str, _Pair]
+
+
+@attrs.frozen
+class ColumnBounds:
+    """The bounds of each column.
+
+    Args:
+        lower: The lower bound of each.
+        upper: The upper bound of each.
+        own: Whether a person gave both, and not one largest size for all.
+    """
+
+    lower: Values
+    upper: Values
+    own: bool
+
+    @classmethod
+    def of(cls, given: object, space: RowSpace, step: str) -> ColumnBounds:
+        """From a largest size, a pair for all columns, or a pair for each."""
+        columns = space.domain.columns
+        if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
+            most = moderate(given, "bound")
+            return cls((-most,) * columns, (most,) * columns, own=False)
+        pairs = given
+        if isinstance(given, Mapping):
+            names = space.domain.names
+            if names is None or set(given) != set(names):
+                raise SpaceError(
+                    f"{step} needs bounds of each column by its name, {_names(names)}; got those "
+                    f"of {_names(tuple(given))}"
+                )
+            pairs = [given[name] for name in names]
+        elif len(given) == _PAIR and not any(isinstance(end, Sequence) for end in given):
+            pairs = [given] * columns
+        if not all(isinstance(each, Sequence) and len(each) == _PAIR for each in pairs):
+            raise ParameterError(
+                f"{step}: bound is one number, a pair (lower, upper), or such a pair for each "
+                "column: bound=[(0, 100), (140, 210)], say"
+            )
+        if len(pairs) != columns:
+            raise SpaceError(f"{step} was given {len(pairs)} pairs of bounds for {columns} columns")
+        each = [BoundedColumn.between(low, high, step) for low, high in pairs]
+        return cls(tuple(one.lower for one in each), tuple(one.upper for one in each), own=True)
+
+    @property
+    def floats(self) -> tuple[Floats, Floats]:
+        """The bounds as floats."""
+        return to_floats(self.lower), to_floats(self.upper)
+
+    @property
+    def largest(self) -> float:
+        """The largest size of an entry."""
+        return float(np.abs(self.floats).max())
+
+    @property
+    def middle(self) -> Floats:
+        """Halfway between."""
+        low, high = self.floats
+        return (low + high) / 2
+
+    @property
+    def halves(self) -> Floats:
+        """Half the widths."""
+        low, high = self.floats
+        return (high - low) / 2
+
+    def clip(self, estimate: Floats) -> Floats:
+        """An estimate brought into the bounds; NaN becomes the middle."""
+        found = np.where(np.isnan(estimate), self.middle, estimate)
+        return found.clip(*self.floats)
+
+
+def _names(names: Sequence[str] | None) -> str:
+    return ", ".join(map(repr, names)) if names else "which the rows lack"
 
 
 @mechanism(
@@ -319,8 +417,8 @@ _RESOLUTION: Final = 0.2
         "a missing value counts as the released median of its column."
     ),
     proof=costs_budget(
-        "An `adaptive` program: quantiles, then Gaussian noise on rows clipped to a released "
-        "radius.",
+        "An `adaptive` program: quantiles, counts of rows by length, a sum of directions, then "
+        "Gaussian noise on rows clipped to a released radius.",
         sources=["Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1"],
     ),
     examples=lambda: [example(records(columns=["age", "visits"]), 100, rho=0.1, p=1)],
@@ -337,8 +435,9 @@ def plan_plus_mean(
     """The mean of each column, with noise that fits the columns' spread: PLAN, improved.
 
     Args:
-        bound: M. The entries lie in [-M, M]. A bound far too large costs little.
-        rho: The budget. About nine tenths go to the sum. The rest finds a median and a spread of
+        bound: M. The entries lie in [-M, M]; others count as its ends. A bound far too large costs
+            little.
+        rho: The budget. About 85 hundredths go to the sum. The rest finds a median and a spread of
             each column, a radius for the rows, and where it is private their number.
         p: At least 1. The l_p error is to be small.
         confidence: As for ``multivariate_mean``.
@@ -357,15 +456,29 @@ def plan_plus_mean(
         >>> (dp.records(columns=2) >> dp.estimators.plan_plus_mean(100, rho=0.03))(rows).round(0)
         array([ 1., 20.])
     """
-    most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
+    most = moderate(bound, "bound")
+    bounds = ColumnBounds.of(most, space, "plan_plus_mean")
+    return _fit_noise(space, bounds, rho, p, confidence, sampling)
+
+
+def _fit_noise(
+    space: RowSpace,
+    bounds: ColumnBounds,
+    rho: Number,
+    p: Number,
+    confidence: Number | None,
+    sampling: bool,
+) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
+    """The program of ``plan_plus_mean``; where the bounds are a person's own, it may use these."""
+    power, whole = error_power(p), moderate(rho, "rho")
     budget = ConcentratedBudget(whole)
     request = Request.within(budget, "plan_plus_mean", confidence, sampling).on(space)
 
     def program(ask: Ask[Zcdp]) -> Floats | ByColumn:
-        people, columns = RowCount.of(ask, whole), space.domain.columns
-        return _PlanPlus(ask, most, power, whole, columns, people, request).mean()
+        people = RowCount.of(ask, whole)
+        return _PlanPlus(ask, bounds, power, whole, people, request).mean()
 
-    spent = "about a tenth of rho finds where the columns lie and how wide they are"
+    spent = "about an eighth of rho finds where the columns lie and how far rows reach"
     return make_adaptive(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
 
 
@@ -374,27 +487,39 @@ class _PlanPlus:
     """One run: public numbers, and releases so far."""
 
     ask: Ask[Zcdp]
-    bound: float
+    bounds: ColumnBounds
     power: float
     rho: Fraction
-    columns: int
     people: RowCount
     request: Request
 
+    @property
+    def columns(self) -> int:
+        """How many there are."""
+        return len(self.bounds.lower)
+
+    @property
+    def inside(self) -> Rowwise:
+        """The rows in bounds."""
+        return clamp(self.bounds.lower, self.bounds.upper)
+
     def mean(self) -> Floats | ByColumn:
         """The estimate."""
+        few = self.people.rows < rows_enough(self.ask.space, self.rho)
+        if self.bounds.own and few:
+            return self._sum_in_bounds()
         nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
         if self._need(nats / 2 + _LIKELY) > _MOST_FOR_ONE:
-            return self._release(np.zeros(self.columns), None)
+            return self._shorten_around(np.zeros(self.columns))
         rho = self._share(nats, least=0.02)
         middle = self._medians(rho)
         nats = log(-log(_NARROWEST / 2) / _RESOLUTION)
         if self._need(nats + _LIKELY) > _MOST_FOR_ONE:
-            return self._release(middle, None)
+            return self._shorten_around(middle)
         cost = self._share(nats + _SURE, least=0.02)
-        spread = deviations(self.ask, "magnitude", middle, self.bound, cost, group=1)
-        spread = np.maximum(spread, self._tails(middle, nats))
-        return self._release(self._recentre(middle, spread, rho), spread)
+        spread = self._away(middle, 0.5, cost, _BITS) / MEDIAN_OF_NORMAL
+        spread = np.maximum(spread, self._tails(middle, nats, spread))
+        return self._fit(self._recentre(middle, spread, rho), spread)
 
     def _need(self, nats: float) -> float:
         """The share of the budget at which the median of a column is found among e^nats."""
@@ -410,31 +535,46 @@ class _PlanPlus:
         return self.rho * Fraction(int(share * _FINE), _FINE)
 
     def _medians(self, rho: Fraction) -> Floats:
-        ends = (-self.bound, self.bound)
-        unit = self.bound * _NEAR
+        most = self.bounds.largest
+        unit = most * _NEAR
         median = private_quantile(
-            0.5, bounds=ends, scale="asinh", unit=unit, rho=rho, bits=_FINE_BITS, confidence=None
+            0.5,
+            bounds=(-most, most),
+            scale="asinh",
+            unit=unit,
+            rho=rho,
+            bits=_FINE_BITS,
+            confidence=None,
         )
-        return each_column(self.ask(median))
+        return each_column(self.ask(self.inside >> median))
 
-    def _tails(self, middle: Floats, nats: float) -> Floats:
+    def _tails(self, middle: Floats, nats: float, spread: Floats) -> Floats:
         """The spread by a quantile far out, where the budget finds one; else 0.
 
         A median of ``|x - middle|`` misses two cases: a column in which most rows are equal, and a
-        long tail.
+        long tail. In the first its scale is lost, so more is spent if that finds a quantile.
         """
-        rho = self._part(_TAIL_SHARE)
-        slope = sqrt(2 * float(rho) / self.columns)
-        beyond = (nats + log(self.columns) + 2 * _SURE) / (slope * self.people.rows)
+        nats += log(self.columns) + 2 * _SURE
+        per_root = nats * sqrt(self.columns / 2 / float(self.rho)) / self.people.rows
+        share = _TAIL_SHARE
+        if spread.min() < self.bounds.largest * _EQUAL:
+            wanted = share * max(per_root / sqrt(share) / _TAIL, 1.0) ** 2
+            share = min(wanted, _MOST_TAIL_SHARE)
+        rho = self._part(share)
+        beyond = per_root / sqrt(share)
         if beyond > _WIDEST_TAIL:
             return np.zeros(self.columns)
         beyond = max(beyond, _NARROWEST_TAIL)
-        ends = (self.bound * _NARROWEST, 2 * self.bound)
-        far = private_quantile(
-            1 - beyond, bounds=ends, scale="log", rho=rho, bits=_COARSE_BITS, confidence=None
-        )
-        found = each_column(self.ask(center(dyadic(middle)) >> absolute() >> far))
+        found = self._away(middle, 1 - beyond, rho, _COARSE_BITS)
         return found / NormalDist().inv_cdf(1 - beyond / 2)
+
+    def _away(self, middle: Floats, share: float, rho: Fraction, bits: int) -> Floats:
+        """How far that share of each column lies from the middle at most."""
+        most = self.bounds.largest
+        ends = (most * _NARROWEST, 2 * most)
+        far = private_quantile(share, bounds=ends, scale="log", rho=rho, bits=bits, confidence=None)
+        away = self.inside >> center(dyadic(middle)) >> absolute()
+        return each_column(self.ask(away >> far))
 
     def _recentre(self, middle: Floats, spread: Floats, before: Fraction) -> Floats:
         """The medians once more, more exactly where the spread is large; both combined."""
@@ -444,66 +584,227 @@ class _PlanPlus:
         median = private_quantile(
             0.5, bounds=(-_REACH, _REACH), rho=rho, shares=weights, confidence=None
         )
-        rows = center(dyadic(middle)) >> scale(dyadic(1 / spread))
+        rows = self._rows_around(middle, spread)
         moved = each_column(self.ask(rows >> median)) * spread
         slope = np.sqrt(2 * float(rho) * share) / self.people.rank
         trust = share / (share + float(before / rho) / self.columns)
         return middle + np.where(slope * self.people.rows > 20, trust * moved, 0.0)
 
-    def _release(self, middle: Floats, spread: Floats | None) -> Floats | ByColumn:
-        """The last release: the sum of centred, scaled and clipped rows."""
-        if spread is None:
-            widths = np.ones(self.columns)
-            shortest = self.bound * _NARROWEST
-            rho = self._part(0.05)
-        else:
-            power = spread ** (4 / (self.power + 2))
-            widths = np.sqrt(power + 0.05 * power.mean())
-            shortest = float(np.linalg.norm(spread / widths)) * exp(-_CLOSE)
-            rho = self._part(0.01)
-        longest = 2 * self.bound * float(np.linalg.norm(1 / widths))
+    def _rows_around(self, middle: Floats, widths: Floats) -> Rowwise:
+        return self.inside >> center(dyadic(middle)) >> scale(dyadic(1 / widths))
+
+    def _longest(self, middle: Floats, widths: Floats) -> float:
+        """No row in bounds is longer."""
+        return float(np.linalg.norm(self._reaches(middle) / widths)) * _ROUNDED_UP
+
+    def _reaches(self, middle: Floats) -> Floats:
+        """How far values in bounds may lie from the middle."""
+        return np.abs(middle - self.bounds.middle) + self.bounds.halves
+
+    def _shorten_around(self, middle: Floats) -> Floats | ByColumn:
+        """Where no scales are found: a length that few rows exceed, with one noise for all."""
+        widths = np.ones(self.columns)
+        longest = self._longest(middle, widths)
+        ends = (min(self.bounds.largest * _NARROWEST, longest / 2), longest)
+        rows = self._rows_around(middle, widths)
+        radius = self.people.radius(rows, ends, self._part(0.05))
+        return self._shorten(middle, widths, radius, widths * radius)
+
+    def _sum_in_bounds(self) -> Floats | ByColumn:
+        """Nothing is shortened: the noise is that of the person's bounds."""
+        middle, widths = self.bounds.middle, self._fair_widths(self.bounds.halves)
+        share = _count_share(self.columns)
+        return self._release(middle, widths, self._rows_around(middle, widths), share=share)
+
+    def _fair_widths(self, spread: Floats) -> Floats:
+        """What to divide columns by so that their errors by noise are least together."""
+        found: Floats = spread ** (2 / (self.power + 2))
+        return found
+
+    def _fit(self, middle: Floats, spread: Floats) -> Floats | ByColumn:
+        """The last release: the sum of centred, scaled and shortened rows."""
+        power = self._fair_widths(spread) ** 2
+        widths = np.sqrt(power + 0.05 * power.mean())
+        rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
+        shortest = float(np.linalg.norm(spread / widths)) * exp(-_CLOSE)
         ends = (min(shortest, longest / 2), longest)
-        rows = center(dyadic(middle)) >> scale(dyadic(1 / widths))
-        radius = self.people.radius(rows, ends, rho)
-        shortened = rows >> clip_to_norm(radius)
-        last, part = self.ask.left, self.request.for_squares
-        last -= part.amount if self.request.sampling else 0
-        total, people = self.people.total(shortened >> sum(), last)
-        if self.request.confidence is None:
-            return within(middle + widths * people.mean(total), self.bound)
+        lost = spread.max() < self.bounds.largest * _EQUAL
+        if lost and self.bounds.own:
+            return self._sum_in_bounds()
+        later = self._for_squares + (_BEYOND * self.rho if self.request.confidence else 0)
+        cut = Shortener(self.people, rows, widths, ends, later).find()
+        if self.bounds.own:
+            away = middle - self.bounds.middle
+            last = self.ask.left - self._for_squares
+            in_bounds = bounds_error(self.ask.space, self.bounds, last, self.power, away)
+            most = cut.error * (_HIDDEN if cut.hidden else 1)
+            if in_bounds / self.people.rows < most:
+                return self._sum_in_bounds()
+        each = widths * cut.length * cut.longer
+        if each.max() < self.bounds.largest * _ALL_EQUAL:
+            # All rows that show are equal. Any other may lie as far as the bounds are.
+            each = self._reaches(middle)
+        return self._shorten(middle, widths, cut.length, each, cut.unseen)
+
+    def _shorten(
+        self, middle: Floats, widths: Floats, length: float, each: Floats, unseen: int = 0
+    ) -> Floats | ByColumn:
+        """The last release of rows that are shortened to a length.
+
+        Where an interval is asked for, rows that are longer are taken to be so by ``each`` on
+        average. A look tells how many these are in which direction.
+        """
+        rows, shift = self._rows_around(middle, widths), None
+        if self.request.confidence is not None:
+            beyond = rows >> directions_beyond(length) >> sum()
+            total, off = self.people.look(beyond, _BEYOND)
+            most = each / self.people.rows
+            shift = Shift(most * total, most * off, unseen)
+        shortened = rows >> clip_to_norm(length)
+        return self._release(middle, widths, shortened, shift, shrinks=unseen > 0)
+
+    @property
+    def _for_squares(self) -> Fraction:
+        """The budget for the spread of the values."""
+        return self.request.for_squares.amount if self.request.sampling else Fraction(0)
+
+    def _release(
+        self,
+        middle: Floats,
+        widths: Floats,
+        rows: Rowwise,
+        shift: Shift | None = None,
+        *,
+        share: Fraction = COUNT_SHARE,
+        shrinks: bool = False,
+    ) -> Floats | ByColumn:
+        """The sum of rows in this frame, and for a population the sum of their squares."""
+        last, part = self.ask.left - self._for_squares, self.request.for_squares
+        total, people = self.people.total(rows >> sum(), last, share)
         off_total, off_rows = (
             ConcentratedBudget(rho).deviation(part.reach(query, self.ask.space)) if rho else 0.0
             for query, rho in (
-                (shortened >> sum(), last - (people.weight - self.people.weight)),
+                (rows >> sum(), last - (people.weight - self.people.weight)),
                 (count(), people.weight),
             )
         )
+        if self.request.confidence is None:
+            mean = people.mean(total)
+            if shrinks and self.columns >= _SHRINK_FROM:
+                mean = shrink(mean, widths, off_total / people.rows)
+            return self.bounds.clip(middle + widths * mean)
         counted = people.rows if people.counted is None else people.counted
         found = [
             NoisyTotals(
                 RatioOfNoisySums(
-                    -self.bound,
-                    self.bound,
-                    about,
-                    JointNormal(width * off_total, off_rows),
-                    ridge=1,
+                    low, high, about, JointNormal(width * off_total, off_rows), ridge=1
                 ),
                 width * one,
                 counted,
             )
-            for about, width, one in zip(
-                *map(np.ndarray.tolist, (middle, widths, total)), strict=True
+            for low, high, about, width, one in zip(
+                *map(np.ndarray.tolist, (*self.bounds.floats, middle, widths, total)), strict=True
             )
         ]
         if self.request.sampling:
-            squares = shortened >> square() >> sum()
+            squares = rows >> square() >> sum()
             off = part.deviation(part.reach(squares, self.ask.space)) / people.rows
             means = each_column(self.ask(squares >> part.noise())) / people.rows
             variances = (means - people.mean(total) ** 2) * widths**2
             pairs = zip(found, variances.tolist(), (off * widths**2).tolist(), strict=True)
             found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
-        shown = map(self.request.as_estimate, found)
-        return tuple(attrs.evolve(cast(Estimate, each), clipped=True) for each in shown)
+        shown = [cast(Estimate, self.request.as_estimate(each)) for each in found]
+        if shift is None:
+            return tuple(shown)
+        return tuple(shift.widen(each, place) for place, each in enumerate(shown))
+
+
+@attrs.frozen(eq=False)
+class Shift:
+    """By how much shortening moves the mean of each column.
+
+    Args:
+        moved: As far as a noisy look tells.
+        doubt: The standard deviation of its noise, which is independent of that on the mean.
+        unseen: A group of fewer rows, far from all others, may not have been seen.
+    """
+
+    moved: Floats
+    doubt: Floats
+    unseen: int
+
+    def widen(self, found: Estimate, place: int) -> Estimate:
+        """The estimate of a column, whose intervals also cover this."""
+        moved, doubt = float(self.moved[place]), float(self.doubt[place])
+        off = float(normal_score((1 + found.confidence) / 2)) * doubt
+        least, most = cast(tuple[float, float], found.bounds)
+
+        def wide(ends: tuple[float, float]) -> tuple[float, float]:
+            low, high = hypot(found.value - ends[0], off), hypot(ends[1] - found.value, off)
+            return (
+                max(found.value + min(moved, 0.0) - low, least),
+                min(found.value + max(moved, 0.0) + high, most),
+            )
+
+        return attrs.evolve(
+            found,
+            standard_error=min(hypot(found.standard_error, doubt), (most - least) / 2),
+            interval=wide(found.interval),
+            noise_interval=found.noise_interval and wide(found.noise_interval),
+            clipped=True,
+        )
+
+
+def rows_enough(space: RowSpace, rho: Fraction) -> float:
+    """So many rows that a budget is sure to find the scales of all columns."""
+    moved = 1.0 if space.domain.size is not None else 0.5
+    return _ENOUGH * moved * float(space.unit) * sqrt(space.domain.columns / float(rho))
+
+
+def bounds_error(
+    space: RowSpace, bounds: ColumnBounds, rho: Fraction, power: float, away: Floats
+) -> float:
+    """The l2 error by noise of the sum of rows in bounds, where this rho is for it.
+
+    ``away`` is how far the means lie from the middles: a private number of rows errs by as much.
+    """
+    widths = bounds.halves ** (2 / (power + 2))
+    rows = clamp(bounds.lower, bounds.upper) >> center(dyadic(bounds.middle))
+    public = space.domain.size is not None
+    share = Fraction(0) if public else _count_share(space.domain.columns)
+    part = ConcentratedBudget(rho * (1 - share))
+    reach = part.reach(rows >> scale(dyadic(1 / widths)) >> sum(), space)
+    error = part.deviation(reach) * float(np.linalg.norm(widths))
+    if public:
+        return error
+    for_rows = ConcentratedBudget(rho * share)
+    off = for_rows.deviation(for_rows.reach(count(), space))
+    return hypot(error, off * float(np.linalg.norm(away)))
+
+
+def _count_share(columns: int) -> Fraction:
+    """The best for a mean at the bounds: 1 / (2 sqrt(d) + 2)."""
+    return 1 / Fraction(2 * sqrt(columns) + 2)
+
+
+def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
+    """Means in units of the widths, brought towards 0 as far as noise of this deviation asks for.
+
+    Columns of about one width are brought as far, others by a factor of their own.
+
+    Proof:
+        The positive part of James and Stein 1961, for weighted squares as in Bock 1975: in place of
+        the number of columns, the sum of squared widths over the largest.
+    """
+    octaves = np.floor(np.log2(widths.max() / widths) + 0.5)
+    found = mean.copy()
+    for octave in np.unique(octaves):
+        alike = octaves == octave
+        squares = widths[alike] ** 2
+        many = max(float(squares.sum() / squares.max()) - 2, 0.0)
+        square = max(float(mean[alike] @ mean[alike]), _TINY)
+        found[alike] *= max(1 - many * off**2 / square, 0.0)
+    return found
 
 
 @mechanism(
@@ -514,19 +815,20 @@ class _PlanPlus:
         "median of its column."
     ),
     proof=costs_budget(
-        "That of `plan_plus_mean` for rho. For epsilon an `adaptive` program of "
-        "`private_quantile`, counts, and `l2_mechanism`, `linf_mechanism` or `sum_and_count`, on "
-        "rows that were clamped first.",
+        "That of `plan_plus_mean` or of a Gaussian sum of clamped rows for rho. For epsilon an "
+        "`adaptive` program of `private_quantile`, counts, and `l2_mechanism`, `linf_mechanism` or "
+        "`sum_and_count`, on rows that were clamped first.",
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
         example(records(columns=["age", "visits"]), 100, epsilon=1),
         example(records(columns=["age", "visits"]), 100, rho=0.1, confidence=0.9),
+        example(records(columns=2, size=20, metric=ChangeOneDistance()), [(0, 9), (1, 2)], rho=0.1),
     ],
 )
 def multivariate_mean(
     space: RowSpace,
-    bound: Number,
+    bound: ColumnsBound,
     budget: PrivacyBudget[Any] | None = None,
     *,
     rho: Number | None = None,
@@ -541,8 +843,10 @@ def multivariate_mean(
     ``binary_mean``.
 
     Args:
-        bound: M, one number for all columns: the entries lie in [-M, M]. Larger entries cost
-            accuracy and no privacy.
+        bound: M: the entries lie in [-M, M]. Or their bounds: a pair ``(0, 100)`` for all columns,
+            a pair for each in a list, or ``{"age": (0, 120), ...}``. Values beyond count as the
+            bound. A loose M costs little with ``rho``. Give bounds where they are close to the
+            data: they are used where they promise a smaller error.
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: In place of ``rho``, the budget of pure privacy, 1 say.
@@ -553,14 +857,14 @@ def multivariate_mean(
             are for these rows, and count the noise alone.
 
     Returns:
-        With a confidence a tuple of ``Estimate``, one for each column, for the shortened rows.
-        Else a number in [-M, M] for each column. With few rows for so many columns, or a tiny
-        budget, the error may reach the bound. Rows that reach far are shortened. Where the number
-        of rows is private, rows with a missing value are left out. Where it is public, a missing
-        value counts as 0, or with rho as the released median of its column.
+        With a confidence a tuple of ``Estimate``, one for each column. Else a number in its bounds
+        for each. With few rows for so many columns, or a tiny budget, the error may reach the
+        bounds. Rows that reach far are shortened. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0, or with rho as
+        the released median of its column.
 
     Raises:
-        ParameterError: If the budget is missing, or both are given.
+        ParameterError: If the budget is missing, or both are given, or bounds are no pairs.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
@@ -576,20 +880,42 @@ def multivariate_mean(
             "multivariate_mean needs a privacy budget: add rho=0.03, or epsilon=1, which protects "
             "about as well"
         )
+    bounds = ColumnBounds.of(bound, space, "multivariate_mean")
     if exactly_one("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
-        chosen = plan_plus_mean(
-            bound, rho=cast(Number, rho), p=p, confidence=confidence, sampling=sampling
-        ).bind(space)
-        why = (
-            "the estimator is plan_plus_mean: the budget is rho\n"
-            "  about a tenth of it finds where the columns lie and how wide they are\n"
-            "  the noise fits that, so the error follows the data and not the bound"
-        )
-        return chosen.with_explanation(why, trace=())
+        chosen = _fit_noise(space, bounds, cast(Number, rho), p, confidence, sampling)
+        return chosen.with_explanation(_why(space, bounds, moderate(rho, "rho"), p), trace=())
     whole = Budget(moderate(epsilon, "epsilon"))
     request = Request.within(whole, "multivariate_mean", confidence, sampling)
-    ends = broadcast((moderate(bound, "bound"),), space.domain.columns)
-    return pure_mean(space, tuple(-end for end in ends), tuple(ends), request)
+    return pure_mean(space, bounds.lower, bounds.upper, request)
+
+
+def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> str:
+    """Which estimator, why, and what it is expected to err by."""
+    size = space.domain.size
+    enough = ceil(rows_enough(space, whole))
+    few = f"with fewer than {enough} rows the scales of so many columns are often lost"
+    whole_error = bounds_error(space, bounds, whole, error_power(p), bounds.halves)
+    by_size = f"{whole_error:.2g} over the number of rows"
+    if size is not None:
+        by_size = f"{whole_error / size:.2g}"
+    if bounds.own and size is not None and size < enough:
+        return (
+            "the estimator is the noisy sum of the rows in their bounds\n"
+            f"  {few}\n  it errs by about {by_size} in all columns together"
+        )
+    lines = [
+        "the estimator is plan_plus_mean: the budget is rho",
+        "about an eighth of it finds where the columns lie and how far rows reach",
+        "the noise fits that, so the error follows the data and not the bound",
+    ]
+    if bounds.own:
+        lines.append(
+            "or else the sum of the rows in their bounds, where that promises a smaller error: "
+            f"about {by_size}"
+        )
+    if size is None or size < enough:
+        lines.append(few + ("; then that sum" if bounds.own else "; give each column bounds"))
+    return "\n  ".join(lines)
 
 
 _LENGTH_SHARE: Final = Fraction(1, 100)

@@ -15,7 +15,14 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import Ask
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.parts.budget import Budget, Measured, Noisy, RowSpace, costs_budget
+from opendp_lite.estimators.parts.budget import (
+    Budget,
+    ConcentratedBudget,
+    Measured,
+    Noisy,
+    RowSpace,
+    costs_budget,
+)
 from opendp_lite.estimators.parts.noisy_totals import (
     Drawn,
     Floats,
@@ -282,8 +289,8 @@ def l2_mechanism_mean(
 
 
 _FIRST: Final = Fraction(1, 200)
-# Of a last release, for the count: the best for a constant column of a tenth of the radius.
-_WITH_SUM: Final = Fraction(1, 101)
+COUNT_SHARE: Final = Fraction(1, 101)
+"""Of a last release, for the count: the best for a constant column of a tenth of the radius."""
 _MOST_SHORTENED: Final = 0.25
 # How much more likely than one beyond all rows a length is that the share of rows exceeds. Lengths
 # beyond all rows are most of the lattice: e^7 cells of it.
@@ -350,16 +357,27 @@ class RowCount:
         )
         return float(self.ask(rows >> norm() >> length))
 
-    def total(self, rows: Stage[RowSpace, Aggregate], rho: Fraction) -> tuple[Floats, RowCount]:
-        """A release of a sum, and the number of rows as it is known after it."""
+    def look(self, query: Stage[RowSpace, Aggregate], share: Fraction) -> tuple[Floats, float]:
+        """A noisy sum for this share of all rho, and the standard deviation of its noise."""
+        part = ConcentratedBudget(share * self.budget)
+        off = part.deviation(part.reach(query, self.ask.space))
+        return each_column(self.ask(query >> part.noise())), off
+
+    def total(
+        self, rows: Stage[RowSpace, Aggregate], rho: Fraction, share: Fraction = COUNT_SHARE
+    ) -> tuple[Floats, RowCount]:
+        """A release of a sum, and the number of rows as it is known after it.
+
+        Where the number is private, that share of rho is for another count.
+        """
         if self.counted is None:
             return each_column(self.ask(rows >> gaussian(rho=rho))), self
-        weight = _WITH_SUM * rho
+        weight = share * rho
         both = compose(rows >> gaussian(rho=rho - weight), count() >> gaussian(rho=weight))
         found, again = self.ask(both)
         together = self.weight + weight
-        share = float(weight / together)
-        counted = share * float(again) + (1 - share) * self.counted
+        part = float(weight / together)
+        counted = part * float(again) + (1 - part) * self.counted
         known = RowCount(self.ask, max(counted, 1.0), counted, together, self.budget)
         return each_column(found), known
 

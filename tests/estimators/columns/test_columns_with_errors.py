@@ -272,12 +272,16 @@ def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
     found = [bound.insecure_release(rows, seed=seed).value for seed in range(40)]
     for column, each in enumerate(zip(*found, strict=True)):
         widths = [np.diff(one.interval).item() / (3.92 * one.standard_error) for one in each]
-        assert widths == pytest.approx([1.0] * 40, rel=0.1)
+        # With rho they also cover what shortening may move, mostly to one side.
+        most = 2.2 if "rho" in loss else 1.1
+        assert all(0.9 < width < most for width in widths)
         of_noise = [np.diff(one.noise_interval or one.interval).item() / 3.92 for one in each]
         errors = [one.value - rows[:, column].mean() for one in each]
         # What is shortened moves a mean beside.
         moved = np.mean(errors) if "rho" in loss else 0.0
-        assert np.std(np.subtract(errors, moved) / of_noise) == pytest.approx(1.0, abs=0.4)
+        # The noise of the look at rows beyond the radius is 1.5 to 3 times that of the mean.
+        least, most = (0.28, 0.75) if "rho" in loss else (0.6, 1.4)
+        assert least < np.std(np.subtract(errors, moved) / of_noise) < most
         if sampling:
             of_sample = np.sqrt(
                 np.mean([one.standard_error for one in each]) ** 2 - np.mean(of_noise) ** 2

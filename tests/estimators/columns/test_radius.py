@@ -1,0 +1,205 @@
+"""The looks that choose a radius for rows of many columns, and what is made of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.estimators.columns.multivariate_mean import shrink
+from opendp_lite.estimators.columns.radius import _last, _shorten, directions_beyond
+from tests.estimators.cases import WILD, space_of
+
+E = dp.estimators
+REPLACE = dp.ChangeOneDistance()
+COUNTED = dp.transformations.norm() >> dp.bins([0.0, 1.0, 2.0, 4.0]) >> dp.sum()
+POINTING = directions_beyond(0.5) >> dp.sum()
+FAR = np.array([[3.0, 0.0]])
+NEIGHBOURS = {
+    "counts, added": (COUNTED, np.zeros((0, 2)), FAR, 1),
+    "counts, replaced": (COUNTED, FAR / 2, FAR, 2**0.5),
+    "directions, added": (POINTING, np.zeros((0, 2)), FAR, 1),
+    "directions, replaced": (POINTING, -FAR, FAR, 2),
+}
+"""The neighbours that move a sum most, and by how much in l2."""
+
+
+def bound(query, one, other):
+    """On rows that are replaced where both have as many, else added."""
+    return space_of(2, len(one) if len(one) == len(other) else None) >> query
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_neighbours_move_a_look_as_far_as_it_says(name):
+    query, one, other, moved = NEIGHBOURS[name]
+    stable = bound(query, one, other)
+    found = [np.asarray(stable(rows)) for rows in (one, other)]
+    assert np.linalg.norm(found[0] - found[1]) == pytest.approx(moved)
+    assert float(stable.map(1).l2) == pytest.approx(moved)
+
+
+@pytest.mark.usefixtures("seeded")
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_half_the_noise_of_a_look_would_be_found(name, falsely):
+    query, one, other, _ = NEIGHBOURS[name]
+    stable = bound(query, one, other)
+    honest, less = stable >> dp.gaussian(rho=1), stable >> dp.gaussian(rho=4)
+    dp.audit(honest, one, other, releases=1200)
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(falsely(honest, less), one, other, releases=1200)
+
+
+@pytest.mark.parametrize("size", [None, 9])
+@pytest.mark.parametrize("query", [COUNTED, POINTING], ids=["counts", "directions"])
+def test_looks_keep_their_maps_on_any_rows(query, size):
+    for columns in (1, 3):
+        dp.assert_stable(query, space_of(columns, size))
+
+
+def test_a_direction_does_not_depend_on_where_a_row_stands():
+    """Of 200 columns: numpy's norm of a block and of a row differ in their last bits."""
+    rows = np.random.default_rng(1).normal(size=(300, 200))
+    whole = np.asarray((space_of(200) >> directions_beyond(1.0))(rows))
+    alone = [np.asarray((space_of(200) >> directions_beyond(1.0))(row[None])) for row in rows]
+    assert np.array_equal(whole, np.concatenate(alone))
+    assert np.linalg.norm(whole, axis=1) == pytest.approx(np.ones(300), abs=1e-9)
+
+
+def test_directions_of_wild_rows():
+    rows = np.array([[0.3, 0.4], [3.0, 4.0], [np.nan, 4.0], [np.inf, 1.0], [1e200, 1e200], [0, 0]])
+    found = np.asarray((space_of(2) >> directions_beyond(0.5))(rows))
+    wanted = [[0, 0], [0.6, 0.8], [np.nan, np.nan], [0, 0], [0, 0], [0, 0]]
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("more", [{}, {"confidence": 0.95}, {"p": 1}], ids=str)
+@pytest.mark.parametrize("given", [5, (0, 9), [(0, 9), (-1, 5)]], ids=repr)
+def test_the_loss_is_the_budget_to_the_last_digit(given, more):
+    """Also for groups, and for persons of three rows each."""
+    rho = Fraction(1, 7)
+    for size in (None, 40, 100_000):
+        mean = space_of(2, size) >> dp.multivariate_mean(given, rho=rho, **more)
+        assert mean.privacy_map(Fraction(1)) == rho
+        assert mean.privacy_map(Fraction(3)) == 9 * rho
+    people = dp.records(columns=["a", "b", "who"], person="who") >> dp.bound_contributions(3)
+    several = people >> dp.select("a", "b") >> dp.multivariate_mean(given, rho=rho, **more)
+    assert several.privacy_map(Fraction(1)) == rho
+
+
+@pytest.mark.parametrize("size", [None, 0, 1, 60])
+def test_a_release_of_wild_rows_lies_in_its_bounds(size):
+    rows = np.random.default_rng(2).choice(WILD, (60 if size is None else size, 2))
+    for given in ([(0, 9), (-2, 5)], 1e6):
+        space = space_of(2, size or None)
+        low, high = np.transpose(
+            [(0, 9), (-2, 5)] if isinstance(given, list) else [(-given, given)]
+        )
+        for rho in (1e-6, 0.5, 1e6):
+            found = (space >> dp.multivariate_mean(given, rho=rho))(rows)
+            assert np.array_equal(found, np.clip(found, low, high))
+
+
+def test_the_last_ring_is_one_that_holds_rows():
+    counts = np.zeros(150)
+    counts[:3] = 1000, 300, 40
+    assert _last(counts, 5.0) == 2
+    thin = counts.copy()
+    thin[3:19] = 12.0
+    assert 14 <= _last(thin, 5.0) <= 18, "no ring shows by itself, sixteen together do"
+    noise = np.random.default_rng(3).normal(0, 5, (400, 150))
+    ghosts = [_last(counts + each, 5.0) > 3 for each in noise]
+    assert np.mean(ghosts) < 0.03, "a thousandth of empty rings, and two in fifteen beside the last"
+
+
+def test_what_shortening_takes_off_is_near_the_truth():
+    lengths = np.random.default_rng(4).exponential(1, 200_000)
+    edges = np.concatenate([[0.0], np.geomspace(0.5, 30, 40)])
+    shares = np.histogram(lengths, edges)[0] / len(lengths)
+    tried, longer, found = _shorten(edges, shares)
+    true = [np.maximum(lengths - each, 0).mean() for each in tried]
+    inside = tried < 5
+    assert found[inside] == pytest.approx(np.array(true)[inside], rel=0.25)
+    assert longer[inside] == pytest.approx(
+        [np.mean(lengths > each) for each in tried[inside]], rel=0.25
+    )
+    assert (found[-1], longer[-1]) == (0, 0)
+
+
+def test_shrinking_pays_where_noise_rules_and_does_nothing_elsewhere():
+    """Of 64 columns of two widths; the errors of 200 draws are known to 2 %."""
+    random = np.random.default_rng(5)
+    widths = np.repeat([1.0, 4.0], 32)
+    for signal, least, most in ((0.0, 0.0, 0.1), (1.0, 0.4, 0.6), (30.0, 0.98, 1.02)):
+        true = random.normal(0, signal, 64)
+        noisy = true + random.normal(0, 1, (200, 64))
+        shrunk = np.array([shrink(each, widths, 1.0) for each in noisy])
+        before, after = (np.square(widths * (each - true)).sum() for each in (noisy, shrunk))
+        assert least <= after / before <= most
+    assert shrink(noisy[0], widths, 0.0) == pytest.approx(noisy[0])
+
+
+def test_a_far_group_is_kept_where_counts_show_it():
+    """Two rows in a hundred, far beyond all others: the share that was cut before dropped them."""
+    random = np.random.default_rng(6)
+    rows = random.normal(0, 1, (20_000, 3))
+    rows[:400, 0] += 60
+    found = [(space_of(3) >> dp.multivariate_mean(1e3, rho=0.5))(rows)[0] for _ in range(5)]
+    assert np.median(found) == pytest.approx(rows[:, 0].mean(), abs=0.1)
+
+
+def test_bounds_are_taken_where_they_promise_less():
+    """Uniform columns fill their bounds; narrow ones do not."""
+    random = np.random.default_rng(7)
+    wide, narrow = random.uniform(0, 1, (5000, 4)), random.normal(0.5, 1e-4, (5000, 4))
+    space = space_of(4, 5000)
+    for rows, given, most in ((wide, (0, 1), 0.0024), (narrow, (0, 1), 1e-5)):
+        means = [(space >> dp.multivariate_mean(given, rho=0.5))(rows) for _ in range(15)]
+        assert np.median(np.linalg.norm(means - rows.mean(axis=0), axis=1)) < most
+
+
+def test_few_rows_go_to_the_bounds_with_all_of_the_budget():
+    """The error of noise alone, to 25 %: 100 errors of 30 columns know it to 2 %."""
+    rows = np.random.default_rng(8).uniform(0, 1, (60, 30))
+    mean = space_of(30, 60) >> dp.multivariate_mean((0, 1), rho=0.5)
+    errors = [np.linalg.norm(mean(rows) - rows.mean(axis=0)) for _ in range(100)]
+    assert "errs by about 0.5 in all columns together" in " ".join(str(mean.explain()).split())
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(0.5, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("law", "true"),
+    [
+        (lambda g, shape: g.lognormal(0, 1, shape), np.exp(0.5)),
+        (lambda g, shape: g.exponential(1, shape), 1.0),
+        (lambda g, shape: (g.random(shape) < 0.02).astype(float), 0.02),
+    ],
+    ids=["lognormal", "exponential", "rare ones"],
+)
+def test_intervals_of_skewed_columns_hold(law, true):
+    """Of 20 samples of three columns, seeded; 57 are expected, and below 48 comes by 1e-4."""
+    random = np.random.default_rng(9)
+    mean = space_of(3) >> dp.multivariate_mean(1e3, rho=0.03, confidence=0.95)
+    held = []
+    for seed in range(20):
+        found = mean.insecure_release(law(random, (5000, 3)), seed=seed).value
+        held += [each.interval[0] <= true <= each.interval[1] for each in found]
+    assert sum(held) >= 48
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[(0, 1, 2), (0, 1)], [(0, 1), 3], [(1, 0), (0, 1)], "3", {"a": (0, 1)}, [(0, 1)] * 3],
+    ids=repr,
+)
+def test_bounds_that_are_none_are_refused(given):
+    with pytest.raises(dp.OpenDPLiteError, match=r"bound|lower"):
+        space_of(2) >> dp.multivariate_mean(given, rho=1)
+
+
+def test_bounds_by_name_are_those_of_the_columns():
+    rows = {"pay": np.full(4000, 70.0), "age": np.full(4000, 30.0)}
+    means = dp.multivariate_mean({"age": (0, 50), "pay": (0, 60)}, rho=1e6)
+    found = (dp.records(columns=["pay", "age"]) >> means)(rows)
+    assert found == pytest.approx([60, 30], abs=0.1), "and values beyond count as the bound"
