@@ -72,7 +72,12 @@ class ReportLine:
     def further(self) -> dict[str, tuple[float, float]]:
         """The other intervals that it has, by name."""
         found = self.estimate
-        named = {"noise": found.noise_interval, "joint": self.joint, "wide": found.wide_interval}
+        named = {
+            "noise": found.noise_interval,
+            "clipped": found.clipped_interval,
+            "joint": self.joint,
+            "wide": found.wide_interval,
+        }
         return {name: interval for name, interval in named.items() if interval is not None}
 
 

@@ -67,8 +67,14 @@ class Estimate(Result):
         rows: About how many rows there are; None where the release does not tell.
         sampling: Whether both errors also cover that the rows are a random sample, so that the
             interval is for the population. If not, they are those of the noise alone.
-        clipped: Whether values were clipped at ends that a private search found. The interval is
-            then for the clipped values. With few rows these may lie far from all values.
+        clipped: Whether values were clipped at ends that a private search found. Without a
+            ``clipped_interval`` the interval is then for the clipped values. With few rows these
+            may lie far from all values.
+        clipped_interval: The one for the clipped values, where ``interval`` also covers what
+            clipping moves, if tails are thin: ``mean`` says how thin.
+        hidden_rows: A group of fewer rows, far from all others, may not have been seen. It would
+            be clipped, and no interval shows it. One of so many or more is found in 95 % of
+            releases. None where nothing was searched.
         wide_interval: With what such clipping may have moved, where the release can tell. It holds
             the statistic of all values within the bounds if tails are thin: ``variance`` says how
             thin.
@@ -99,6 +105,8 @@ class Estimate(Result):
     rows: float | None = None
     sampling: bool = False
     clipped: bool = False
+    clipped_interval: IntervalEnds | None = None
+    hidden_rows: int | None = None
     wide_interval: IntervalEnds | None = None
     bounds: IntervalEnds | None = None
     too_few: bool = False
@@ -162,14 +170,18 @@ class Estimate(Result):
     @property
     def covers(self) -> str:
         """In what the interval holds what is estimated, in words."""
-        clipped = " after clipping" if self.clipped else ""
-        return f"{hold_in(self.confidence, sampling=self.sampling)}{clipped}"
+        held = hold_in(self.confidence, sampling=self.sampling)
+        if self.clipped_interval is not None:
+            return f"{held} if tails are thin"
+        return f"{held} after clipping" if self.clipped else held
 
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""
         said = []
         if self.wide_interval is not None:
             said.append(f"{self._ends(self.wide_interval)} with what clipping may move")
+        if self.hidden_rows is not None:
+            said.append(f"a far group of fewer than {self.hidden_rows} rows may not be seen")
         few = self.too_few
         if self.bounds is not None:
             width = self.bounds[1] - self.bounds[0]
@@ -304,15 +316,21 @@ class Estimate(Result):
             low, high = sorted(map(change, ends))
             return low, high
 
-        wide, bounds, noise = (
+        clipped, wide, bounds, noise = (
             each and of_ends(each)
-            for each in (self.wide_interval, self.bounds, self.noise_interval)
+            for each in (
+                self.clipped_interval,
+                self.wide_interval,
+                self.bounds,
+                self.noise_interval,
+            )
         )
         return copy_with(
             self,
             value=change(self.value),
             standard_error=self.standard_error * abs(slope),
             interval=of_ends(self.interval),
+            clipped_interval=clipped,
             wide_interval=wide,
             bounds=bounds,
             noise_interval=noise,

@@ -225,16 +225,20 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
 Counts = NDArray[np.int64]
 _FARTHEST: Final = 1000
 _COARSEST, _FINEST = -10, 20
+_LARGEST: Final = 2.0**1023
+FAR_BLOCKS: Final = 9
+"""Of 1, 2, 4, up to 256 doublings: the last reaches 511 doublings."""
 _MOST_CELLS: Final = 2**20
 
 
 class MagnitudeFold(Reduction[Counts]):
     """Counts values by the bits of their floats: see ``magnitude_counts``."""
 
-    def __init__(self, least: int, most: int, bits: int) -> None:
+    def __init__(self, least: int, most: int, bits: int, blocks: int) -> None:
         self._least, self._bits, self._joined = least, max(bits, 0), max(-bits, 0)
+        self._most, self._blocks = most, blocks
         self._ends = 2.0**least, 2.0**most
-        self._cells = _cells_of(least, most, bits)
+        self._cells = _cells_of(least, most, bits) + self._blocks
 
     def empty(self) -> Counts:
         return np.zeros(2 * self._cells + 1, dtype=np.int64)
@@ -246,6 +250,11 @@ class MagnitudeFold(Reduction[Counts]):
         cells = ((exponents.astype(np.int64) - 1 - self._least) << self._bits) + within
         if self._joined:
             cells = -(-cells >> self._joined)
+        if self._blocks:
+            halves, exponents = np.frexp(np.abs(values).clip(0.0, _LARGEST))
+            beyond = exponents - (halves == 1 / 2) - self._most
+            # The number of bits: 1 for one doubling, 2 for the next two, 3 for the next four.
+            cells += np.minimum(np.frexp(np.maximum(beyond, 0))[1], self._blocks)
         places = self._cells + np.where(values < 0, -cells, cells)
         return np.bincount(places, minlength=2 * self._cells + 1).astype(np.int64)
 
@@ -275,10 +284,11 @@ def _as_grid(counts: Counts) -> Grid:
     examples=lambda: [
         example(records(), -2, 5),
         example(records(size=20, metric=ChangeOneDistance()), -1, 1, bits=2),
+        example(records(), -1, 0, far=True),
     ],
 )
 def magnitude_counts(
-    space: Space[Rows], least: int, most: int, *, bits: int = 0
+    space: Space[Rows], least: int, most: int, *, bits: int = 0, far: bool = False
 ) -> Transformation[Space[Rows], Space[Vectors]]:
     """Counts the values of one column by sign and magnitude, doubling by doubling.
 
@@ -291,11 +301,13 @@ def magnitude_counts(
         most: A larger one. Values beyond 2^most count in the outermost cells.
         bits: Cuts each doubling into 2^bits cells of one width. Below 0, each cell has 2^-bits
             doublings, and the outermost ones may end beyond 2^most.
+        far: Whether values beyond 2^most have cells of their own: nine more for each sign, of 1, 2,
+            4, up to 256 doublings.
 
     Returns:
         A vector of counts, from the most negative cell to the most positive one. There are
-        2 (most - least) 2^bits + 1 of them, rounded up for each sign. A missing value is left out.
-        Where the number of rows is public, it counts as 0.
+        2 (most - least) 2^bits + 1 of them, rounded up for each sign, and those that are ``far``. A
+        missing value is left out. Where the number of rows is public, it counts as 0.
 
     Raises:
         ParameterError: If the exponents are out of order or make too many cells.
@@ -314,7 +326,10 @@ def magnitude_counts(
             f"magnitude_counts: most must be above least and at most {_FARTHEST}, got least="
             f"{lowest} and most={highest}"
         )
-    cells = _cells_of(lowest, highest, min(fine, _FINEST + 1))
+    if far not in (True, False):
+        raise ParameterError(f"magnitude_counts: far is True or False, got {quote(far)}")
+    blocks = FAR_BLOCKS if far else 0
+    cells = _cells_of(lowest, highest, min(fine, _FINEST + 1)) + blocks
     if fine > _FINEST or cells > _MOST_CELLS:
         raise ParameterError(
             f"magnitude_counts: these are more than {_MOST_CELLS} cells for each sign; use fewer "
@@ -324,5 +339,5 @@ def magnitude_counts(
     fixed = row_metric(space).fixed_size
     per_row = Norms.squared(*map(Fraction, (2, 2, 1) if fixed else (1, 1, 1)))
     treatment = FillEntries(np.zeros(1)) if fixed else LEAVE_OUT
-    fold = Fold(MagnitudeFold(lowest, highest, fine), _as_grid, treatment)
+    fold = Fold(MagnitudeFold(lowest, highest, fine, blocks), _as_grid, treatment)
     return fold_to_vector(space, Vectors(2 * cells + 1, 0), per_row, fold)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from math import inf
+from math import ceil, fsum, inf, nextafter
 from operator import attrgetter
 from typing import Any, Final, NoReturn
 
@@ -13,12 +13,15 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.bodies.points import Points
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.means.bounded_mean import joint_mean, known_size_mean, recentred_mean
 from opendp_lite.estimators.parts.bounds_search import (
     BLOCK_BITS,
     FARTHEST,
+    MOST_POWER,
     BoundsSearch,
+    Doubts,
     SearchPlan,
     Side,
     Sides,
@@ -28,13 +31,17 @@ from opendp_lite.estimators.parts.bounds_search import (
 from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import Request
+from opendp_lite.estimators.parts.value_search import point_of
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
-from opendp_lite.numbers.exact import Number
+from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
+from opendp_lite.transformations.features import FAR_BLOCKS
+from opendp_lite.transformations.rows import select
+from opendp_lite.transformations.sums import sum
 
 # The exponent at which a median among 2^20 cells to a doubling is found.
 _FEWEST: Final = 60.0
@@ -52,6 +59,22 @@ _CUTS: Final = 2
 _ANYWHERE: Final = (-FARTHEST, FARTHEST)
 # Doublings beyond the last that shows rows, in which tails of few rows are looked at.
 _FARTHER: Final = 2
+# For a look at where in a block of doublings a far group is: only if a block shows one. So large
+# that whatever the block shows is found there, too.
+_FOR_GROUP, _FOR_PURE_GROUP = 0.22, 0.3
+# How often blocks show a group where there is none: then a look is spent for nothing. And how often
+# that look shows one as well, which would put a bound far beyond all values.
+_FALSE_ALARM, _FALSE_GROUP = 0.05, 1e-3
+# Of what is left, for the rows beyond the bounds, where an interval is asked for.
+_FOR_BEYOND, _FOR_PURE_BEYOND = Fraction(1, 20), Fraction(7, 100)
+# Each doubling beyond the bounds is taken to hold at most this share of the rows of the one before.
+_THINNER: Final = 1 / 4
+_THIN_TAILS: Final = (
+    "if tails are thin:\n  each doubling of the distance beyond the bounds holds at most a quarter "
+    "of the rows of the one before"
+)
+_MOVED: Final = 2 * (1 - _THINNER) / (1 - 2 * _THINNER) - 1
+_MOST_DOUBLINGS: Final = 2 ** (FAR_BLOCKS - 1)
 
 
 @mechanism(
@@ -93,7 +116,11 @@ def unbounded_mean(
         rho: The budget of zero-concentrated privacy.
         epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
         delta: With ``epsilon``.
-        confidence: As for ``mean``. The interval is for the mean of the clipped values.
+        confidence: As for ``mean``. The interval is for the mean of all values, if tails are thin:
+            of the rows beyond the bounds, each doubling of their distance from the median holds
+            at most a quarter of the rows of the one before. 5 % of what is left (7 % of an
+            epsilon) counts these rows. The ``clipped_interval`` is for the mean of the clipped
+            values.
         sampling: As for ``mean``.
 
     Returns:
@@ -104,6 +131,9 @@ def unbounded_mean(
         interval is then everything up to 2^300, as it is where all rows that show are equal.
         Missing values are left out. Where the number of rows is public they count as the middle of
         the bounds that were found.
+        A group of rows far from all others is found if it is large enough: ``hidden_rows`` says how
+        large, and ``explain()`` does so before. The rows of a smaller one are clipped, and no
+        interval shows it.
 
     Raises:
         ParameterError: If the budget is missing or impossible, or if the number of rows is public
@@ -185,11 +215,34 @@ class _Planned:
         """For finer counts of the tails; 0 with few rows."""
         return self._for_tails if self.enough else 0.0
 
+    @property
+    def group(self) -> float:
+        """For a look at where a far group is, if blocks show one."""
+        return _FOR_PURE_GROUP if self.plan.power == 1 else _FOR_GROUP
+
+    @property
+    def blocks(self) -> Doubts:
+        """When blocks beyond the tails show a group."""
+        return self.plan.doubts_of(_FALSE_ALARM, 2 * FAR_BLOCKS)
+
+    def resolved(self, doublings: int) -> Doubts:
+        """When one of so many doublings on a side shows where it is."""
+        return self.plan.doubts_of(_FALSE_GROUP, 2 * doublings)
+
+    @property
+    def unseen(self) -> int:
+        """A far group of fewer rows may be missed in more than a run of 20."""
+        plan = self.plan
+        if not self.tails:
+            return ceil(plan.unseen(plan.deviation(self.first), plan.doubts))
+        looks = (self.tails, self.blocks), (self.group, self.resolved(_MOST_DOUBLINGS))
+        return ceil(max(plan.unseen(plan.deviation(share), doubts) for share, doubts in looks))
+
     def bits(self, coarse: Sides, ends: tuple[int, int]) -> int:
         """How finely tails are looked at, by the rows that show in doublings."""
         if not self.enough:
             return 0
-        shown = sum(float(side.between(*ends).cells[1:].sum()) for side in coarse)
+        shown = fsum(side.between(*ends).cells[1:].sum() for side in coarse)
         for_each = shown / self.plan.deviation(self.tails) / _ENOUGH
         return next(
             (fewer for fewer in range(_CUTS) if for_each < 2.0 ** (1 + fewer - _CUTS)), _CUTS
@@ -209,6 +262,63 @@ class _Planned:
 
 
 @attrs.frozen
+class _Group:
+    """So many rows far from all others, at this distance from the middle or up to half as far."""
+
+    end: float
+    rows: float
+
+    @property
+    def total(self) -> float:
+        """About the sum of their distances."""
+        return self.rows * self.end * 3 / 4
+
+
+_NO_GROUP: Final = _Group(0.0, 0.0)
+
+
+@attrs.frozen(eq=False)
+class _Beyond:
+    """What is known of rows beyond both bounds.
+
+    Args:
+        counts: Their noisy numbers, below and above.
+        reaches: How far the bounds lie from the middle.
+        exceeded: What the noise exceeds with a probability.
+    """
+
+    counts: Floats
+    reaches: Floats
+    exceeded: Callable[[float], float]
+
+    def widen(self, found: Estimate) -> Estimate:
+        """An estimate whose intervals are for all values, if tails are thin.
+
+        Proof:
+            Let each doubling of the distance from the middle, beyond a bound at the distance r,
+            hold at most a share t of the rows of the one before. N rows then come to at most
+            N (1 - t) (2 + 4 t + 8 t^2 + ...) r, so clipping takes at most
+            N r (2 (1 - t) / (1 - 2 t) - 1) off their sum, which is 2 N r for t = 1/4. The noise
+            on N is independent of that on the mean, so their errors add up in squares.
+        """
+        each = _MOVED * self.reaches / max(found.rows or 1.0, 1.0)
+        moved = each * np.maximum(self.counts, 0.0)
+        doubt = each * max(self.exceeded((1 - found.confidence) / 2), 0.0)
+
+        def wide(ends: tuple[float, float]) -> tuple[float, float]:
+            off = np.hypot(np.abs(np.array(ends) - found.value), doubt) + moved
+            return found.value - float(off[0]), found.value + float(off[1])
+
+        return attrs.evolve(
+            found,
+            interval=wide(found.interval),
+            noise_interval=found.noise_interval and wide(found.noise_interval),
+            clipped_interval=found.interval,
+            bounds=None,
+        )
+
+
+@attrs.frozen
 class _Run:
     """One run: public numbers, and releases so far."""
 
@@ -221,30 +331,92 @@ class _Run:
         if not self.search.plan.succeeds(rows):
             return self._without_bounds(rows)
         middle = self.search.middle(rows)
-        reaches = self._reaches(middle, rows)
-        found = self._within(*around(middle, *reaches))
-        if any(reaches) or not isinstance(found, Estimate):
+        reaches, hidden = self._reaches(middle, rows)
+        lower, upper = around(middle, *reaches)
+        beyond = None
+        if any(reaches) and self.request.confidence is not None:
+            beyond = self._count_beyond(lower, upper, reaches)
+        found = self._within(lower, upper)
+        if not isinstance(found, Estimate):
             return found
-        return attrs.evolve(found, standard_error=FARTHEST, interval=_ANYWHERE)
+        if beyond is None:
+            return attrs.evolve(found, standard_error=FARTHEST, interval=_ANYWHERE, bounds=None)
+        return attrs.evolve(beyond.widen(found), hidden_rows=hidden)
 
-    def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
-        """How far from the middle values are clipped, below and above it."""
+    def _count_beyond(
+        self, lower: Fraction, upper: Fraction, reaches: tuple[float, float]
+    ) -> _Beyond:
+        """Noisy numbers of the rows beyond the bounds."""
+        ask, pure = self.search.ask, self.search.plan.power == 1
+        part = self.search.plan.left(ask).part(_FOR_PURE_BEYOND if pure else _FOR_BEYOND)
+        # Values that are equal to a bound lie within it.
+        edges = np.array([nextafter(nearest(lower), -inf), nextafter(nearest(upper), inf)])
+        sides = Points.nearest_to(("beyond", *edges), edges, np.array([[1.0, 0], [0, 0], [0, 1]]))
+        counting = select(0) >> point_of(sides) >> sum()
+        exceeded = partial(part.exceeded, part.scale(part.reach(counting, ask.space)))
+        return _Beyond(np.asarray(ask(counting >> part.noise())), np.array(reaches), exceeded)
+
+    def _reaches(self, middle: float, rows: float) -> tuple[tuple[float, float], int]:
+        """How far from the middle values are clipped, below and above it.
+
+        And how many rows may hide beyond.
+        """
         plan, shares = self.search.plan, _Planned(self.search.plan, rows)
         coarse, looks = self._looks(middle, shares)
         wide, close = (window(coarse, farther) for farther in (_FARTHER, plan.doubts.unseen))
         if wide is None or close is None:
-            return 0.0, 0.0
-        safe = [side.end(side.last()) if side.last() else 0.0 for side in coarse]
-        bits = shares.bits(coarse, wide) if looks == 1 else 0
-        if bits:
+            return (0.0, 0.0), 0
+        hidden = ceil(plan.unseen(coarse[0].deviation, plan.doubts))
+        sides, groups = _pair(side.between(*wide) for side in coarse), [_NO_GROUP] * 2
+        if looks == 1 and shares.tails:
+            bits = shares.bits(coarse, wide)
             ends = close if bits == _CUTS else wide
-            sides = self.search.sides(middle, plan.part(shares.tails), ends, bits)
-        else:
-            sides = _pair(side.between(*wide) for side in coarse)
-        lower, upper = (Tail.of(side, end) for side, end in zip(sides, safe, strict=True))
-        low, high = (side.total() / rows for side in sides)
+            finer, blocks = self._with_blocks(middle, shares, ends, bits)
+            sides = finer if bits else _both(sides, finer)
+            groups = self._groups(middle, shares, blocks, ends[1])
+            coarse, hidden = coarse if bits else sides, shares.unseen
+        safe = [side.end(side.last()) if side.last() else 0.0 for side in coarse]
+        lower, upper = (
+            Tail.of(side, end).with_group(group)
+            for side, end, group in zip(sides, safe, groups, strict=True)
+        )
+        low, high = (
+            (side.total() + group.total) / rows for side, group in zip(sides, groups, strict=True)
+        )
         mean, fixed = high - low, self._size is not None
-        return cheapest(lower, upper, self._deviation(), mean=mean, fixed_size=fixed)
+        deviation = self._deviation()
+        return cheapest(lower, upper, deviation, mean=mean, fixed_size=fixed), hidden
+
+    def _with_blocks(
+        self, middle: float, shares: _Planned, ends: tuple[int, int], bits: int
+    ) -> tuple[Sides, Sides]:
+        """Counts in these doublings, and in blocks of doublings beyond them."""
+        part = self.search.plan.part(shares.tails)
+        sides = self.search.sides(middle, part, ends, bits, far=True)
+        finer, blocks = zip(*(side.apart() for side in sides), strict=True)
+        doubts = shares.blocks
+        return _pair(finer), _pair(attrs.evolve(each, doubts=doubts) for each in blocks)
+
+    def _groups(self, middle: float, shares: _Planned, blocks: Sides, most: int) -> list[_Group]:
+        """What lies beyond 2^most on each side, if more rows show there than noise.
+
+        The first block is a doubling. In any other, one more look finds the doubling.
+        """
+        shown = [side.last() for side in blocks]
+        ends = [(most + 2 ** (block - 1) - 1, most + 2**block - 1) for block in shown if block > 1]
+        if ends:
+            least, last = min(ends)[0], max(ends)[1]
+            least, last = min(least, MOST_POWER - 1), min(last, MOST_POWER)
+            part, doubts = self.search.plan.part(shares.group), shares.resolved(last - least)
+            looked = self.search.sides(middle, part, (least, last))
+            found = [attrs.evolve(side, doubts=doubts) for side in looked]
+        groups = []
+        for place, (side, block) in enumerate(zip(blocks, shown, strict=True)):
+            end = 2.0 ** (most + 1) if block == 1 else 0.0
+            if block > 1 and found[place].last():
+                end = found[place].end(found[place].last())
+            groups.append(_Group(end, float(side.cells[block])) if end else _NO_GROUP)
+        return groups
 
     def _looks(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
         """Counts of doublings, and how many looks it took until rows showed."""
@@ -253,9 +425,6 @@ class _Run:
             found, looks = _both(found, self._look(middle, shares.again)), 2
         if shares.last and not _show(found):
             found, looks = self._last_look(found, middle, shares.last), looks + 1
-        ends = window(found, _FARTHER)
-        if looks == 1 and ends and shares.tails and not shares.bits(found, ends):
-            found, looks = _both(found, self._look(middle, shares.tails)), 2
         return found, looks
 
     def _last_look(self, found: Sides, middle: float, share: float) -> Sides:
@@ -350,13 +519,24 @@ class _SpentOnSearch:
             "the estimator is unbounded_mean: no bounds were given",
             *self._say_spent(),
             f"  the rest is for {self._last()} between the bounds that were found",
-            "assumed: nothing for privacy; for accuracy, that the values make one bulk",
-            "  values beyond the bounds that were found are clipped, and no interval shows it",
+            "assumed: nothing for privacy; for accuracy, that far groups have rows enough",
+            f"  one of {self._hidden()} rows or more, all about as far, is found in 95 % of runs",
+            "  one of fewer may be clipped without a sign of it",
             "interval: add confidence=0.95 to get one with each release"
             if self.request.confidence is None
-            else "interval: each release has one, for the mean of the clipped values",
+            else f"interval: each release has one, for the mean of all values {_THIN_TAILS}\n"
+            "  clipped_interval is for the mean of the clipped values alone",
         ]
         return "\n".join(lines)
+
+    def _hidden(self) -> int:
+        """The most rows that a far group may have and be missed, for any number of rows."""
+        if self.size is not None:
+            return _Planned(self.plan, self.size).unseen
+        fewest = _fewest(self.plan.succeeds)
+        return max(
+            _Planned(self.plan, rows).unseen for rows in fewest * 2.0 ** np.arange(0, 8, 0.25)
+        )
 
     def _say_spent(self) -> list[str]:
         plan, enough = self.plan, partial(_shows_median, self.plan, size=None)
@@ -445,6 +625,17 @@ class Tail:
         )
         return cls(from_each[max(starts)].ends, lost, square)
 
+    def with_group(self, group: _Group) -> Tail:
+        """The same, with a far group, at the end of which it may be clipped as well."""
+        if group.end <= self.ends[-1]:
+            return self
+        ends = np.append(self.ends, group.end)
+        beyond = np.maximum(group.end * 3 / 4 - ends, 0.0) * group.rows
+        lost = np.append(self.lost, 0.0) + beyond
+        return Tail(
+            ends, lost, np.append(self.square, 0.0) + lost**2 - np.append(self.lost, 0.0) ** 2
+        )
+
     @classmethod
     def _beyond(cls, side: Side, start: int) -> Tail:
         """What a tail tells that begins after a cell."""
@@ -452,8 +643,8 @@ class Tail:
         begin = ends[0]
         logarithm = -np.log(counts.sum() / max(side.cells[1:].sum(), counts.sum()))
         shape, scale = _laws(logarithm)
-        beyond = _excess_share(ends[:-1] / begin - 1, shape, scale)
-        held = beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1)
+        beyond = _excess_share(ends / begin - 1, shape, scale)
+        held = beyond[:, :-1] - beyond[:, 1:]
         weight = (held**2).sum(axis=1)
         rows, doubt = np.maximum(held @ counts, 0.0) / weight, side.deviation**2 / weight
         noise = (counts - rows[:, None] * held) / side.deviation
@@ -504,20 +695,26 @@ def _finer(ends: Floats, parts: int) -> Floats:
 
 
 def _seen(side: Side, start: int, clipped: Floats) -> Floats:
-    """The square of what is lost at least, since single cells certainly hold rows.
+    """The square of what is lost at least, since cells hold rows: alone, or all together.
 
-    No law of a smooth tail fits values that are all equal.
+    No law of a smooth tail fits values that are all equal, or a group beyond a gap.
     """
     counts, ends, doubts = side.cells[start + 1 :], side.ends[start:], side.doubts
     surely, likely = (
         np.where(counts > many * side.deviation, counts, 0.0)
-        for many in (doubts.anywhere, doubts.beside)
+        for many in (doubts.together, doubts.beside)
     )
-    near, far = (each - clipped[:, None] for each in (ends[:-1], ends[1:]))
-    beyond = np.maximum(near, 0.0) @ surely
-    within = np.where((near <= 0) & (far > 0), far, 0.0) @ likely
-    found: Floats = (1 - _EQUAL) * beyond**2 + _EQUAL * (beyond + within) ** 2
-    return found
+    near, far = (np.maximum(each - clipped[:, None], 0.0) for each in (ends[:-1], ends[1:]))
+    beyond = near @ surely
+    equal = beyond + np.where(near > 0, 0.0, far) @ likely
+    # A smooth tail shows in neighbouring cells as well, equal values do not.
+    before = start > 0 and side.cells[start] > doubts.beside * side.deviation
+    shown = np.concatenate([[before], likely > 0, [False]])
+    alone = bool((shown[1:-1] & ~shown[:-2] & ~shown[2:]).any())
+    atom = 1.0 if alone else _EQUAL
+    together = near @ counts - doubts.together * side.deviation * np.sqrt((near**2).sum(axis=1))
+    cells: Floats = (1 - atom) * beyond**2 + atom * equal**2
+    return np.maximum(cells, np.maximum(together, 0.0) ** 2)
 
 
 def _laws(logarithm: float) -> tuple[Floats, Floats]:

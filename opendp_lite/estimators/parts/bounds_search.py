@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import inf, nextafter, sqrt
+from math import inf, log, nextafter, sqrt
 from typing import Any, Final
 
 import attrs
@@ -29,7 +29,7 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records, row_metric
 from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.features import magnitude_counts
+from opendp_lite.transformations.features import FAR_BLOCKS, magnitude_counts
 from opendp_lite.transformations.rows import select
 from opendp_lite.transformations.sums import count
 
@@ -122,6 +122,12 @@ class Side:
         shown = max(self.shown - (least - self.least), 0)
         return attrs.evolve(self, cells=cells, least=least, shown=shown)
 
+    def apart(self) -> tuple[Side, Side]:
+        """The cells, and beside them the blocks beyond them, where these are counted as well."""
+        cells, far = np.split(self.cells, [-FAR_BLOCKS])
+        blocks = attrs.evolve(self, cells=np.append(0.0, far), bits=0)
+        return attrs.evolve(self, cells=cells), blocks
+
     def together(self, other: Side) -> Side:
         """Both counts of the same cells, by inverse variances."""
         total = self.deviation**2 + other.deviation**2
@@ -190,6 +196,9 @@ _NEARER: Final = 4
 _MOST_APART: Final = 6
 _LEAST_MEDIAN: Final = 0.01
 _FOR_PURE_COUNT, _FOR_COUNT = 0.05, 0.02
+_STEPS: Final = 60
+MISSED: Final = 0.025
+"""How often a look misses as many rows as it is said to see."""
 
 
 @attrs.frozen
@@ -241,6 +250,29 @@ class SearchPlan:
     def share_for(self, deviation: float) -> float:
         """The share at which noisy counts have this deviation."""
         return (self.budget.deviation(self.reach) / deviation) ** self.power
+
+    def doubts_of(self, false: float, cells: int) -> Doubts:
+        """Where noise may lift any of so many empty cells with this probability.
+
+        Each cell is looked at by itself and with the one beside it.
+        """
+        lifted = {width: self.exceeded(false / (2 * cells), width) for width in (1, 2)}
+        return attrs.evolve(self.doubts, side_by_side=lifted)
+
+    def exceeded(self, share: float, width: int) -> float:
+        """What noise on one cell or two together exceeds with a probability, in its deviations."""
+        if self.power == 1 and width > 1:
+            # Two Laplace noises of scale 1 exceed x with the probability exp(-x) (1 + x / 2) / 2.
+            found = 1.0
+            for _ in range(_STEPS):
+                found = log((1 + found / 2) / (2 * share))
+        else:
+            found = self.budget.exceeded(1.0, share, np.ones(width))
+        return found / self.budget.deviation_at(1.0)
+
+    def unseen(self, deviation: float, doubts: Doubts) -> float:
+        """So many rows in one cell, or in two neighbouring ones, are seen but for ``MISSED``."""
+        return deviation * (doubts.side_by_side[2] + self.exceeded(MISSED, 2))
 
     def slope(self, share: float) -> float:
         """How much one row weighs in the choice of a median."""
@@ -316,13 +348,20 @@ class BoundsSearch:
         return cut if abs(cut) > 2 / FARTHEST else 0.0
 
     def sides(
-        self, middle: float, part: Budget, ends: tuple[int, int] = _ENDS, bits: int = 0
+        self,
+        middle: float,
+        part: Budget,
+        ends: tuple[int, int] = _ENDS,
+        bits: int = 0,
+        *,
+        far: bool = False,
     ) -> Sides:
         """Noisy counts of the magnitudes below and above the middle, between powers of two.
 
-        A cell is as wide as ``Side.bits`` says: a doubling, if it is 0.
+        A cell is as wide as ``Side.bits`` says: a doubling, if it is 0. With ``far`` there are
+        blocks beyond, which ``Side.apart`` takes off.
         """
-        counts = magnitude_counts(*ends, bits=bits) >> part.noise()
+        counts = magnitude_counts(*ends, bits=bits, far=far) >> part.noise()
         centred = select(self.column) >> center(Fraction(middle))
         cells = np.asarray(self.ask(centred >> counts), dtype=np.float64)
         half, deviation = len(cells) // 2, part.deviation(self.plan.reach)
