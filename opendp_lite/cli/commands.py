@@ -140,7 +140,7 @@ def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
 
 def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     _check_method(arguments, budget)
-    weights = flags.weights_of(arguments)
+    weights, target = flags.weights_of(arguments), _target("mean", arguments)
 
     def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
         if weights:
@@ -152,7 +152,7 @@ def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         arguments,
         budget,
         "mean",
-        _target("mean", arguments),
+        target if arguments.bounds else target.replace(_CLIPPED, ", if tails are thin"),
         estimator,
         reach=lambda width: width,
         sampling=arguments.sampling,

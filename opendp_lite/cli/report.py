@@ -18,6 +18,7 @@ from opendp_lite.explain.statement_parts import WEAK
 _FURTHER: Final = {
     "noise": "that of these rows",
     "joint": "all at once",
+    "clipped": "that of the clipped values",
     "wide": "what clipping may have moved too",
 }
 
@@ -119,7 +120,9 @@ class Report:
             "interval": list(line.estimate.interval),
         }
         further = {f"{name}_interval": list(ends) for name, ends in line.further.items()}
-        return found | further | ({"too_few_rows": True} if line.estimate.too_few else {})
+        hidden = line.estimate.hidden_rows
+        more = {} if hidden is None else {"hidden_rows": hidden}
+        return found | further | more | ({"too_few_rows": True} if line.estimate.too_few else {})
 
     def columns(self) -> dict[str, list[object]]:
         """The numbers as a table: a list for each column."""
@@ -148,6 +151,10 @@ class Report:
             "next": self._hint() if any(map(self.statistic.hides, self.lines)) else _NEXT,
             "pipeline": self.claim.pipeline,
         }
+        hidden = [each.estimate.hidden_rows or 0 for each in self.lines]
+        if any(hidden):
+            far = {"far groups": f"one of fewer than {max(hidden)} rows may not be seen"}
+            entries = far | entries
         if not self.titles:
             (line,) = self.lines
             value, error, interval = _numbers(line)

@@ -137,6 +137,16 @@ def test_each_value_is_in_the_cell_of_its_magnitude(least, most, bits):
     assert np.asarray(step(cut)).tolist() == expected.tolist()
 
 
+def test_values_that_are_far_are_counted_in_blocks_of_doublings():
+    """Up to 2, 8, 128 times 2^most, and so on; the last block has no end."""
+    ends = [1.0, *(2.0 ** (2**block - 1) for block in range(1, 9))]
+    values = [sign * value for end in ends for value in (end, 1.5 * end) for sign in (-1, 1)]
+    found = np.asarray(magnitudes(-1, 0, far=True)([*values, inf, 1e308, 0.1])).tolist()
+    # The end of a block belongs to it. Each of 1 to 2^127 is the end of a block, and what is half
+    # as much again is in the next one.
+    assert found == [1, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3]
+
+
 def test_missing_values_have_no_magnitude():
     assert np.asarray(magnitudes(0, 1)([nan, 2.0, -nan])).tolist() == [0, 0, 1]
     space = dp.records(size=3, metric=dp.ChangeOneDistance())

@@ -61,6 +61,7 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: T.magnitude_counts(0, 5, bits=-11).map(1), "bits must be a whole number"),
     (lambda: T.magnitude_counts(0, 5, bits=10**9).map(1), "fewer bits"),
     (lambda: T.magnitude_counts(-900, 900, bits=12).map(1), "fewer bits"),
+    (lambda: T.magnitude_counts(0, 1, far=2).map(1), "far is True or False"),
     *[
         (lambda make=make, seed=seed: make(seed), "seed must be")
         for make in (

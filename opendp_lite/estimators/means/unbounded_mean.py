@@ -412,7 +412,7 @@ class _Run:
             found = [attrs.evolve(side, doubts=doubts) for side in looked]
         groups = []
         for place, (side, block) in enumerate(zip(blocks, shown, strict=True)):
-            end = 2.0 ** (most + 1) if block == 1 else 0.0
+            end = min(2.0 ** (most + 1), FARTHEST) if block == 1 else 0.0
             if block > 1 and found[place].last():
                 end = found[place].end(found[place].last())
             groups.append(_Group(end, float(side.cells[block])) if end else _NO_GROUP)
@@ -713,8 +713,9 @@ def _seen(side: Side, start: int, clipped: Floats) -> Floats:
     alone = bool((shown[1:-1] & ~shown[:-2] & ~shown[2:]).any())
     atom = 1.0 if alone else _EQUAL
     together = near @ counts - doubts.together * side.deviation * np.sqrt((near**2).sum(axis=1))
-    cells: Floats = (1 - atom) * beyond**2 + atom * equal**2
-    return np.maximum(cells, np.maximum(together, 0.0) ** 2)
+    cells = (1 - atom) * beyond**2 + atom * equal**2
+    found: Floats = np.maximum(cells, np.maximum(together, 0.0) ** 2)
+    return found
 
 
 def _laws(logarithm: float) -> tuple[Floats, Floats]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+from fractions import Fraction
+from functools import partial
 from math import sqrt
 from pathlib import Path
 
@@ -41,7 +43,7 @@ def test_what_a_run_may_ask_leaves_something(where, loss):
                 plan.for_count,
                 plan.for_median(rows),
                 each.first,
-                max(each.again + each.last, each.tails),
+                max(each.again + each.last, each.tails and each.tails + each.group),
             )
             assert all(0 <= share < 1 for share in shares)
             assert sum(shares) < 0.95
@@ -113,7 +115,7 @@ def test_intervals_hold_the_mean_where_nothing_is_clipped(sampling):
     assert held >= 64
     assert all(each.clipped for each in found)
     widths = [each.interval[1] - each.interval[0] for each in found]
-    assert 0.003 < np.median(widths) < (0.06 if sampling else 0.02)
+    assert 0.003 < np.median(widths) < (0.06 if sampling else 0.04)
 
 
 def test_too_few_rows():
@@ -439,6 +441,144 @@ def test_bounds_reach_no_farther_from_the_mean_than_values_do():
     assert cheapest(below, above, 30.0, mean=0.75, fixed_size=False) == (1.25, 2.75)
     counts = side([0, 0, 0, 400, 0, 0])
     assert counts.total() == 400 * 6.0
+
+
+HIDDEN = {
+    ("added", "rho"): (0.5, 21),
+    ("replaced", "rho"): (0.5, 29),
+    ("added", "epsilon"): (1, 78),
+    ("replaced", "epsilon"): (1, 155),
+}
+"""A budget, and the most rows of a far group that may be missed with 2000 rows."""
+
+
+@pytest.mark.parametrize(("where", "keyword"), HIDDEN)
+def test_a_far_group_of_so_many_rows_is_found(where, keyword):
+    """In at least 95 of 100 runs; fewer than 47 of 60 would be found in 1e-7 of tests.
+
+    Half of its rows are on either side of 2^12, so in two doublings, and in two blocks where 2^11
+    is the end of one.
+    """
+    amount, hidden = HIDDEN[where, keyword]
+    random = np.random.default_rng(6)
+    values = random.normal(50, 10, ROWS)
+    values[:hidden] = 50 + random.uniform(3000, 5200, hidden)
+    mean = SPACES[where] >> dp.mean(**{keyword: amount}, confidence=0.95, sampling=False)
+    found = [mean.insecure_release(values, seed).value for seed in range(60)]
+    assert all(each.hidden_rows == hidden for each in found)
+    assert f"a far group of fewer than {hidden} rows may not be seen" in str(found[0])
+    assert f"one of {hidden} rows or more" in mean.explain()
+    near = np.array([abs(each.value - values.mean()) for each in found])
+    assert (near < values.mean() / 3).sum() >= 47
+    held = sum(each.interval[0] < values.mean() < each.interval[1] for each in found)
+    assert held >= 47
+
+
+def test_few_rows_that_are_far_are_missed():
+    """A quarter of what is said to be found: the number is not far above what would do."""
+    values = np.random.default_rng(6).normal(50, 10, ROWS)
+    values[:5] = 5000
+    mean = dp.mean(rho=0.5, confidence=0.95, sampling=False)
+    found = [mean.insecure_release(values, seed).value.value for seed in range(30)]
+    assert np.median(found) < 51
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
+def test_blocks_and_doublings_without_rows_show_none(loss):
+    """By their probabilities, of which the bounds over all cells are no more than twice."""
+    plan = SearchPlan.of(dp.records(), budget_of("here", **loss))
+    shares, random = module._Planned(plan, 1e5), np.random.default_rng(3)
+    noise = random.normal if "rho" in loss else partial(random.laplace, scale=sqrt(0.5))
+
+    def shown(doubts, cells: int, runs: int) -> int:
+        empty = Side(np.zeros(cells + 1), 0, 0, 1.0, doubts)
+        return sum(
+            any(attrs.evolve(empty, cells=noise(size=cells + 1)).last() for _ in range(2))
+            for _ in range(runs)
+        )
+
+    # 150 of 3000 at most in expectation, and 12 of 12 000.
+    assert 75 < shown(shares.blocks, 9, 3000) < 210
+    assert 1 <= shown(shares.resolved(4), 4, 12_000) < 32
+
+
+def test_what_two_laplace_noises_exceed():
+    """By quadrature, as differences of gamma variates."""
+    plan = SearchPlan.of(dp.records(), budget_of("here", epsilon=1))
+    for share in (0.2, 1e-3, 1e-6):
+        over = plan.exceeded(share, 2) * sqrt(2)
+        both = quad(lambda y, over=over: gamma.pdf(y, 2) * gamma.sf(over + y, 2), 0, 60, epsabs=0)
+        assert both[0] == pytest.approx(share, rel=1e-6)
+
+
+def test_an_interval_for_all_values_counts_those_beyond_the_bounds():
+    """A tail as long as is allowed: so many rows at the far ends of doublings."""
+    thin = [(3 / 4) * (1 / 4) ** place for place in range(60)]
+    far = sum(s * 2.0 ** (i + 1) for i, s in enumerate(thin))
+    assert pytest.approx(far - 1) == module._MOVED
+    beyond = module._Beyond(np.array([-3.0, 5.0]), np.array([10.0, 20.0]), lambda _: 4.0)
+    plain = dp.Estimate(50.0, 1.0, (48.0, 53.0), 0.95, 1000.0, clipped=True, bounds=(40, 70))
+    found = beyond.widen(attrs.evolve(plain, noise_interval=(49.0, 51.0)))
+    low, high = 50 - np.hypot(2, 0.08), 50 + np.hypot(3, 0.16) + 0.2
+    assert found.interval == pytest.approx((low, high))
+    assert found.clipped_interval == (48.0, 53.0)
+    assert found.noise_interval == pytest.approx((50 - np.hypot(1, 0.08), 50.2 + np.hypot(1, 0.16)))
+    assert "if tails are thin" in str(found)
+    assert (found + 1).clipped_interval == (49.0, 54.0)
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
+def test_rows_beyond_the_bounds_are_counted_with_the_noise_that_is_said(loss):
+    """3 and 8 rows, noisily, for 5 % of what is left (7 % of an epsilon), and no more is taken."""
+    values = np.repeat([-9.0, 0.0, 1.0, 9.0], [3, 500, 500, 8])
+    plan = SearchPlan.of(dp.records(), budget_of("here", **loss))
+    share = 0.05 if "rho" in loss else 0.07
+
+    def program(ask):
+        run = module._Run(module.BoundsSearch(ask, plan), None)
+        found = run._count_beyond(Fraction(0), Fraction(1), (1.0, 2.0))
+        return (*found.counts, found.exceeded(0.025), float(ask.left / plan.budget.amount))
+
+    made = dp.adaptive(program, dp.rho(0.5) if "rho" in loss else dp.epsilon(1))
+    runs = np.array([made.insecure_release(values, seed).value for seed in range(400)])
+    deviation = plan.deviation(share)
+    assert np.allclose(runs[:, 3], 1 - share)
+    for place, rows in enumerate([3, 8]):
+        # Five deviations of a mean of 400; within 25 % of the deviation, as 1e-6 of tests are not.
+        assert abs(runs[:, place].mean() - rows) < deviation / 4
+        assert 0.72 < runs[:, place].std() / deviation < 1.3
+    off = 1.96 if "rho" in loss else np.log(20) / sqrt(2)
+    assert runs[0, 2] == pytest.approx(off * deviation, rel=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05])
+def test_rare_ones_are_not_clipped(share):
+    """They lost a tenth of the value."""
+    values = (np.arange(1000) < 1000 * share).astype(float)
+    mean = dp.mean(rho=0.5, confidence=None)
+    off = [mean.insecure_release(values, seed).value - share for seed in range(40)]
+    assert abs(np.mean(off)) < share / 15
+
+
+LONG_TAILS = {
+    "lognormal": lambda g, n: g.lognormal(0, 1, n),
+    "Pareto 2.5": lambda g, n: g.pareto(2.5, n),
+    "t3": lambda g, n: g.standard_t(3, n),
+}
+
+
+@pytest.mark.parametrize("law", LONG_TAILS)
+def test_intervals_hold_the_mean_of_all_values(law):
+    """In 95 % of 60 releases; fewer than 46 would be found in 1e-6 of tests."""
+    mean = dp.mean(rho=0.5, confidence=0.95, sampling=False)
+    held, clipped = 0, 0
+    for seed in range(60):
+        values = LONG_TAILS[law](np.random.default_rng(seed), 1000)
+        found = mean.insecure_release(values, seed).value
+        held += found.interval[0] < values.mean() < found.interval[1]
+        clipped += found.clipped_interval[0] < values.mean() < found.clipped_interval[1]
+    assert held >= 46
+    assert clipped < 58
 
 
 def test_an_expected_error_is_refused_in_words():
