@@ -71,9 +71,9 @@ _FOR_BEYOND, _FOR_PURE_BEYOND = Fraction(1, 20), Fraction(7, 100)
 _THINNER: Final = 1 / 4
 _THIN_TAILS: Final = (
     "if tails are thin:\n  each doubling of the distance beyond the bounds holds at most a quarter "
-    "of the rows of the one before"
+    "of the rows of the one before, spread evenly or nearer"
 )
-_MOVED: Final = 2 * (1 - _THINNER) / (1 - 2 * _THINNER) - 1
+_MOVED: Final = 3 / 2 * (1 - _THINNER) / (1 - 2 * _THINNER) - 1
 _MOST_DOUBLINGS: Final = 2 ** (FAR_BLOCKS - 1)
 
 
@@ -118,9 +118,9 @@ def unbounded_mean(
         delta: With ``epsilon``.
         confidence: As for ``mean``. The interval is for the mean of all values, if tails are thin:
             of the rows beyond the bounds, each doubling of their distance from the median holds
-            at most a quarter of the rows of the one before. 5 % of what is left (7 % of an
-            epsilon) counts these rows. The ``clipped_interval`` is for the mean of the clipped
-            values.
+            at most a quarter of the rows of the one before, spread evenly or nearer. 5 % of what
+            is left (7 % of an epsilon) counts these rows. The ``clipped_interval`` is for the
+            mean of the clipped values.
         sampling: As for ``mean``.
 
     Returns:
@@ -296,10 +296,11 @@ class _Beyond:
 
         Proof:
             Let each doubling of the distance from the middle, beyond a bound at the distance r,
-            hold at most a share t of the rows of the one before. N rows then come to at most
-            N (1 - t) (2 + 4 t + 8 t^2 + ...) r, so clipping takes at most
-            N r (2 (1 - t) / (1 - 2 t) - 1) off their sum, which is 2 N r for t = 1/4. The noise
-            on N is independent of that on the mean, so their errors add up in squares.
+            hold at most a share t of the rows of the one before, with a mean no farther than
+            halfway through it. N rows then come to at most
+            N (1 - t) (3/2) (1 + 2 t + 4 t^2 + ...) r, so clipping takes at most
+            N r ((3/2) (1 - t) / (1 - 2 t) - 1) off their sum, which is 5/4 N r for t = 1/4. The
+            noise on N is independent of that on the mean, so their errors add up in squares.
         """
         each = _MOVED * self.reaches / max(found.rows or 1.0, 1.0)
         moved = each * np.maximum(self.counts, 0.0)
@@ -400,22 +401,22 @@ class _Run:
     def _groups(self, middle: float, shares: _Planned, blocks: Sides, most: int) -> list[_Group]:
         """What lies beyond 2^most on each side, if more rows show there than noise.
 
-        The first block is a doubling. In any other, one more look finds the doubling.
+        One more look, at the doublings of the blocks that show rows, has to find it there as well.
         """
         shown = [side.last() for side in blocks]
-        ends = [(most + 2 ** (block - 1) - 1, most + 2**block - 1) for block in shown if block > 1]
-        if ends:
-            least, last = min(ends)[0], max(ends)[1]
-            least, last = min(least, MOST_POWER - 1), min(last, MOST_POWER)
-            part, doubts = self.search.plan.part(shares.group), shares.resolved(last - least)
-            looked = self.search.sides(middle, part, (least, last))
-            found = [attrs.evolve(side, doubts=doubts) for side in looked]
+        if not any(shown):
+            return [_NO_GROUP] * 2
+        ends = [2**block - 1 for each in shown if each for block in (each - 1, each)]
+        last = min(most + max(ends), MOST_POWER)
+        least = min(most + min(ends), last - 1)
+        part, doubts = self.search.plan.part(shares.group), shares.resolved(last - least)
         groups = []
-        for place, (side, block) in enumerate(zip(blocks, shown, strict=True)):
-            end = min(2.0 ** (most + 1), FARTHEST) if block == 1 else 0.0
-            if block > 1 and found[place].last():
-                end = found[place].end(found[place].last())
-            groups.append(_Group(end, float(side.cells[block])) if end else _NO_GROUP)
+        for side, block, looked in zip(
+            blocks, shown, self.search.sides(middle, part, (least, last)), strict=True
+        ):
+            found = attrs.evolve(looked, doubts=doubts).last() if block else 0
+            rows = float(side.cells[block])
+            groups.append(_Group(looked.end(found), rows) if found else _NO_GROUP)
         return groups
 
     def _looks(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
