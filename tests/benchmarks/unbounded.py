@@ -1,4 +1,4 @@
-"""The error of a mean without bounds, beside that with the best bounds in hindsight."""
+"""A mean without bounds: its error beside that of the best bounds, far groups, its intervals."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ LAWS: dict[str, Draw] = {
     "1 to 5": lambda g, n: g.integers(1, 6, n).astype(float),
     "constant": lambda g, n: np.full(n, 42.0),
 }
+BULKS: dict[str, Draw] = {
+    **{name: draw for name, draw in LAWS.items() if name not in ("normal(1e6, 1)", "constant")},
+    "Pareto 2.5": lambda g, n: g.pareto(2.5, n),
+    "exponential(10)": lambda g, n: g.exponential(10, n),
+    "gamma(2), negative": lambda g, n: -g.gamma(2, 500, n),
+    "0/1, 5 % ones": lambda g, n: (g.random(n) < 0.05).astype(float),
+    "0/1, 2 % ones": lambda g, n: (g.random(n) < 0.02).astype(float),
+}
+FARS = {"2 doublings": 200.0, "7 doublings": 5000.0, "at 2^20": 2.0**20 + 50}
+HELD = 0.93
 LOSSES = {"rho=0.1": {"rho": 0.1}, "rho=0.5": {"rho": 0.5}, "epsilon=1": {"epsilon": 1}}
 MOST = {300: inf, 1000: 2.5, 10_000: 1.5, 100_000: 1.5, 1_000_000: 1.5}
 RUNS = {300: 200, 1000: 200, 10_000: 200, 100_000: 200, 1_000_000: 80}
@@ -160,6 +170,59 @@ def compare_bounds(
     return Row(name, *texts, not targeted or (ratio <= MOST[rows] and not failed))
 
 
+def far_group(
+    name: str, wanted: int | None, far: float, rows: int, loss: str, replaced: bool
+) -> Row:
+    """How often the interval holds a mean with a far group of as many rows as are surely found."""
+    runs = wanted or RUNS[rows]
+    space = dp.records(size=rows, metric=REPLACE) if replaced else dp.records()
+    mean = space >> dp.mean(**LOSSES[loss], sampling=False)
+    plain = mean.insecure_release(table("normal(50, 10)", rows, 0), 0).value
+    if plain.hidden_rows is None:
+        return Row(name, "too few rows")
+    held, found, hidden = 0, 0, 0
+    for seed in range(runs):
+        values, random = table("normal(50, 10)", rows, seed), np.random.default_rng([1, seed])
+        hidden = max(hidden, plain.hidden_rows)
+        values[:hidden] = 50 + (far - 50) * random.normal(1, 0.04, hidden)
+        release, truth = mean.insecure_release(values, seed).value, float(values.mean())
+        hidden = release.hidden_rows or hidden
+        held += release.interval[0] <= truth <= release.interval[1]
+        found += abs(release.value - truth) < (truth - 50) / 2
+    words = f"found in {found / runs:.0%}"
+    return Row(
+        name,
+        f"held in {held / runs:.1%}",
+        f"{hidden} rows",
+        words,
+        "",
+        ">= 93 %",
+        held >= HELD * runs,
+    )
+
+
+def holds_all(name: str, wanted: int | None, law: str, rows: int, loss: str) -> Row:
+    """How often intervals hold the mean of all values, and how wide they are."""
+    runs, mean = wanted or RUNS[rows], dp.mean(**LOSSES[loss])
+    truth = float(
+        np.mean([BULKS[law](np.random.default_rng([3, n]), 10**6).mean() for n in range(20)])
+    )
+    held, clipped, endless, ratios = 0, 0, 0, []
+    for seed in range(runs):
+        values = BULKS[law](np.random.default_rng([2, seed]), rows)
+        found = mean.insecure_release(values, seed).value
+        held += found.interval[0] <= truth <= found.interval[1]
+        if found.clipped_interval is None:
+            endless += 1
+            continue
+        low, high = found.clipped_interval
+        clipped += low <= truth <= high
+        ratios.append((found.interval[1] - found.interval[0]) / (high - low))
+    ratio = f"{np.median(ratios):.2f}" if ratios else ""
+    words = f"clipped: {clipped / runs:.1%}", f"{endless} endless"
+    return Row(name, f"held in {held / runs:.1%}", *words, ratio, ">= 93 %", held >= HELD * runs)
+
+
 def visits(name: str) -> Row:
     """Doctor visits of 20 190 person-years."""
     with (Path(__file__).parents[2] / "docs/data/rand_hie.csv").open() as file:
@@ -185,6 +248,17 @@ def _all(runs: int | None) -> Iterator[tuple[str, Callable[[str], Row]]]:
                 for law in LAWS:
                     case = {"shape": law, "rows": count, "loss": loss, "replaced": replaced}
                     yield f"{law}, {words}", partial(compare_bounds, wanted=runs, **case)
+    for count in (1000, 10_000, 100_000):
+        for loss in LOSSES:
+            for words, far in FARS.items():
+                for replaced in (False, True):
+                    case = {"far": far, "rows": count, "loss": loss, "replaced": replaced}
+                    kind = "replaced" if replaced else "added or removed"
+                    made = partial(far_group, wanted=runs, **case)
+                    yield f"far group {words}, n = {count:g}, {loss}, {kind}", made
+            for law in BULKS:
+                made = partial(holds_all, wanted=runs, law=law, rows=count, loss=loss)
+                yield f"interval of {law}, n = {count:g}, {loss}", made
     for count in (10_000, 1_000_000):
         for loss in LOSSES:
             alone = partial(each_tail_alone, law="t3", rows=count, loss=loss, replaced=True)

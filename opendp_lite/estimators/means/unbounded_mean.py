@@ -61,10 +61,10 @@ _ANYWHERE: Final = (-FARTHEST, FARTHEST)
 _FARTHER: Final = 2
 # For a look at where in a block of doublings a far group is: only if a block shows one. So large
 # that whatever the block shows is found there, too.
-_FOR_GROUP, _FOR_PURE_GROUP = 0.22, 0.3
+_FOR_GROUP, _FOR_PURE_GROUP = 0.2, 0.24
 # How often blocks show a group where there is none: then a look is spent for nothing. And how often
 # that look shows one as well, which would put a bound far beyond all values.
-_FALSE_ALARM, _FALSE_GROUP = 0.05, 1e-3
+_FALSE_ALARM, _FALSE_GROUP = 0.02, 1e-3
 # Of what is left, for the rows beyond the bounds, where an interval is asked for.
 _FOR_BEYOND, _FOR_PURE_BEYOND = Fraction(1, 20), Fraction(7, 100)
 # Each doubling beyond the bounds is taken to hold at most this share of the rows of the one before.
