@@ -26,7 +26,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     within,
 )
 from opendp_lite.estimators.columns.pure_columns import pure_mean
-from opendp_lite.estimators.columns.radius import Shortener, directions_beyond
+from opendp_lite.estimators.columns.radius import Shortener, directions_beyond, unseen_rows
 from opendp_lite.estimators.parts.budget import (
     Budget,
     ConcentratedBudget,
@@ -752,6 +752,8 @@ class Shift:
             interval=wide(found.interval),
             noise_interval=found.noise_interval and wide(found.noise_interval),
             clipped=True,
+            clipped_interval=found.interval,
+            hidden_rows=self.unseen or None,
         )
 
 
@@ -913,6 +915,10 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> s
             "or else the sum of the rows in their bounds, where that promises a smaller error: "
             f"about {by_size}"
         )
+    lines.append(
+        f"a group of fewer than about {unseen_rows(space, whole)} rows far from all others may not "
+        "be seen"
+    )
     if size is None or size < enough:
         lines.append(few + ("; then that sum" if bounds.own else "; give each column bounds"))
     return "\n  ".join(lines)

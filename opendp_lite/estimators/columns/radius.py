@@ -52,6 +52,7 @@ _DOUBT: Final = 0.3
 _MISSING: Final = 3.0
 # What noise takes off a count in 5 % of releases, in its deviations.
 _SEEN: Final = 1.645
+_USUAL_RINGS: Final = 100
 # Squares of longer rows are no floats.
 _ENDLESS: Final = 2.0**500
 
@@ -66,7 +67,7 @@ class Shortening:
         bias: The l2 distance by which shortening moves the mean.
         longer: By how much of the length the rows beyond it are taken to be longer on average.
         unseen: A group of so many rows, at one length beyond all others, is seen in 95 % of
-            releases.
+            releases; or so many rows may be missing in the counts.
         hidden: Whether more rows are missing in the counts than noise explains: then some may lie
             beyond all that show.
     """
@@ -137,6 +138,8 @@ class Shortener:
         counts, off = self.people.look(counted, _RINGS)
         last = _last(counts, off)
         missing = self.people.rows - float(counts[: last + 1].sum())
+        off_all = off * sqrt(last + 1)
+        hidden = missing > _MISSING * off_all
         held = np.where(np.arange(len(counts)) <= last, counts.clip(0), 0.0)
         unseen = held[last + 1 :][: len(_UNSEEN)]
         unseen += off * np.array(_UNSEEN[: len(unseen)])
@@ -151,8 +154,8 @@ class Shortener:
             float(noise[best]),
             float(bias[best]),
             1.0 if beyond is None else min(_FURTHER * float(part[best]), 1.0),
-            ceil((_sure(len(counts)) + _SEEN) * off),
-            missing > _MISSING * off * sqrt(last + 1),
+            ceil(max(_unseen(len(counts), off), missing + _SEEN * off_all if hidden else 0)),
+            hidden,
         )
 
     def _anchor(self) -> tuple[float, float | None]:
@@ -204,6 +207,17 @@ class Shortener:
 def _sure(rings: int) -> float:
     """In deviations of the noise: so much shows that a ring, or some neighbours, hold rows."""
     return sqrt(2 * log(3 * rings / _GHOST))
+
+
+def _unseen(rings: int, off: float) -> float:
+    return (_sure(rings) + _SEEN) * off
+
+
+def unseen_rows(space: RowSpace, rho: Fraction) -> int:
+    """About how many rows far from all others may not show, before anything is released."""
+    part = ConcentratedBudget(_RINGS * rho)
+    counted = norm() >> bins([0.0, 1.0, 2.0]) >> sum()
+    return ceil(_unseen(_USUAL_RINGS, part.deviation(part.reach(counted, space))))
 
 
 def _last(counts: Floats, off: float) -> int:

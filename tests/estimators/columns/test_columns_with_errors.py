@@ -275,12 +275,14 @@ def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
         # With rho they also cover what shortening may move, mostly to one side.
         most = 2.2 if "rho" in loss else 1.1
         assert all(0.9 < width < most for width in widths)
-        of_noise = [np.diff(one.noise_interval or one.interval).item() / 3.92 for one in each]
+        ends = [one.noise_interval or one.clipped_interval or one.interval for one in each]
+        of_noise = [np.diff(each).item() / 3.92 for each in ends]
         errors = [one.value - rows[:, column].mean() for one in each]
         # What is shortened moves a mean beside.
         moved = np.mean(errors) if "rho" in loss else 0.0
         # The noise of the look at rows beyond the radius is 1.5 to 3 times that of the mean.
-        least, most = (0.28, 0.75) if "rho" in loss else (0.6, 1.4)
+        wide = "rho" in loss and sampling
+        least, most = (0.28, 0.75) if wide else (0.6, 1.4)
         assert least < np.std(np.subtract(errors, moved) / of_noise) < most
         if sampling:
             of_sample = np.sqrt(

@@ -42,7 +42,7 @@ def test_one_column_of_any_shape(name, relation):
 
 
 def test_real_columns_come_out_nearer_with_more_budget():
-    """The errors are about 0.17 and 0.035; each varies by less than a tenth."""
+    """The errors are about 0.085 and 0.014, and were 0.17 and 0.035 before counts of lengths."""
     with FILE.open() as stream:
         rows = np.array([[float(row[name]) for name in COLUMNS] for row in csv.DictReader(stream)])
     space = dp.records(columns=len(COLUMNS), size=len(rows), metric=REPLACE)
@@ -53,7 +53,7 @@ def test_real_columns_come_out_nearer_with_more_budget():
         for rho in (0.01, 0.5)
     ]
     assert errors[0] < 0.35
-    assert errors[1] < 0.08
+    assert errors[1] < 0.05
 
 
 E = dp.estimators
