@@ -188,10 +188,10 @@ class Chosen:
         if are_dates(between):
             typed = require_dates([end for end in between if end is not None], f"{step}: between")
             falls = typed[0] > typed[-1]
-            ends = (
-                None if end is None else typed[place] for end, place in ((first, 0), (last, -1))
-            )
-            found = cls(between_dates(*ends, "between=(datetime.date(2024, 1, 31), ...)"), 1, 1)
+            lower = None if first is None else typed[0]
+            upper = None if last is None else typed[-1]
+            read = between_dates(lower, upper, "between=(datetime.date(2024, 1, 31), ...)")
+            found = cls(read, 1, 1)
         else:
             least, most = (
                 otherwise if end is None else nearest(exact(end, f"{step}: between"))

@@ -228,8 +228,8 @@ class EndsRelease:
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
         several = self.repeated and sampling
-        found = Estimates(*all_of_them, sampling=sampling, shared_noise=True, several=several)
-        return found.take(self.order)
+        every = Estimates(*all_of_them, sampling=sampling, shared_noise=True, several=several)
+        return every.take(self.order)
 
 
 def _numbers(line: SortedLine, cells: Sequence[int | None]) -> tuple[float, float, float]:
