@@ -9,6 +9,7 @@ from math import ceil
 from typing import Final, Self, cast
 
 import attrs
+import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.distinct import CountKeys, KeyCounts
@@ -42,6 +43,8 @@ _FINEST: Final = 2**2048
 _SHARE: Final = Fraction(9, 10)
 # Up to so many ways to part rows between new keys and others are looked at one by one.
 _SPLITS: Final = 32
+# Beyond such an epsilon of all rows together a sum of steps says nothing: its delta is 1.
+_MOST_NATS: Final = 700
 
 
 @attrs.frozen
@@ -136,11 +139,11 @@ class LaplaceThreshold(Threshold):
     scale: Fraction
 
     @classmethod
-    def costing(cls, change: Change, epsilon: Fraction) -> LaplaceThreshold:
+    def costing(cls, change: Change, epsilon: Fraction) -> Self:
         """The noise that costs epsilon for a change."""
         return cls(1, change.sides * change.rows / epsilon)
 
-    def meet(self, change: Change, delta: Fraction) -> LaplaceThreshold:
+    def meet(self, change: Change, delta: Fraction) -> Self:
         """With the least threshold at which a change costs at most delta."""
         return self.raise_until(lambda way: way.loss(change)[1] <= delta)
 
@@ -163,6 +166,62 @@ class LaplaceThreshold(Threshold):
     def words(self) -> str:
         """The scale, and where the loss comes from."""
         return f"epsilon = l1 / b, b = {float(self.scale):.6g}"
+
+
+@attrs.frozen
+class TruncatedThreshold(LaplaceThreshold):
+    """Discrete Laplace noise that is never as large as the threshold, so no key of no rows shows.
+
+    No mechanism shows a key more often at the same loss of one row (Desfontaines, Voss, Gipson,
+    Mandayam 2022, theorem 3). A change of several rows is as many changes of one.
+    """
+
+    def meet(self, change: Change, delta: Fraction) -> Self:
+        """With the least threshold at which a change costs at most delta.
+
+        It is at least the scale: else most noise would have to be drawn again.
+        """
+        return self.raise_until(lambda way: way.reach >= way.scale and way.loss(change)[1] <= delta)
+
+    @property
+    def reach(self) -> int:
+        """The largest noise."""
+        return self.least - 1
+
+    def chance(self, count: int) -> Fraction:
+        """The tail of the truncated noise: (p^b - p^(k+1)) / (1 + p - 2 p^(k+1)) from b > 0 on.
+
+        For counts from the threshold on it is 1, which is above it.
+        """
+        rate, beyond = 1 / self.law.scale, self.least - count
+        if not 0 < beyond <= self.reach:
+            return Fraction(beyond <= 0)
+        low, high = exp_down(-self.least * rate), exp_up(-self.least * rate)
+        return (exp_up(-beyond * rate) - low) / (1 + exp_down(-rate) - 2 * high)
+
+    def loss(self, change: Change) -> Pair:
+        """As many losses (epsilon, P(k)) of one row as rows change, one after the other.
+
+        Delta is the sum of exp(i epsilon) P(k) over i below their number, or 1 where that is large.
+        """
+        rows, each = change.sides * change.rows, 1 / self.scale
+        if rows <= 1 or rows * each > _MOST_NATS:
+            return rows * each, self.chance(1) if rows == 1 else Fraction(min(rows, 1))
+        grown = (exp_up(rows * each) - 1) / (exp_down(each) - 1)
+        return rows * each, min(grown * self.chance(1), Fraction(1))
+
+    def words(self) -> str:
+        """The scale, and where the loss comes from."""
+        return f"{LaplaceThreshold.words(self)}, noise of at most {self.reach}"
+
+    def pass_on(self, found: KeyCounts, entropy: Entropy) -> dict[Hashable, int]:
+        """As for all noise. What is beyond the reach is drawn again, whatever the count."""
+        counts = np.asarray(found.counts)
+        noise = self.law.release(np.zeros(len(counts), np.int64), 0, entropy)
+        while (far := np.flatnonzero(np.abs(noise) > self.reach)).size:
+            noise[far] = self.law.release(np.zeros(len(far), np.int64), 0, entropy)
+        pairs = zip(found.keys, (counts + noise).tolist(), strict=True)
+        return {key: count for key, count in pairs if count >= self.least}
 
 
 @attrs.frozen
@@ -277,6 +336,8 @@ def threshold_of(
         LaplaceThreshold.costing(change, level),
         GaussianThreshold.costing(change, level, spill),
     ]
+    if level <= _MOST_NATS:
+        noises.append(TruncatedThreshold.costing(change, level))
     ways = [noise.meet(change, spill) for noise in noises if noise.scale <= _WIDEST]
     if not ways:
         raise ParameterError(f"{step}: epsilon = {float(level):g} needs noise of more than 2^20")
@@ -302,7 +363,8 @@ def change_in(space: Space[TablesOrRows], distance: Fraction) -> Change:
         "show with total variation 1 - m, m the smaller of the probabilities that either side "
         "shows none; p(c) is the exact tail of the noise. So a key that vanishes and one that "
         "appears cost delta once. With Gaussian noise delta is the largest over how many of "
-        "the k rows are in new keys.",
+        "the k rows are in new keys. Laplace noise that is never as large as the threshold costs "
+        "(epsilon, P(its largest value)) a row, where that makes the threshold smaller.",
         adding=(
             "Laplace: epsilon k / b; delta max(p(k), 1 - (1 - p(1))^k). Gaussian: epsilon of the "
             "exact curve at l2 = sqrt(c k), at most c rows in one key; delta 1 - m (1 - d)"
@@ -312,6 +374,7 @@ def change_in(space: Space[TablesOrRows], distance: Fraction) -> Change:
             "Ghosh, Roughgarden, Sundararajan 2009",
             "Balle and Wang 2018, theorem 8",
             "Korolova, Kenthapadi, Mishra, Ntoulas 2009",
+            "Desfontaines, Voss, Gipson, Mandayam 2022",
             "Wilson and others 2020",
             "Wilkins, Kifer, Zhang, Karrer 2024",
         ],

@@ -32,9 +32,11 @@ from opendp_lite.measurements.thresholds import (
     GaussianThreshold,
     LaplaceThreshold,
     Threshold,
+    TruncatedThreshold,
     change_in,
 )
 from opendp_lite.measures.profile import GaussianProfile
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 REPLACE = dp.ChangeOneDistance()
 ALMOST_ALL = {"epsilon": 30, "delta": 0.3}
@@ -271,7 +273,7 @@ def test_the_better_noise_is_taken_and_told() -> None:
     one, ten = spread(1) >> step, spread(10) >> step
     packed = dp.table(person="id") >> dp.bound_contributions(10) >> dp.select("city") >> step
     assert "l1 / b, b = 1;" in one.explain()
-    assert "l1 / b, b = 10;" in packed.explain()
+    assert "l1 / b, b = 10, noise of at most " in packed.explain()
     assert "Gaussian" in ten.explain()
     change = Change(10, 1, 1)
     epsilon, delta = Fraction(1), Fraction(1, 10**6)
@@ -397,8 +399,11 @@ def test_a_unit_of_several_rows_is_paid_for() -> None:
     space = dp.records(columns=["age", "city"], size=9, metric=REPLACE)
     kept = dp.keep("age", between=(18, 65)) >> dp.select("city")
     bound = space >> kept >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
-    threshold = met(Fraction(2), 2, Fraction(1, 10**6))
-    assert bound.loss(1) == (1, threshold.newcomers(2, 2))
+    change, delta = Change(2, 2, 1), Fraction(1, 10**6)
+    threshold = TruncatedThreshold.costing(change, Fraction(1)).meet(change, delta)
+    assert bound.loss(1) == threshold.loss(change)
+    assert threshold.loss(change)[0] == 1
+    assert threshold.loss(change)[1] <= delta
 
 
 def appearances(threshold: Threshold, keys: int, seed: int) -> int:
@@ -417,13 +422,91 @@ def unlikely(count: int, keys: int, chance: float) -> bool:
 
 def test_a_key_of_one_row_appears_as_often_as_claimed() -> None:
     """By simulation, false by chance once in 5e6; a threshold too low by one would be seen."""
-    threshold, keys = met(Fraction(1), 1, Fraction(1, 100)), 200_000
+    threshold, keys = truncated(1, "0.01"), 200_000
     count = appearances(threshold, keys, seed=1)
     claimed = float(threshold.chance(1))
     assert not unlikely(count, keys, claimed)
     for other in (threshold.least - 1, threshold.least + 1):
-        assert unlikely(count, keys, float(LaplaceThreshold(other, threshold.scale).chance(1)))
+        chance = TruncatedThreshold(other, threshold.scale).chance(1)
+        assert unlikely(count, keys, float(chance))
     assert unlikely(count, keys, claimed / 2)
+
+
+def truncated(epsilon: Any, delta: Any) -> TruncatedThreshold:
+    """For one row that is added or removed."""
+    one = Change(1, 1, 1)
+    return TruncatedThreshold.costing(one, Fraction(epsilon)).meet(one, Fraction(delta))
+
+
+def truncated_law(scale: float, least: int, count: int, far: int) -> NDArray[np.float64]:
+    """The probabilities of no release and of each number below far, from the definition."""
+    found = np.zeros(far + 1)
+    if count == 0:
+        found[0] = 1
+        return found
+    steps = np.arange(1 - least, least)
+    weights = np.exp(-np.abs(steps) / scale)
+    places = np.where(count + steps >= least, count + steps, 0)
+    np.add.at(found, places, weights / weights.sum())
+    return found
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.01"), ("0.3", "1e-5"), ("2", "1e-9")])
+def test_truncated_noise_costs_exactly_what_it_claims(epsilon: str, delta: str) -> None:
+    """For all counts that are one and three apart; half the noise and a lower threshold do not."""
+    threshold = truncated(epsilon, delta)
+    scale, least, far = float(threshold.law.scale), threshold.least, 5 * threshold.least + 9
+
+    def worst(rows: int, loss: float, scale: float = scale, least: int = least) -> float:
+        laws = [truncated_law(scale, least, count, far) for count in range(3 * least)]
+        ways = [*zip(laws, laws[rows:], strict=False), *zip(laws[rows:], laws, strict=False)]
+        gaps = [np.clip(first - np.exp(loss) * second, 0, None).sum() for first, second in ways]
+        return float(max(gaps))
+
+    for rows in (1, 3):
+        most, spill = map(float, threshold.loss(Change(rows, rows, 1)))
+        assert worst(rows, most) <= spill * (1 + 1e-9)
+    most, spill = map(float, threshold.loss(Change(1, 1, 1)))
+    assert most == float(Fraction(epsilon))
+    assert 0.999 * spill < worst(1, most) <= float(Fraction(delta))
+    assert worst(1, most, least=least - 1) > 1.1 * spill
+    assert worst(1, most, scale=scale / 2) > 2 * spill
+
+
+def test_truncated_noise_of_very_many_rows_has_a_loss_at_once() -> None:
+    threshold = truncated("0.1", "1e-6")
+    assert threshold.loss(Change(0, 0, 1)) == (0, 0)
+    assert threshold.loss(Change(10**12, 10**12, 1)) == (10**11, 1)
+    by_hand = threshold.chance(1) * sum(Fraction(np.exp(i / 10)) for i in range(60))
+    assert threshold.loss(Change(60, 60, 1)) == (6, pytest.approx(by_hand, rel=1e-9))
+    many = Change(10**5, 10**5, 2)
+    wide = TruncatedThreshold.costing(many, Fraction(1)).meet(many, Fraction(1, 10**6))
+    assert wide.loss(many)[1] <= Fraction(1, 10**6)
+    large = dp.records() >> dp.measurements.thresholded_counts(epsilon=10**6, delta=1e-6)
+    assert large.loss(1)[1] <= Fraction(1, 10**6)
+
+
+def test_truncated_noise_is_at_the_optimum_of_selection() -> None:
+    """As many rows as Desfontaines and others 2022 need; Laplace noise needs 133."""
+    assert truncated("0.1", "1e-6").least == 110
+    assert met(Fraction(10), 1, Fraction(1, 10**6)).least == 133
+
+
+def test_truncated_noise_follows_its_law() -> None:
+    """Of 20 000 keys each; a key of no rows does not occur."""
+    threshold, each = TruncatedThreshold(6, Fraction(2)), 20_000
+    for count in (1, 4, 9):
+        found = KeyCounts(tuple(range(each)), np.full(each, count))
+        shown = threshold.pass_on(found, InsecureSeededEntropy(count))
+        counts = np.bincount([*shown.values()], minlength=30)
+        counts[0] = each - len(shown)
+        law = truncated_law(float(threshold.law.scale), 6, count, 29)
+        assert not counts[law == 0].any()
+        seen = law > 0
+        square = ((counts[seen] - each * law[seen]) ** 2 / (each * law[seen])).sum()
+        assert square < 60
+        chance = float(threshold.chance(count))
+        assert count > 5 or chance == pytest.approx(1 - law[0], rel=1e-9)
 
 
 def shown_from(fewer: int, narrower: int) -> Any:
@@ -447,12 +530,12 @@ def audited(releases: int) -> None:
 
 def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch, seeded: None) -> None:
     audited(1200)
-    monkeypatch.setattr(Threshold, "pass_on", shown_from(0, 1))
+    monkeypatch.setattr(TruncatedThreshold, "pass_on", shown_from(0, 1))
     audited(300)
-    monkeypatch.setattr(Threshold, "pass_on", shown_from(3, 1))
+    monkeypatch.setattr(TruncatedThreshold, "pass_on", shown_from(3, 1))
     with pytest.raises(AssertionError):
         audited(1500)
-    monkeypatch.setattr(Threshold, "pass_on", shown_from(0, 2))
+    monkeypatch.setattr(TruncatedThreshold, "pass_on", shown_from(0, 2))
     with pytest.raises(AssertionError):
         audited(1200)
 
