@@ -140,6 +140,7 @@ class Looks:
         return (
             f"{asked if self.first else ''}{self.whole:.2g} finds centres, spreads and a radius\n"
             f"  rows beyond it are shortened, about {self.shortened:.2g} of all\n"
+            f"  a far group of fewer than {_CLEAR / _CHECK:.0f} / epsilon rows may not be seen\n"
             "  the noise is that of a ball of this radius, or of the bounds if that is less"
         )
 
