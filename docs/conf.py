@@ -12,7 +12,7 @@ project = "opendp_lite"
 author = "the authors of opendp_lite"
 copyright = f"2026, {author}"
 release = metadata.version("opendp_lite")
-extensions = ["myst_nb", "_ext.formulas", "_ext.names"]
+extensions = ["myst_nb", "_ext.alternatives", "_ext.formulas", "_ext.names"]
 exclude_patterns = ["conf.py"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
@@ -21,6 +21,8 @@ highlight_language = "text"
 nb_execution_mode = "auto"
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
+nb_merge_streams = True
+"""What a loop prints is one block."""
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 html_theme = "furo"
 html_title = f"opendp_lite {release}"

@@ -9,6 +9,7 @@ all of it.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 from sphinx.cmd.build import main as sphinx  # noqa: E402
 
+from _ext.alternatives import CELL  # noqa: E402
 from _ext.reference import pages, public_names  # noqa: E402
 
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -53,6 +55,8 @@ def gather(source: Path) -> None:
         _copy(ROOT / name, source / name)
     for path in lessons():
         _copy(path, source / path.relative_to(ROOT))
+        if path.suffix == ".ipynb":
+            _describe_pictures(source / path.relative_to(ROOT))
     judges = (ROOT / "notebooks" / "opendp_lite_lessons").glob("*.py")
     for path in (*judges, *(ROOT / "docs" / "data").glob("*.csv")):
         target = source / path.relative_to(ROOT)
@@ -143,6 +147,12 @@ def _copy(path: Path, target: Path) -> None:
         rest = text.removeprefix("---\n")
         text = "---\norphan: true\n" + ("---\n" + text if rest == text else rest)
     _write(target, text)
+
+
+def _describe_pictures(lesson: Path) -> None:
+    notebook = json.loads(lesson.read_text("utf-8"))
+    notebook["cells"].insert(1, CELL)
+    lesson.write_text(json.dumps(notebook), "utf-8")
 
 
 def _write(path: Path, text: str) -> None:
