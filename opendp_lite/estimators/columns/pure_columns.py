@@ -136,9 +136,12 @@ class Looks:
                 f"{_WITHOUT_LOOKS:.0%} of the rows exceed, and shortens them\n"
                 "  the noise is that of a ball of this radius, or of the bounds if that is less"
             )
-        asked = f"{self.first:.2g} of epsilon tells if rows are well inside of the bounds; if so, "
+        asked = (
+            f"{self.first:.2g} of epsilon tells if rows are well inside of the bounds; if so,\n  "
+        )
         return (
-            f"{asked if self.first else ''}{self.whole:.2g} finds centres, spreads and a radius\n"
+            f"{asked if self.first else ''}{self.whole:.2g} of epsilon finds centres, spreads and "
+            "a radius\n"
             f"  rows beyond it are shortened, about {self.shortened:.2g} of all\n"
             f"  a far group of fewer than {_CLEAR / _CHECK:.0f} / epsilon rows may not be seen\n"
             "  the noise is that of a ball of this radius, or of the bounds if that is less"

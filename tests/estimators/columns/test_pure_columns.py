@@ -139,7 +139,7 @@ def test_what_looks_cost_decides_alone():
     assert Looks(4000, 8, True).centres == 2 * Looks(4000, 8, False).centres
     small, large = (space(n) >> dp.multivariate_mean(100, epsilon=1) for n in (200, 4000))
     assert "fewer than 300 / epsilon rows" in small.explain()
-    assert "finds centres, spreads and a radius" in large.explain()
+    assert "of epsilon finds centres, spreads and a radius" in large.explain()
     assert "0.7746" in large.explain(), "the error of the box"
 
 
