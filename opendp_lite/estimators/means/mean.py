@@ -121,6 +121,10 @@ def mean(
             random sample: this takes a tenth of a rho, and 15 % of an epsilon. With False it is for
             the mean of these rows, and counts the noise alone.
 
+    Without bounds the interval is for the mean of all values, if tails are thin: see
+    ``unbounded_mean``. ``hidden_rows`` of the release says how many rows far from all others may
+    not have been seen.
+
     Returns:
         An ``Estimate``, or without a confidence a number in the bounds. Missing values are left
         out; where the number of rows is public they count as the middle of the bounds.

@@ -482,6 +482,7 @@ def test_both_looks_see_as_many_rows(where, keyword):
     plan = SearchPlan.of(SPACES[where], budget_of("here", **{keyword: amount}))
     shares = module._Planned(plan, ROWS)
     # The first by a noisy count in each of 18 blocks, the second in each of 512 doublings.
+    assert module._MOST_DOUBLINGS == 256
     for share, doubts, false, cells in (
         (shares.tails, shares.blocks, 0.02, 18),
         (shares.group, shares.resolved(256), 0.001, 512),
@@ -541,7 +542,8 @@ def test_an_interval_for_all_values_counts_those_beyond_the_bounds():
     thin = [(3 / 4) * (1 / 4) ** place for place in range(60)]
     far = sum(s * 1.5 * 2.0**i for i, s in enumerate(thin))
     assert pytest.approx(far - 1) == module._MOVED
-    beyond = module._Beyond(np.array([-3.0, 5.0]), np.array([10.0, 20.0]), lambda _: 4.0)
+    # 4 at the 2.5 % on one side.
+    beyond = module._Beyond(np.array([-3.0, 5.0]), np.array([10.0, 20.0]), lambda share: 0.1 / share)
     plain = dp.Estimate(50.0, 1.0, (48.0, 53.0), 0.95, 1000.0, clipped=True, bounds=(40, 70))
     found = beyond.widen(attrs.evolve(plain, noise_interval=(49.0, 51.0)))
     low, high = 50 - np.hypot(2, 0.05), 50.125 + np.hypot(3, 0.1)
