@@ -543,7 +543,9 @@ def test_an_interval_for_all_values_counts_those_beyond_the_bounds():
     far = sum(s * 1.5 * 2.0**i for i, s in enumerate(thin))
     assert pytest.approx(far - 1) == module._MOVED
     # 4 at the 2.5 % on one side.
-    beyond = module._Beyond(np.array([-3.0, 5.0]), np.array([10.0, 20.0]), lambda share: 0.1 / share)
+    beyond = module._Beyond(
+        np.array([-3.0, 5.0]), np.array([10.0, 20.0]), lambda share: 0.1 / share
+    )
     plain = dp.Estimate(50.0, 1.0, (48.0, 53.0), 0.95, 1000.0, clipped=True, bounds=(40, 70))
     found = beyond.widen(attrs.evolve(plain, noise_interval=(49.0, 51.0)))
     low, high = 50 - np.hypot(2, 0.05), 50.125 + np.hypot(3, 0.1)
