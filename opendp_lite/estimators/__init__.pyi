@@ -1,9 +1,6 @@
 from opendp_lite.estimators.columns.centered_sums import centered_sum as centered_sum
 from opendp_lite.estimators.columns.covariance import covariance as covariance
-from opendp_lite.estimators.columns.multivariate_mean import binary_mean as binary_mean
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean
-from opendp_lite.estimators.columns.multivariate_mean import normal_variance as normal_variance
-from opendp_lite.estimators.columns.multivariate_mean import plan_mean as plan_mean
 from opendp_lite.estimators.columns.multivariate_mean import plan_plus_mean as plan_plus_mean
 from opendp_lite.estimators.columns.noisy_mean import l2_mechanism_mean as l2_mechanism_mean
 from opendp_lite.estimators.columns.regression import linear_regression as linear_regression
@@ -36,6 +33,9 @@ from opendp_lite.estimators.papers.one_column import centered_mean as centered_m
 from opendp_lite.estimators.papers.one_column import plug_in_mean as plug_in_mean
 from opendp_lite.estimators.papers.one_column import resized_mean as resized_mean
 from opendp_lite.estimators.papers.one_column import simplex_mean as simplex_mean
+from opendp_lite.estimators.papers.plan import binary_mean as binary_mean
+from opendp_lite.estimators.papers.plan import normal_variance as normal_variance
+from opendp_lite.estimators.papers.plan import plan_mean as plan_mean
 from opendp_lite.estimators.parts.bounds_search import private_bounds as private_bounds
 from opendp_lite.estimators.spread.spread import standard_deviation as standard_deviation
 from opendp_lite.estimators.spread.spread import variance as variance

@@ -23,7 +23,7 @@ from opendp_lite.combinators.losses_of_samples import AmplifiedProfile
 from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import materialise
 from opendp_lite.engines.sampling.rules import row_sample
-from opendp_lite.estimators.columns.multivariate_mean import median_of_mean_square
+from opendp_lite.estimators.papers.plan import median_of_mean_square
 from opendp_lite.measures.profile import GaussianProfile
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.testing.datasets import containers
