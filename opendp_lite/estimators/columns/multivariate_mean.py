@@ -23,7 +23,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     error_power,
 )
 from opendp_lite.estimators.columns.pure_columns import pure_mean
-from opendp_lite.estimators.columns.radius import Shortener, directions_beyond, unseen_rows
+from opendp_lite.estimators.columns.radius import Shortener, sum_directions, unseen_rows
 from opendp_lite.estimators.parts.budget import (
     Budget,
     ConcentratedBudget,
@@ -416,8 +416,7 @@ class _PlanPlus:
         """
         rows, shift = self._rows_around(middle, widths), None
         if self.request.confidence is not None:
-            beyond = rows >> directions_beyond(length) >> sum()
-            total, off = self.people.look(beyond, _BEYOND)
+            total, off = self.people.look(sum_directions(rows, length), _BEYOND)
             most = each / self.people.rows
             shift = Shift(most * total, most * off, unseen)
         shortened = rows >> clip_to_norm(length)

@@ -15,9 +15,10 @@ from opendp_lite.engines.data.sparse import row_totals
 from opendp_lite.estimators.columns.noisy_mean import RowCount, Rowwise
 from opendp_lite.estimators.parts.budget import ConcentratedBudget, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.pipeline.core import Transformation
-from opendp_lite.pipeline.steps import stage
+from opendp_lite.pipeline.steps import Stage, stage
 from opendp_lite.transformations.bounding import clip_to_norm
 from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.entries import norm
@@ -99,7 +100,7 @@ class _DirectionsBeyond:
 
 
 @stage
-def directions_beyond(space: RowSpace, least: float) -> Transformation[RowSpace, RowSpace]:
+def _directions_beyond(space: RowSpace, least: float) -> Transformation[RowSpace, RowSpace]:
     """Keeps of rows longer than ``least`` their direction; others become 0.
 
     No claim is taken from the block function: the sum brings each row into the ball.
@@ -107,6 +108,11 @@ def directions_beyond(space: RowSpace, least: float) -> Transformation[RowSpace,
     So a row that is added moves it by 1 in l2, and one that is replaced by 2.
     """
     return row_map_trusted(space, _DirectionsBeyond(least), Ball(1, columns=space.domain.columns))
+
+
+def sum_directions(rows: Rowwise, least: float) -> Stage[RowSpace, Aggregate]:
+    """The sum of the directions of rows that are longer than ``least``."""
+    return rows >> _directions_beyond(least) >> sum()
 
 
 @attrs.frozen
@@ -189,7 +195,7 @@ class Shortener:
         most = _ONE_SIDED * float(self.widths.max())
         if beyond is None:
             return most
-        total, off = self.people.look(self.rows >> directions_beyond(least) >> sum(), _DIRECTION)
+        total, off = self.people.look(sum_directions(self.rows, least), _DIRECTION)
         many = max(beyond * self.people.rows, 1.0)
         squares, noise = (self.widths * total / many) ** 2, (self.widths * off / many) ** 2
         # The square of the length less its noise, and a part of the deviation of that.

@@ -9,13 +9,13 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.estimators.columns.multivariate_mean import shrink
-from opendp_lite.estimators.columns.radius import _last, _shorten, directions_beyond
+from opendp_lite.estimators.columns.radius import _directions_beyond, _last, _shorten
 from tests.estimators.cases import WILD, space_of
 
 E = dp.estimators
 REPLACE = dp.ChangeOneDistance()
 COUNTED = dp.transformations.norm() >> dp.bins([0.0, 1.0, 2.0, 4.0]) >> dp.sum()
-POINTING = directions_beyond(0.5) >> dp.sum()
+POINTING = _directions_beyond(0.5) >> dp.sum()
 FAR = np.array([[3.0, 0.0]])
 NEIGHBOURS = {
     "counts, added": (COUNTED, np.zeros((0, 2)), FAR, 1),
@@ -61,15 +61,15 @@ def test_looks_keep_their_maps_on_any_rows(query, size):
 def test_a_direction_does_not_depend_on_where_a_row_stands():
     """Of 200 columns: numpy's norm of a block and of a row differ in their last bits."""
     rows = np.random.default_rng(1).normal(size=(300, 200))
-    whole = np.asarray((space_of(200) >> directions_beyond(1.0))(rows))
-    alone = [np.asarray((space_of(200) >> directions_beyond(1.0))(row[None])) for row in rows]
+    whole = np.asarray((space_of(200) >> _directions_beyond(1.0))(rows))
+    alone = [np.asarray((space_of(200) >> _directions_beyond(1.0))(row[None])) for row in rows]
     assert np.array_equal(whole, np.concatenate(alone))
     assert np.linalg.norm(whole, axis=1) == pytest.approx(np.ones(300), abs=1e-9)
 
 
 def test_directions_of_wild_rows():
     rows = np.array([[0.3, 0.4], [3.0, 4.0], [np.nan, 4.0], [np.inf, 1.0], [1e200, 1e200], [0, 0]])
-    found = np.asarray((space_of(2) >> directions_beyond(0.5))(rows))
+    found = np.asarray((space_of(2) >> _directions_beyond(0.5))(rows))
     wanted = [[0, 0], [0.6, 0.8], [np.nan, np.nan], [0, 0], [0, 0], [0, 0]]
     np.testing.assert_allclose(found, wanted, atol=1e-9)
 
