@@ -148,7 +148,9 @@ def proportion(
         >>> 0.02 < high - low < 0.04
         True
     """
-    chosen = Chosen.of("proportion", between, among, "; of True and False, among=[True]")
+    chosen = Chosen.of(
+        "proportion", between, among, "; of a column of True and False, among=[True]"
+    )
     if weights is not None or most is not None:
         if column is None or weights is None or most is None:
             raise ParameterError(

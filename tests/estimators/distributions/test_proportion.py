@@ -142,7 +142,7 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({}, r"one of between=.*; of True and False, among=\[True\]"),
+        ({}, r"one of between=.*; of a column of True and False, among=\[True\]"),
         ({"among": [1], "between": (0, 1)}, "one of between"),
         ({"between": 5}, "a pair such as"),
         ({"between": ("5", None)}, "all dates"),
