@@ -22,7 +22,7 @@ from opendp_lite.numbers.exact import Number, exact, positive, round_up, sqrt_up
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.samplers.core_noise import CoreNoise, CubeGamma
+from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example, rows_in
@@ -275,7 +275,7 @@ def linf_mechanism(
     else:
         require_sensitivity(unit, "linf_mechanism")
         width = cast(Fraction, unit.linf) / positive(epsilon, "epsilon")
-    noise = CubeGamma.near(width, space.domain.dimension)
+    noise = samplers.CubeGamma.near(width, space.domain.dimension)
     deviation = noise.error_of_each(space.domain.dimension).standard_deviation
     return added_noise(
         space,

@@ -13,7 +13,6 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.bodies.points import Points
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.means.bounded_mean import joint_mean, known_size_mean, recentred_mean
 from opendp_lite.estimators.parts.bounds_search import (
@@ -31,7 +30,6 @@ from opendp_lite.estimators.parts.bounds_search import (
 from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.estimators.parts.value_search import point_of
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest
@@ -39,6 +37,8 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
+from opendp_lite.transformations.bounding import clamp
+from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.features import FAR_BLOCKS
 from opendp_lite.transformations.rows import select
 from opendp_lite.transformations.sums import sum
@@ -74,6 +74,7 @@ _THIN_TAILS: Final = (
     "of the rows of the one before, spread evenly or nearer"
 )
 _MOVED: Final = 3 / 2 * (1 - _THINNER) / (1 - 2 * _THINNER) - 1
+_ALL: Final = 2.0**1000
 _MOST_DOUBLINGS: Final = 2 ** (FAR_BLOCKS - 1)
 
 
@@ -351,11 +352,11 @@ class _Run:
         ask, pure = self.search.ask, self.search.plan.power == 1
         part = self.search.plan.left(ask).part(_FOR_PURE_BEYOND if pure else _FOR_BEYOND)
         # Values that are equal to a bound lie within it.
-        edges = np.array([nextafter(nearest(lower), -inf), nextafter(nearest(upper), inf)])
-        sides = Points.nearest_to(("beyond", *edges), edges, np.array([[1.0, 0], [0, 0], [0, 1]]))
-        counting = select(0) >> point_of(sides) >> sum()
+        edges = [-_ALL, nearest(lower), nextafter(nearest(upper), inf), _ALL]
+        counting = select(0) >> clamp(-_ALL, _ALL) >> bins(edges) >> sum()
         exceeded = partial(part.exceeded, part.scale(part.reach(counting, ask.space)))
-        return _Beyond(np.asarray(ask(counting >> part.noise())), np.array(reaches), exceeded)
+        below, _, above = np.asarray(ask(counting >> part.noise())).tolist()
+        return _Beyond(np.array([below, above]), np.array(reaches), exceeded)
 
     def _reaches(self, middle: float, rows: float) -> tuple[tuple[float, float], int]:
         """How far from the middle values are clipped, below and above it.
