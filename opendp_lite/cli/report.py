@@ -13,6 +13,7 @@ from opendp_lite.cli.printing import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, significant
 from opendp_lite.estimators.distributions.histograms import label
 from opendp_lite.explain.statement_parts import WEAK
+from opendp_lite.releases.estimate import say_hidden
 
 # The other intervals that a number may have, by name, and what they hold.
 _FURTHER: Final = {
@@ -153,8 +154,7 @@ class Report:
         }
         hidden = [each.estimate.hidden_rows or 0 for each in self.lines]
         if any(hidden):
-            far = {"far groups": f"one of fewer than {max(hidden)} rows may not be seen"}
-            entries = far | entries
+            entries = {"far rows": say_hidden(max(hidden))} | entries
         if not self.titles:
             (line,) = self.lines
             value, error, interval = _numbers(line)

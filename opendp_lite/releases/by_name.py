@@ -18,7 +18,7 @@ from opendp_lite.display.formatting import (
     plain,
 )
 from opendp_lite.display.pictures import Scale, spots_of
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimate import Estimate, say_hidden
 from opendp_lite.releases.result import Result, mark_part, records_of, refuse_array
 from opendp_lite.releases.table import Record, name_key
 
@@ -39,6 +39,19 @@ class _Several(Result, Mapping[K, R]):
     def covers(self) -> str:
         said = {each.covers for each in self.values() if isinstance(each, Result)}
         return said.pop() if len(said) == 1 else ""
+
+    @property
+    def _said(self) -> str:
+        kinds = dict.fromkeys(each.covers for each in self.values() if isinstance(each, Result))
+        said = self.covers or " or ".join(each for each in kinds if each)
+        found = [each for each in self.values() if isinstance(each, Estimate)]
+        hidden = max((each.hidden_rows or 0 for each in found), default=0)
+        return " ".join(
+            [
+                *([f"low to high: {said}."] if said else []),
+                *([f"A{say_hidden(hidden)[1:]}."] if hidden else []),
+            ]
+        )
 
     __array__ = refuse_array
 

@@ -28,7 +28,7 @@ from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
 # Within this share of the width from a bound, values beyond it may have moved the release.
-_NEAR: Final = 0.05
+_NEAR: Final = 0.1
 _LITTLE: Final = 0.5
 # Its exponential is about the largest float.
 _LARGEST: Final = 709.0
@@ -175,13 +175,18 @@ class Estimate(Result):
             return f"{held} if tails are thin"
         return f"{held} after clipping" if self.clipped else held
 
+    @property
+    def _said(self) -> str:
+        hidden = "" if self.hidden_rows is None else f" A{say_hidden(self.hidden_rows)[1:]}."
+        return f"{super()._said}{hidden}"
+
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""
         said = []
         if self.wide_interval is not None:
             said.append(f"{self._ends(self.wide_interval)} with what clipping may move")
         if self.hidden_rows is not None:
-            said.append(f"a far group of fewer than {self.hidden_rows} rows may not be seen")
+            said.append(say_hidden(self.hidden_rows))
         few = self.too_few
         if self.bounds is not None:
             width = self.bounds[1] - self.bounds[0]
@@ -194,6 +199,8 @@ class Estimate(Result):
             )
         if self.several:
             said.append("rows of one person count as independent")
+        if self.interval == (-inf, inf):
+            said.append("how far off it is is not known")
         if few:
             said.append("too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}"))
         return said
@@ -336,6 +343,11 @@ class Estimate(Result):
             noise_interval=noise,
             sources=frozenset(map(_without_table, self.sources)),
         )
+
+
+def say_hidden(rows: int) -> str:
+    """What may lie far off unseen, in words."""
+    return f"a far group of fewer than {rows} rows may not be seen, nor rows that lie far apart"
 
 
 def difference(first: Estimate, second: Estimate, *, independent: bool | None = None) -> Estimate:
@@ -498,12 +510,16 @@ def _join(
     error: float,
     ends: Callable[[float, IntervalEnds, float, IntervalEnds], IntervalEnds],
 ) -> Estimate:
-    noise = None
+    noise = clipped = None
+    if one.clipped_interval is not None or other.clipped_interval is not None:
+        parts = [each.clipped_interval or each.interval for each in (one, other)]
+        clipped = ends(one.value, parts[0], other.value, parts[1])
+    hidden = [each.hidden_rows for each in (one, other) if each.hidden_rows is not None]
     if one.sampling or other.sampling:
         # The interval of a number that is not for a population is that of its noise.
-        parts = [each.noise_interval if each.sampling else each.interval for each in (one, other)]
-        if parts[0] is not None and parts[1] is not None:
-            noise = ends(one.value, parts[0], other.value, parts[1])
+        noises = [each.noise_interval if each.sampling else each.interval for each in (one, other)]
+        if noises[0] is not None and noises[1] is not None:
+            noise = ends(one.value, noises[0], other.value, noises[1])
     found = Estimate(
         value,
         error,
@@ -511,6 +527,8 @@ def _join(
         one.confidence,
         sampling=one.sampling or other.sampling,
         clipped=one.clipped or other.clipped,
+        clipped_interval=clipped,
+        hidden_rows=max(hidden, default=None),
         too_few=one.too_few or other.too_few,
         noise_interval=noise,
         several=one.several or other.several,

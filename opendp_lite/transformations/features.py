@@ -252,7 +252,8 @@ class MagnitudeFold(Reduction[Counts]):
             cells = -(-cells >> self._joined)
         if self._blocks:
             halves, exponents = np.frexp(np.abs(values).clip(0.0, _LARGEST))
-            beyond = exponents - (halves == 1 / 2) - self._most
+            # The exponent of 0 is 0, and not below all others.
+            beyond = np.where(halves == 0, 0, exponents - (halves == 1 / 2) - self._most)
             # The number of bits: 1 for one doubling, 2 for the next two, 3 for the next four.
             cells += np.minimum(np.frexp(np.maximum(beyond, 0))[1], self._blocks)
         places = self._cells + np.where(values < 0, -cells, cells)

@@ -267,3 +267,14 @@ def test_three_quantiles_have_ends_for_a_population_and_more_have_sure_intervals
         ratio.append((sure.intervals @ [-1, 1]).mean() / (plain.intervals @ [-1, 1]).mean())
     assert ratio[0] > 1.6
     assert ratio[1:] == [1, 1]
+
+
+def test_a_quantile_at_a_bound_and_one_of_few_rows_say_so(seeded):
+    values = np.random.default_rng(0).normal(50, 10, 3000)
+    at_the_bound = dp.private_quantile(0.5, bounds=(0, 20), epsilon=1)(values)
+    assert "near the bound 20, so values beyond it may be clipped" in str(at_the_bound)
+    few = dp.private_quantile(0.5, bounds=(0, 1000), epsilon=0.1)
+    assert "too few rows" in str(few(values[:3]))
+    inside = dp.private_quantile(0.5, bounds=(0, 1000), epsilon=1)(values)
+    assert inside.bounds is None
+    assert "near" not in str(inside)

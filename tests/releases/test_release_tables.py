@@ -194,3 +194,18 @@ def test_plots_are_drawn():
     assert dp.session(TABLE, budget=dp.epsilon(1))(MEAN).plot().get_title()
     with pytest.raises(TypeError, match="no picture"):
         dp.session(TABLE, budget=dp.epsilon(1))(COUNT).plot()
+
+
+def test_a_table_of_groups_says_of_what_intervals_are_and_what_may_hide(seeded):
+    ages = {"sex": ["f"] * 3000 + ["m"] * 3000, "age": list(range(20, 80)) * 100}
+    found = dp.by("sex", ["f", "m", "x"], dp.select("age") >> dp.mean(epsilon=1))(ages)
+    hidden = max(each.hidden_rows or 0 for each in found.values())
+    note = found.table(digits=1).note
+    assert "95 % of samples like this if tails are thin or 95 % of samples like this." in note
+    assert f"A far group of fewer than {hidden} rows may not be seen" in note
+    assert f"A far group of fewer than {hidden} rows may not be seen" in found["f"].table().note
+    assert found.table(digits=1).columns["low"][2] == -np.inf
+    apart = found["f"] - found["m"]
+    assert apart.hidden_rows == hidden
+    low, high = apart.clipped_interval
+    assert apart.interval[0] <= low < high <= apart.interval[1]

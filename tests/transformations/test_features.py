@@ -151,3 +151,15 @@ def test_missing_values_have_no_magnitude():
     assert np.asarray(magnitudes(0, 1)([nan, 2.0, -nan])).tolist() == [0, 0, 1]
     space = dp.records(size=3, metric=dp.ChangeOneDistance())
     assert np.asarray((space >> magnitudes(0, 1))([nan, 2.0, -nan])).tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_values_that_are_scaled_lie_in_the_cells_that_are(far):
+    """A 0 lies in the middle, wherever the cells are."""
+    values = np.array([0.0, 0.0, -0.0, 1.0, -1.5, 3.0, 200.0, -1e9])
+    counts = [
+        dp.transformations.magnitude_counts(-2 + by, 2 + by, far=far)(values * 2.0**by).tolist()
+        for by in (-300, -40, -3, 0, 5, 300)
+    ]
+    assert counts == [counts[0]] * len(counts)
+    assert counts[0][len(counts[0]) // 2] == 3

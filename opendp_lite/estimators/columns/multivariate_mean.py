@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil, exp, hypot, log, sqrt
 from statistics import NormalDist
 from typing import Any, Final, cast
@@ -48,6 +49,7 @@ from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.releases.by_name import ByName
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import records
@@ -618,7 +620,8 @@ def multivariate_mean(
             are for these rows, and count the noise alone.
 
     Returns:
-        With a confidence a tuple of ``Estimate``, one for each column. Else a number in its bounds
+        With a confidence an ``Estimate`` for each column: by its name, as a table or frame too,
+        and in a tuple where columns have no names. Else a number in its bounds
         for each. With few rows for so many columns, or a tiny budget, the error may reach the
         bounds. Rows that reach far are shortened. Where the number of rows is private, rows with a
         missing value are left out. Where it is public, a missing value counts as 0, or with rho as
@@ -642,12 +645,20 @@ def multivariate_mean(
             "about as well"
         )
     bounds = ColumnBounds.of(bound, space, "multivariate_mean")
+    made: Measured[Any]
     if exactly_one("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = _fit_noise(space, bounds, cast(Number, rho), p, confidence, sampling)
-        return chosen.with_explanation(_why(space, bounds, moderate(rho, "rho"), p), trace=())
-    whole = Budget(moderate(epsilon, "epsilon"))
-    request = Request.within(whole, "multivariate_mean", confidence, sampling)
-    return pure_mean(space, bounds.lower, bounds.upper, request)
+        made = chosen.with_explanation(_why(space, bounds, moderate(rho, "rho"), p), trace=())
+    else:
+        whole = Budget(moderate(epsilon, "epsilon"))
+        request = Request.within(whole, "multivariate_mean", confidence, sampling)
+        made = pure_mean(space, bounds.lower, bounds.upper, request)
+    names = space.domain.names
+    return made if names is None or confidence is None else made >> partial(_by_name, names)
+
+
+def _by_name(names: tuple[str, ...], found: tuple[Estimate, ...]) -> ByName:
+    return ByName(dict(zip(names, found, strict=True)))
 
 
 def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> str:

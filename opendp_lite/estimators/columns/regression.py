@@ -85,7 +85,7 @@ class Regression(Result):
           age         0.250       0.030        0.010  0.191 to 0.309
           intercept   -8.10        0.60         0.20  -9.28 to -6.92
         Intervals are for the population, from noise and sampling. Rows lie about 6.3 from the line,
-        and were cut at 22 from it.
+        and were cut at 22 from it: no interval shows what that moves.
         >>> found["age"].interval, found.predict({"age": 40}).value
         ((0.19120108046379838, 0.3087989195362016), 1.9000000000000004)
     """
@@ -210,7 +210,8 @@ class Regression(Result):
         alone = " Rows of one person count as independent." if self.several else ""
         return (
             "Intervals are for the population, from noise and sampling. Rows lie about "
-            f"{deviation} from the line,\nand were cut at {cut} from it.{alone}"
+            f"{deviation} from the line,\nand were cut at {cut} from it: no interval shows what "
+            f"that moves.{alone}"
         )
 
     def __repr__(self) -> str:

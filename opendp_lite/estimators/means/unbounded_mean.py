@@ -17,7 +17,6 @@ from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.means.bounded_mean import joint_mean, known_size_mean, recentred_mean
 from opendp_lite.estimators.parts.bounds_search import (
     BLOCK_BITS,
-    FARTHEST,
     MOST_POWER,
     BoundsSearch,
     Doubts,
@@ -56,7 +55,7 @@ _FOR_TAILS, _FOR_PURE_TAILS = 0.12, 0.15
 _ENOUGH: Final = 104.0
 _CUTS: Final = 2
 # Of a mean where no rows show how far they reach.
-_ANYWHERE: Final = (-FARTHEST, FARTHEST)
+_ANYWHERE: Final = (-inf, inf)
 # Doublings beyond the last that shows rows, in which tails of few rows are looked at.
 _FARTHER: Final = 2
 # For a look at where in a block of doublings a far group is: only if a block shows one. So large
@@ -129,7 +128,7 @@ def unbounded_mean(
         The number of rows may be too small for bounds. The release is then a private median, and
         with fewer rows still it is 0. ``explain()`` says before how many are too few. An
         ``Estimate`` says it of its release: ``too_few`` is True. A number alone does not. The
-        interval is then everything up to 2^300, as it is where all rows that show are equal.
+        interval is then endless, as it is where all rows that show are equal.
         Missing values are left out. Where the number of rows is public they count as the middle of
         the bounds that were found.
         A group of rows far from all others is found if it is large enough: ``hidden_rows`` says how
@@ -342,7 +341,7 @@ class _Run:
         if not isinstance(found, Estimate):
             return found
         if beyond is None:
-            return attrs.evolve(found, standard_error=FARTHEST, interval=_ANYWHERE, bounds=None)
+            return attrs.evolve(found, standard_error=inf, interval=_ANYWHERE, bounds=None)
         return attrs.evolve(beyond.widen(found), hidden_rows=hidden)
 
     def _count_beyond(
@@ -407,7 +406,9 @@ class _Run:
         shown = [side.last() for side in blocks]
         if not any(shown):
             return [_NO_GROUP] * 2
-        ends = [2**block - 1 for each in shown if each for block in (each - 1, each)]
+        # Two blocks that show rows together are told by one of them.
+        beside = [(max(each - 2, 0), min(each + 1, FAR_BLOCKS)) for each in shown if each]
+        ends = [2**block - 1 for both in beside for block in both]
         last = min(most + max(ends), MOST_POWER)
         least = min(most + min(ends), last - 1)
         part, doubts = self.search.plan.part(shares.group), shares.resolved(last - least)
@@ -467,7 +468,7 @@ class _Run:
         if confidence is None:
             return value
         sampling = self.request.sampling
-        return Estimate(value, FARTHEST, _ANYWHERE, confidence, rows, sampling, too_few=True)
+        return Estimate(value, inf, _ANYWHERE, confidence, rows, sampling, too_few=True)
 
 
 def _show(sides: Sides) -> bool:

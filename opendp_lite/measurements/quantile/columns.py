@@ -492,6 +492,11 @@ class SortedLine(ABC):
     def cells(self) -> int:
         """How many cells there are."""
 
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The bounds that the values were clipped to, if there are such."""
+        return None
+
     @classmethod
     @abstractmethod
     def choose_each(
@@ -550,6 +555,10 @@ class LatticeLine(SortedLine):
     def cells(self) -> int:
         """How many cells there are."""
         return self.lattice.cells
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self.lattice.lower, self.lattice.upper
 
     @classmethod
     def choose_each(

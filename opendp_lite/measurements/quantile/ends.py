@@ -33,6 +33,8 @@ _BISECTIONS: Final = 60
 _CELLS_OF_ENDS: Final = 2**12
 _LEAST_BITS: Final = 8
 _FAR: Final = 20.0
+# Of the width of the bounds.
+_AT_A_BOUND: Final = 1e-3
 
 
 @attrs.frozen
@@ -174,7 +176,10 @@ class EndsRelease:
             size = self.places.line(0).size(value[0])
             rows = float(self.counting.function(Grid(np.array([size]), 0), entropy))
         found = [self._of_quantile(value, laws, rows, entropy) for laws in self.laws]
-        columns = [self._present([each[j] for each in found], rows) for j in range(self.columns)]
+        columns = [
+            self._present([each[j] for each in found], rows, self.places.line(j).span)
+            for j in range(self.columns)
+        ]
         if self.columns == 1:
             return columns[0] if self.several else columns[0][0]
         by_quantile = tuple(zip(*columns, strict=True))
@@ -206,7 +211,10 @@ class EndsRelease:
         return [_numbers(lines[j % len(lines)], cells) for j, cells in enumerate(each)]
 
     def _present(
-        self, found: Sequence[tuple[float, float, float]], rows: float
+        self,
+        found: Sequence[tuple[float, float, float]],
+        rows: float,
+        bounds: tuple[float, float] | None,
     ) -> Estimates | tuple[Estimate, ...]:
         """One column's: in the order that was asked for."""
         deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)
@@ -217,13 +225,22 @@ class EndsRelease:
         if not self.several:
             both = float(low[0]), float(high[0])
             number = float(value[0])
+            if bounds is not None:
+                # Clipping moves no quantile that lies within: only one at a bound is doubtful.
+                width = bounds[1] - bounds[0]
+                off = min(number - bounds[0], bounds[1] - number)
+                far = off > width * _AT_A_BOUND and both[1] - both[0] < width / 2
+                bounds = None if far else bounds
             shown = number, float(errors[0]), both, self.confidence, max(rows, 0.0)
             if not sampling:
-                return (Estimate(*shown),)
+                return (Estimate(*shown, bounds=bounds),)
             # As values lie about evenly, that of the rows is as much narrower as its ranks are.
             share = self.laws[0][0].noise_share(rows)
             noise = number - share * (number - both[0]), number + share * (both[1] - number)
-            return (Estimate(*shown, sampling=True, noise_interval=noise, several=self.repeated),)
+            one = Estimate(
+                *shown, sampling=True, bounds=bounds, noise_interval=noise, several=self.repeated
+            )
+            return (one,)
         names = tuple(format_number(laws[0].quantile) for laws in self.laws)
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names

@@ -290,3 +290,17 @@ def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
             )
             deviation = rows[:, column].std() / sqrt(5000)
             assert of_sample == pytest.approx(deviation, rel=0.1)
+
+
+@pytest.mark.parametrize("loss", [{"rho": 1}, {"epsilon": 4}])
+def test_columns_with_names_are_found_by_name_and_printed_as_a_table(loss, seeded):
+    table = {"age": [30.0, 50.0] * 2000, "visits": [2.0, 4.0] * 2000}
+    mean = dp.multivariate_mean({"age": (0, 100), "visits": (0, 10)}, **loss, confidence=0.95)
+    found = (dp.select("age", "visits") >> mean)(table)
+    assert list(found) == ["age", "visits"]
+    assert float(found["age"]) == pytest.approx(40, abs=1)
+    assert found.table().columns["statistic"] == ["age", "visits"]
+    assert found.to_frame()["value"].tolist() == [float(each) for each in found.values()]
+    assert "95 % of samples like this" in found.table().note
+    alone = dp.records(columns=2) >> dp.multivariate_mean(100, **loss, confidence=0.95)
+    assert type(alone(np.column_stack([*table.values()]))) is tuple
