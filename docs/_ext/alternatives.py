@@ -1,6 +1,6 @@
 """Pictures of the lessons say in words what they show, for readers who do not see them.
 
-A lesson on the site begins with a cell that nobody sees. It hands the words of
+A lesson on the site begins with a cell that nobody sees (build_site.py). It hands the words of
 ``dp.plotting.alt_text`` on with each picture, and the page takes them up.
 """
 
@@ -14,23 +14,6 @@ from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
 _LOGGER: Final = getLogger(__name__)
-
-_WORDS: Final = """\
-import matplotlib_inline.backend_inline as _inline
-from opendp_lite.plotting import alt_text as _alt_text
-
-_inline._fetch_figure_metadata = lambda figure: {
-    "image/png": {"alt": " ".join(_alt_text(ax) for ax in figure.axes)}
-}
-"""
-CELL: Final = {
-    "cell_type": "code",
-    "execution_count": None,
-    "metadata": {"tags": ["remove-cell"]},
-    "outputs": [],
-    "source": _WORDS,
-}
-"""The cell that nobody sees."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

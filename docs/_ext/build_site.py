@@ -21,9 +21,24 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 from sphinx.cmd.build import main as sphinx  # noqa: E402
 
-from _ext.alternatives import CELL  # noqa: E402
 from _ext.reference import pages, public_names  # noqa: E402
 
+_WORDS = """\
+import matplotlib_inline.backend_inline as _inline
+from opendp_lite.plotting import alt_text as _alt_text
+
+_inline._fetch_figure_metadata = lambda figure: {
+    "image/png": {"alt": " ".join(_alt_text(ax) for ax in figure.axes)}
+}
+"""
+CELL = {
+    "cell_type": "code",
+    "execution_count": None,
+    "metadata": {"tags": ["remove-cell"]},
+    "outputs": [],
+    "source": _WORDS,
+}
+"""The cell that nobody sees."""
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 BELOW_PROOFS = ("errata",)
 """Listed in the table of contents below the proofs, which need them, and not beside the guides."""

@@ -10,7 +10,7 @@ import attrs
 
 from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.printing import align_lines, rounded_up, short
-from opendp_lite.display.formatting import align, significant
+from opendp_lite.display.formatting import align, for_json, significant
 from opendp_lite.estimators.distributions.histograms import label
 from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.releases.estimate import say_hidden
@@ -117,10 +117,10 @@ class Report:
         found: dict[str, object] = {
             **dict(zip(self.titles, line.labels, strict=True)),
             self.statistic.name: line.estimate.value,
-            "standard_error": line.estimate.standard_error,
-            "interval": list(line.estimate.interval),
+            "standard_error": for_json(line.estimate.standard_error),
+            "interval": for_json(line.estimate.interval),
         }
-        further = {f"{name}_interval": list(ends) for name, ends in line.further.items()}
+        further = {f"{name}_interval": for_json(ends) for name, ends in line.further.items()}
         hidden = line.estimate.hidden_rows
         more = {} if hidden is None else {"hidden_rows": hidden}
         return found | further | more | ({"too_few_rows": True} if line.estimate.too_few else {})

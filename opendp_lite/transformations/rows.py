@@ -164,7 +164,7 @@ class Chosen:
         upper: The largest.
     """
 
-    reading: ColumnReading
+    reading: ColumnReading = attrs.field(repr=False)
     lower: float
     upper: float
 

@@ -234,10 +234,10 @@ def test_groups_that_nobody_named_are_found(run, refused, table):
     assert re.search(r"^f +[23]\.", told, re.M)
     assert re.search(r"^m +[45]\.", told, re.M)
     assert not re.search(r"^other", told, re.M)
-    assert "those with a noisy count below 68 are not shown" in told
+    assert "those with a noisy count below 59 are not shown" in told
     few = table("sex,x\nf,3\n")
     _, told, _ = run("mean", few, *asked, "--by", "sex")
     assert not re.search(r"^f ", told, re.M)
-    assert "those with a noisy count below 68 are not shown" in told
+    assert "those with a noisy count below 59 are not shown" in told
     lone = refused("count", few, "--epsilon", "1", "--by", "sex")
     assert "--epsilon and --delta, which find the groups" in lone

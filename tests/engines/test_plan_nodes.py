@@ -26,7 +26,7 @@ def test_a_plan_prints():
     assert repr(kept.bound.function).splitlines()[:5] == [
         "Rows(dp.table())",
         "  > Keep(keep: Kept(column=Column(name='age', reading=_Numbers()), "
-        "test=_Between(lower=18.0, upper=inf)))",
+        "test=Chosen(lower=18.0, upper=inf)))",
         "  > Map(select: Select(names=('age',), step='select'))",
         "  > Map(clamp: Numbers())",
         "  > Map(clamp: Projection(body=dp.bodies.Box(0, 100)))",

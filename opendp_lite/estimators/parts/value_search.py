@@ -79,7 +79,7 @@ class Search:
 
     def around(self, rows: Around, ends: tuple[float, float], rings: Points) -> Limits:
         """Where the values lie as seen from 0."""
-        counting = rows >> _point_of(rings) >> sum()
+        counting = rows >> _ring_of(rings) >> sum()
         scale = self.rings.scale(self.rings.reach(counting, self.ask.space))
         counts = np.asarray(self.ask(counting >> self.rings.noise()), dtype=np.float64)
         return Limits.of(counts, _reaches(rings), ends, partial(self.rings.exceeded, scale))
@@ -290,6 +290,6 @@ def _reaches(rings: Points) -> Floats:
 
 
 @stage
-def _point_of(space: RowSpace, points: Points) -> Transformation[RowSpace, RowSpace]:
+def _ring_of(space: RowSpace, points: Points) -> Transformation[RowSpace, RowSpace]:
     """The point of a value in place of it: for rings, rows with a 1 for the one that it is in."""
     return row_map_trusted(space, PointOf(points), points)
