@@ -94,7 +94,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.12g} %"
 
 
-def hold_in(confidence: float, *, sampling: bool) -> str:
+ONE_PERSON: Final = "rows of one person count as independent"
+"""What an interval for a population takes for true where a person may have several rows."""
+
+
+def hold_in(confidence: float, *, sampling: bool, several: bool = False) -> str:
     """In what intervals hold what is estimated, in words.
 
     Example:
@@ -102,7 +106,7 @@ def hold_in(confidence: float, *, sampling: bool) -> str:
         '95 % of samples like this'
     """
     of = "samples like this" if sampling else "releases of these rows"
-    return f"{percent(confidence)} of {of}"
+    return f"{percent(confidence)} of {of}{f'; {ONE_PERSON}' if several else ''}"
 
 
 def _at_most_told(number: float, places: int) -> str:

@@ -46,12 +46,9 @@ class _Several(Result, Mapping[K, R]):
         said = self.covers or " or ".join(each for each in kinds if each)
         found = [each for each in self.values() if isinstance(each, Estimate)]
         hidden = max((each.hidden_rows or 0 for each in found), default=0)
-        return " ".join(
-            [
-                *([f"low to high: {said}."] if said else []),
-                *([f"A{say_hidden(hidden)[1:]}."] if hidden else []),
-            ]
-        )
+        ends = f"low to high: {said}." if said else ""
+        far = f"{say_hidden(hidden).capitalize()}." if hidden else ""
+        return " ".join(filter(None, [ends, far]))
 
     __array__ = refuse_array
 

@@ -15,7 +15,14 @@ import attrs
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display.formatting import escape, hold_in, justify, percent, significant
+from opendp_lite.display.formatting import (
+    ONE_PERSON,
+    escape,
+    hold_in,
+    justify,
+    percent,
+    significant,
+)
 from opendp_lite.releases.intervals import (
     CellsOfTable,
     IntervalEnds,
@@ -177,7 +184,9 @@ class Estimate(Result):
 
     @property
     def _said(self) -> str:
-        hidden = "" if self.hidden_rows is None else f" A{say_hidden(self.hidden_rows)[1:]}."
+        hidden = (
+            "" if self.hidden_rows is None else f" {say_hidden(self.hidden_rows).capitalize()}."
+        )
         return f"{super()._said}{hidden}"
 
     def _warnings(self) -> list[str]:
@@ -198,9 +207,9 @@ class Estimate(Result):
                 if bound and not self.clipped and abs(self.value - bound) <= _NEAR * width
             )
         if self.several:
-            said.append("rows of one person count as independent")
+            said.append(ONE_PERSON)
         if self.interval == (-inf, inf):
-            said.append("how far off it is is not known")
+            said.append("its error is not known")
         if few:
             said.append("too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}"))
         return said

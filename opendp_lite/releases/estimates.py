@@ -236,8 +236,7 @@ class Estimates(Result):
 
     @property
     def _of(self) -> str:
-        told = "; rows of one person count as independent" if self.several else ""
-        return f"{hold_in(self.confidence, sampling=self.sampling)}{told}"
+        return hold_in(self.confidence, sampling=self.sampling, several=self.several)
 
     @property
     def covers(self) -> str:

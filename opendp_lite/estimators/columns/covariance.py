@@ -252,9 +252,8 @@ class Covariance(Result):
 
     def __repr__(self) -> str:
         named = f" of {', '.join(self.names)}" if self.names else ""
-        told = f"intervals in .interval, in {hold_in(self.confidence, sampling=self.sampling)}"
-        told += "; rows of one person count as independent" if self.several else ""
-        return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
+        held = hold_in(self.confidence, sampling=self.sampling, several=self.several)
+        return f"<Covariance{named}: intervals in .interval, in {held}\n{np.array2string(self.value, precision=4)}>"
 
     def _repr_html_(self) -> str:
         names, shown = self._titles, {}

@@ -17,6 +17,7 @@ from opendp_lite.bodies.body import Values, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.noisy_mean import (
     COUNT_SHARE,
+    MEDIAN_OF_NORMAL,
     RowCount,
     Rowwise,
     dyadic,
@@ -59,8 +60,6 @@ from opendp_lite.transformations.sums import count, sum
 
 _NARROWEST: Final = 2.0**-40
 _BITS: Final = 10
-MEDIAN_OF_NORMAL: Final = NormalDist().inv_cdf(0.75)
-"""The median of |Z| for a standard normal Z."""
 Zcdp = ZeroConcentratedDivergence
 
 # Entries within this share of the bound are on an even grid, others on a logarithmic one.

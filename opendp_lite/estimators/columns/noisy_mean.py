@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from math import log, sqrt
+from statistics import NormalDist
 from typing import Final, cast
 
 import attrs
@@ -288,6 +289,8 @@ def l2_mechanism_mean(
     return of_ball(space, request, length, total >> l2_mechanism(epsilon=amount), errors)
 
 
+MEDIAN_OF_NORMAL: Final = NormalDist().inv_cdf(0.75)
+"""The median of |Z| for a standard normal Z."""
 _FIRST: Final = Fraction(1, 200)
 COUNT_SHARE: Final = Fraction(1, 101)
 """Of a last release, for the count: the best for a constant column of a tenth of the radius."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from math import log, sqrt
-from statistics import NormalDist
 from typing import Any, Final, cast
 
 import attrs
@@ -14,6 +13,7 @@ import numpy as np
 from opendp_lite.bodies.body import Values, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.noisy_mean import (
+    MEDIAN_OF_NORMAL,
     JointBall,
     dyadic,
     each_column,
@@ -45,7 +45,6 @@ _OFF: Final = 0.45
 _CENTRE_BITS, _SPREAD_BITS, _LENGTH_BITS = 8, 6, 4
 _CENTRE_DOUBLINGS, _DOUBLINGS = 62, 41
 _LINEAR, _NARROWEST = 2.0**-30, 2.0**-40
-_MEDIAN_OF_NORMAL: Final = NormalDist().inv_cdf(0.75)
 _REGULAR: Final = 0.05
 _FINE: Final = 2**24
 # Of the rows, to be shortened; but no fewer than a twentieth of epsilon finds.
@@ -215,14 +214,14 @@ class _PureMean:
             epsilon=self._share(looks.spreads),
             confidence=None,
         )
-        spread = each_column(ask(around >> absolute() >> away)) * self._halves / _MEDIAN_OF_NORMAL
+        spread = each_column(ask(around >> absolute() >> away)) * self._halves / MEDIAN_OF_NORMAL
         return self._in_ball(ask, looks, people, around, middle, spread)
 
     def explain(self) -> str:
         """What is decided by public numbers, and the error that needs no look."""
         size, d = self.space.domain.size, self._columns
         amount = float(self.request.budget.amount / self.space.unit)
-        error = float(np.linalg.norm(self._halves)) * sqrt((d + 1) * (d + 2) / 3) / amount
+        error = float(np.linalg.norm(self._halves)) * _off_in_cube(d) / amount
         if size is None:
             way = (
                 f"{float(_COUNT):.2g} of epsilon counts the rows: with 10000 of them "
@@ -371,7 +370,7 @@ class _PureMean:
             squares = rows >> square() >> sum()
             moved = squares.bind(self.space).output_space.unit.over(d)
             # Squares are in a box too, or in a simplex, of which Laplace noise is that.
-            off = moved.linf * sqrt((d + 1) * (d + 2) / 3) if cube else moved.l1 * sqrt(2)
+            off = moved.linf * _off_in_cube(d) if cube else moved.l1 * sqrt(2)
             noise = linf_mechanism(epsilon=part) if cube else laplace(epsilon=part)
             counted = max(people, 1.0)
             variances = (each_column(ask(squares >> noise)) / counted - means**2) * widths**2
@@ -380,3 +379,8 @@ class _PureMean:
             found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
         shown = map(self.request.as_estimate, found)
         return tuple(attrs.evolve(cast(Estimate, each), clipped=not cube) for each in shown)
+
+
+def _off_in_cube(columns: int) -> float:
+    """The standard deviation of an entry of the noise of a cube, over its scale."""
+    return sqrt((columns + 1) * (columns + 2) / 3)

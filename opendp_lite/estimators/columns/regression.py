@@ -17,7 +17,7 @@ from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.adaptive_programs import make_adaptive
-from opendp_lite.display.formatting import align, for_json, hold_in, html_grid, percent
+from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in, html_grid, percent
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
 from opendp_lite.estimators.parts.budget import (
@@ -207,7 +207,7 @@ class Regression(Result):
                 "fewer columns."
             )
         deviation, cut = (f"{each:.3g}" for each in (self.residual_deviation, self.cut))
-        alone = " Rows of one person count as independent." if self.several else ""
+        alone = f" {ONE_PERSON.capitalize()}." if self.several else ""
         return (
             "Intervals are for the population, from noise and sampling. Rows lie about "
             f"{deviation} from the line,\nand were cut at {cut} from it: no interval shows what "

@@ -11,8 +11,9 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.sampling import on_random_pairs
-from opendp_lite.estimators.columns.multivariate_mean import MEDIAN_OF_NORMAL, Zcdp
+from opendp_lite.estimators.columns.multivariate_mean import Zcdp
 from opendp_lite.estimators.columns.noisy_mean import (
+    MEDIAN_OF_NORMAL,
     RowCount,
     coordinate_bound,
     dyadic,

@@ -290,6 +290,6 @@ def _reaches(rings: Points) -> Floats:
 
 
 @stage
-def _ring_of(space: RowSpace, points: Points) -> Transformation[RowSpace, RowSpace]:
-    """The point of a value in place of it: for rings, rows with a 1 for the one that it is in."""
-    return row_map_trusted(space, PointOf(points), points)
+def _ring_of(space: RowSpace, rings: Points) -> Transformation[RowSpace, RowSpace]:
+    """Rows with a 1 for the ring that a value lies in."""
+    return row_map_trusted(space, PointOf(rings), rings)
