@@ -253,7 +253,8 @@ class Covariance(Result):
     def __repr__(self) -> str:
         named = f" of {', '.join(self.names)}" if self.names else ""
         held = hold_in(self.confidence, sampling=self.sampling, several=self.several)
-        return f"<Covariance{named}: intervals in .interval, in {held}\n{np.array2string(self.value, precision=4)}>"
+        shown = np.array2string(self.value, precision=4)
+        return f"<Covariance{named}: intervals in .interval, in {held}\n{shown}>"
 
     def _repr_html_(self) -> str:
         names, shown = self._titles, {}

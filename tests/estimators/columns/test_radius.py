@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.columns.multivariate_mean import shrink
+from opendp_lite.combinators.adaptive_programs import make_adaptive
+from opendp_lite.estimators.columns.multivariate_mean import ColumnBounds, _PlanPlus, shrink
+from opendp_lite.estimators.columns.noisy_mean import RowCount
 from opendp_lite.estimators.columns.radius import _directions_beyond, _last, _shorten
+from opendp_lite.estimators.parts.budget import ConcentratedBudget
+from opendp_lite.estimators.parts.request import Request
+from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from tests.estimators.cases import WILD, space_of
 
 E = dp.estimators
@@ -218,3 +223,21 @@ def test_bounds_by_name_are_those_of_the_columns():
     means = dp.multivariate_mean({"age": (0, 50), "pay": (0, 60)}, rho=1e6)
     found = (dp.records(columns=["pay", "age"]) >> means)(rows)
     assert found == pytest.approx([60, 30], abs=0.1), "and values beyond count as the bound"
+
+
+def test_an_interval_covers_what_shortening_moves_and_no_more():
+    """100 of 1000 rows are longer by 2 than they may be: the mean comes out 0.2 too low."""
+    rows, space, rho = np.zeros((1000, 2)), space_of(2), Fraction(10**6)
+    rows[:100, 0] = 3
+    request = Request.within(ConcentratedBudget(rho), "here", 0.95, False).on(space)
+
+    def program(ask):
+        people, bounds = RowCount.of(ask, rho), ColumnBounds.of(10, space, "here")
+        run = _PlanPlus(ask, bounds, 2.0, rho, people, request)
+        return run._shorten(np.zeros(2), np.ones(2), 1.0, np.full(2, 2.0))
+
+    moved, still = make_adaptive(space, program, ZeroConcentratedDivergence(), rho, "")(rows)
+    assert moved.value == pytest.approx(0.1, abs=0.005)
+    assert moved.clipped_interval == pytest.approx((0.1, 0.1), abs=0.005)
+    assert moved.interval == pytest.approx((0.1, 0.3), abs=0.005)
+    assert still.interval == pytest.approx((0, 0), abs=0.005)

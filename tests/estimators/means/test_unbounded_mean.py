@@ -655,3 +655,31 @@ def test_an_explanation_says_what_is_spent():
     assert "known_size_mean between the bounds" in text
     assert "0.01 of the budget finds a median" in text
     assert "for the mean of the clipped values" in text
+
+
+@pytest.mark.parametrize("larger", [3, 4])
+def test_two_blocks_that_show_a_group_together_are_both_looked_at(larger):
+    """Neither shows it by itself; the look that places it has to reach over all doublings."""
+    plan = SearchPlan.of(dp.records(), budget_of("here", epsilon=1).with_choices())
+    shares, asked = module._Planned(plan, 30_000), []
+    blocks, off = shares.blocks, plan.deviation(shares.tails)
+    half, nothing = 0.6 * blocks.side_by_side[2] * off, np.zeros(10)
+    assert half < blocks.side_by_side[1] * off
+
+    def side(cells, least=0):
+        return Side(cells, least, 0, off, blocks)
+
+    class Looks:
+        def sides(self, middle, part, ends):
+            asked.append(ends)
+            return side(nothing, ends[0]), side(nothing, ends[0])
+
+    looks = Looks()
+    looks.plan = plan
+    both = np.where(np.isin(np.arange(10), [3, 4]), half, 0.0)
+    both[larger] *= 1.01
+    module._Run(looks, None)._groups(0.0, shares, (side(both), side(nothing)), most=2)
+    ((least, last),) = asked
+    # Block b holds the doublings from 2^(b-1) - 1 to 2^b - 1 beyond the tails.
+    assert least <= 2 + 2**2 - 1
+    assert last >= 2 + 2**4 - 1
