@@ -201,10 +201,14 @@ class Regression(Result):
 
     def _note(self) -> str:
         if self.weak:
+            hidden = (
+                f"{self.weak[0]} hardly varies, or moves with another column"
+                if len(self.weak) == 1
+                else f"{', '.join(self.weak)} hardly vary, or move together"
+            )
             return (
-                f"Weak: the noise may hide that {', '.join(self.weak)} hardly vary, or move "
-                "together. Nothing is\nknown of the slopes. Take more rows, a larger budget, or "
-                "fewer columns."
+                f"Weak: the noise may hide that {hidden}. Nothing is\nknown of the slopes. "
+                "Take more rows, a larger budget, or fewer columns."
             )
         deviation, cut = (f"{each:.3g}" for each in (self.residual_deviation, self.cut))
         alone = f" {ONE_PERSON.capitalize()}." if self.several else ""
