@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import inf, isqrt
+from math import inf
 
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.measurements.selection import spread
 from opendp_lite.numbers.exact import rational_of_float
 
 
@@ -82,8 +83,26 @@ def test_what_is_not_known_is_not_shown_and_no_norm_is_below_0():
         dp.Norms(l1=1, linf=-1)
 
 
-@pytest.mark.parametrize("dimension", [4, 9, 100])
-def test_an_l2_distance_costs_laplace_noise_the_root_of_the_dimension(dimension):
-    """The bound is attained by a vector of equal entries."""
-    space = dp.vector(dimension, dp.metrics.L2Distance())
-    assert (space >> dp.laplace(scale=1)).map(1) == isqrt(dimension)
+UNITS = {
+    dp.metrics.L1Distance(): lambda d: (1, 1, 1),
+    dp.metrics.L2Distance(): lambda d: (d, 1, 1),
+    dp.metrics.LInfDistance(): lambda d: (d * d, d, 1),
+}
+"""The squares of the largest l1, l2 and linf norm, all attained: equal entries, or one entry."""
+LOSSES = {
+    dp.laplace(scale=1): lambda l1, l2, linf: l1,
+    dp.gaussian(scale=1): lambda l1, l2, linf: Fraction(l2 * l2, 4),
+    dp.measurements.l2_mechanism(scale=1): lambda l1, l2, linf: l2,
+    dp.measurements.linf_mechanism(scale=1): lambda l1, l2, linf: linf,
+}
+"""The square of what each loses for a vector that moves so far."""
+
+
+@pytest.mark.parametrize("noise", LOSSES, ids=repr)
+def test_noise_on_a_vector_of_any_dimension_costs_its_largest_norm(noise):
+    for dimension, metric in product([*range(1, 11), 50, 99, 100], UNITS):
+        true = LOSSES[noise](*UNITS[metric](dimension))
+        claimed = (dp.vector(dimension, metric) >> noise).loss(1) ** 2
+        assert true <= claimed <= true * (1 + Fraction(1, 2**60)), (dimension, metric)
+        least = min(UNITS[metric](dimension)[0], 2 * UNITS[metric](dimension)[1], 4)
+        assert least <= spread(metric.distance(1), dimension) ** 2 <= least + Fraction(1, 2**60)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -150,3 +152,10 @@ def test_examples_release_the_same_form_whatever_the_data(name: str) -> None:
     assert measure.within(losses[0], measure.zero())
     assert measure.within(losses[1], losses[2])
     assert not measure.within(losses[2], losses[1])
+    if measure != dp.ApproximateDivergence():
+        twice = attrs.evolve(given.space, unit=unit * 2) >> pipeline_of(step, given)
+        rows = [twice.privacy_map(unit * times) for times in range(1, 5)]
+        assert not measure.within(rows[0], measure.zero())
+        assert all(measure.within(less, more) for less, more in pairwise(rows))
+        for few, many in ((0, 1), (1, 3)):
+            assert measure.within(rows[many], measure.group(rows[few], 2))

@@ -307,7 +307,7 @@ def _check_shown(measure: Measure[Loss], loss: Loss) -> None:
 def _check_two(measure: Measure[Loss], a: Loss, b: Loss) -> None:
     together = measure.compose([a, b])
     require(measure.within(a, together), f"composing {a} with {b} lowers it")
-    worst = measure.worst([a, b])
+    worst = measure.worst([a, measure.zero(), b])
     for each in (a, b):
         require(measure.within(each, worst), f"the worst of {a} and {b} is {worst}: below one")
     _check_curves(measure, a, worst)

@@ -96,6 +96,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
         {"show": lambda m, x: (APPROXIMATE().show(x)[0], cut(x[1]))},
     ),
     "the worst is the first": (PURE, {"worst": lambda m, xs: xs[0]}),
+    "the worst of the first two": (PURE, {"worst": lambda m, xs: max(xs[:2])}),
     "the worst of the smallest delta": (
         APPROXIMATE,
         {"worst": lambda m, xs: (max(e for e, _ in xs), min(d for _, d in xs))},
