@@ -10,6 +10,9 @@ from opendp_lite.plotting.of_noise import simplex_picture as simplex_picture
 from opendp_lite.plotting.of_releases import cdf_curve as cdf_curve
 from opendp_lite.plotting.of_releases import density_curve as density_curve
 from opendp_lite.plotting.of_releases import estimate_intervals as estimate_intervals
+from opendp_lite.plotting.of_releases import heat_map as heat_map
 from opendp_lite.plotting.of_releases import histogram_bars as histogram_bars
+from opendp_lite.plotting.privacy import budget_bar as budget_bar
+from opendp_lite.plotting.privacy import neighbour_releases as neighbour_releases
 from opendp_lite.plotting.privacy import privacy_curves as privacy_curves
 from opendp_lite.plotting.privacy import tradeoff_curve as tradeoff_curve

@@ -38,6 +38,10 @@ _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 _HATCHES: Final = ("", "///", "...", "\\\\\\", "xx", "--", "++")
 
 
+BARS: Final = len(_HATCHES)
+"""How many kinds of bars differ."""
+
+
 def line_style(place: int) -> Style:
     """The colour and the dashes of the line at this place: 35 differ."""
     return {
@@ -104,6 +108,7 @@ def dress(
     title: str,
     x: str,
     y: str,
+    message: str,
     *,
     legend: bool = True,
     beside: bool = False,
@@ -111,9 +116,11 @@ def dress(
 ) -> Axes:
     """The axes with a title, labels, a light grid, and a legend: on the picture or beside it.
 
-    The legend has all that is labelled, or these handles alone.
+    The legend has all that is labelled, or these handles alone. The message is what a reader is to
+    see, in a sentence: ``alt_text`` says it.
     """
     ax.set_title(title, fontsize="medium")
+    ax.set_label(message)
     ax.set(xlabel=x, ylabel=y)
     ax.grid(visible=True, color=ink(ax), alpha=0.12, linewidth=0.6)
     ax.set_axisbelow(True)
@@ -141,6 +148,12 @@ def opacity(ax: Axes) -> float:
     """How opaque a filled area is: more so on a dark ground, where a light tint does not show."""
     ground = np.asarray(ax.get_facecolor(), dtype=np.float64)
     return 0.2 if ground[:3].sum() > _DARK else 0.4
+
+
+def two_sided(ax: Axes) -> Any:
+    """A scale of colours with the ground at 0: vermilion below, blue above."""
+    colors = import_module("matplotlib.colors").LinearSegmentedColormap
+    return colors.from_list("two sided", [VERMILION, ax.get_facecolor(), BLUE])
 
 
 def with_unit(words: str, unit: str) -> str:
@@ -172,6 +185,8 @@ def same_neighbours(pipelines: Mapping[str, AnyPrivate], d_in: object, who: str)
 
 
 _FEW: Final = 12
+# How many points are said of a line of more.
+_SAID: Final = 5
 # Of the largest: what floats left of a zero.
 _NEAR_ZERO: Final = 1e-13
 
@@ -185,17 +200,18 @@ def alt_text(ax: Axes) -> str:
         ax: Axes of any function here, or your own.
 
     Returns:
-        The title, both axes, and for each labelled line or set of bars its numbers: all of them
-        where they are few, else the ends and the extremes.
+        The title, what there is to see, both axes, and for each labelled line or set of bars its
+        numbers: all of them where they are few, else five. Your own axes say what there is to see
+        if you call ``ax.set_label("...")``.
 
     Example:
         >>> import opendp_lite as dp
         >>> curve = {"count": dp.count() >> dp.laplace(epsilon=1)}
         >>> print(dp.plotting.alt_text(dp.plotting.privacy_curves(curve)))  # doctest: +ELLIPSIS
-        Privacy curves: protects adding or removing one row. Horizontal axis: epsilon, from ...
+        Privacy curves: protects adding or removing one row. At delta = 1e-06: count 1. Horiz...
     """
-    words = [ax.get_title().replace("\n", ", "), _axis("Horizontal", ax.xaxis)]
-    words.append(_axis("Vertical", ax.yaxis))
+    words = [ax.get_title(), str(ax.get_label()).rstrip(".")]
+    words += [_axis("Horizontal", ax.xaxis), _axis("Vertical", ax.yaxis)]
     upright = bool(_names(ax.yaxis))
     words += [
         _say_points(str(line.get_label()), np.asarray(line.get_xydata(), dtype=np.float64), upright)
@@ -203,9 +219,10 @@ def alt_text(ax: Axes) -> str:
         if _is_named(line)
     ]
     words += [_say_container(each) for each in ax.containers if _is_named(each)]
-    words += [f"Also: {area.get_label()}" for area in ax.collections if _is_named(area)]
-    words += [text.get_text().replace("\n", ", ") for text in ax.texts]
-    return ". ".join(each for each in words if each) + "."
+    areas = [each for each in (*ax.collections, *ax.patches) if _is_named(each)]
+    words += [f"Also: {each}" for each in dict.fromkeys(area.get_label() for area in areas)]
+    words += [] if ax.images else [text.get_text() for text in ax.texts]
+    return ". ".join(each.replace("\n", ", ") for each in words if each) + "."
 
 
 def _is_named(artist: Artist | Container) -> bool:
@@ -237,15 +254,9 @@ def _say_points(label: str, points: Floats, upright: bool) -> str:
     shown = np.where(np.abs(shown) < _NEAR_ZERO * np.abs(shown).max(axis=0), 0.0, shown)
     if len(shown) <= _FEW and upright:
         return f"{label}: {', '.join(f'{x:.4g}' for x in shown[:, 0])}"
-    if len(shown) <= _FEW:
-        pairs = ", ".join(f"{y:.4g} at {x:.4g}" for x, y in shown)
-        return f"{label}: {pairs}"
-    first, last = shown[0], shown[-1]
-    low, high = shown[:, 1].min(), shown[:, 1].max()
-    return (
-        f"{label}: from {first[1]:.4g} at {first[0]:.4g} to {last[1]:.4g} at {last[0]:.4g}, "
-        f"between {low:.4g} and {high:.4g}"
-    )
+    if len(shown) > _FEW:
+        shown = shown[np.linspace(0, len(shown) - 1, _SAID).round().astype(np.int64)]
+    return f"{label}: {', '.join(f'{y:.4g} at {x:.4g}' for x, y in shown)}"
 
 
 def _say_container(container: Any) -> str:

@@ -27,14 +27,23 @@ def draw_errors(
     estimators: Mapping[str, AnyEstimator],
     places: Sequence[float],
     error_at: Callable[[AnyEstimator, float], float],
+    words: tuple[str, str],
+    unit: str,
     ax: Axes | None,
+    scale: str = "log",
 ) -> Axes:
     """The axes with a line for each estimator: its error at each place."""
-    axes = axes_of(ax)
+    axes, errors = axes_of(ax), {}
     for turn, (name, estimator) in enumerate(estimators.items()):
-        errors = [error_at(estimator, each) for each in places]
-        axes.plot(places, errors, label=name, **marked_style(turn))
-    return axes
+        errors[name] = [error_at(estimator, each) for each in places]
+        axes.plot(places, errors[name], label=name, **marked_style(turn))
+    axes.set(xscale=scale, yscale=scale)
+    if scale == "linear":
+        axes.set_ylim(bottom=0)
+    least = [min(errors, key=lambda name: errors[name][at]) for at in range(len(places))]
+    best = [f"{name} at {least.count(name)} of {len(least)} places" for name in sorted(set(least))]
+    message = f"The least error has {' and '.join(best)}"
+    return dress(axes, *words, with_unit("root mean square error", unit), message)
 
 
 def rising(given: Iterable[Number], name: str) -> list[float]:
@@ -93,12 +102,15 @@ def error_by_loss(
         'privacy loss (epsilon)'
     """
     places = rising(losses, "error_by_loss: losses")
-    axes = draw_errors(
-        estimators, places, lambda make, at: noise_error(make(at), n, guess, spread), ax
-    )
-    axes.set(xscale="log", yscale="log")
     title = f"Error from the noise, for {n} rows and a mean of {guess}"
-    return dress(axes, title, f"privacy loss ({loss})", with_unit("root mean square error", unit))
+    return draw_errors(
+        estimators,
+        places,
+        lambda make, at: noise_error(make(at), n, guess, spread),
+        (title, f"privacy loss ({loss})"),
+        unit,
+        ax,
+    )
 
 
 def error_by_mean(
@@ -138,11 +150,15 @@ def error_by_mean(
         'true mean'
     """
     places = rising(means, "error_by_mean: means")
-    axes = draw_errors(estimators, places, lambda each, at: noise_error(each, n, at, spread), ax)
-    axes.set_ylim(bottom=0)
-    title = f"Error from the noise, for {n} rows"
-    return dress(
-        axes, title, with_unit("true mean", unit), with_unit("root mean square error", unit)
+    words = f"Error from the noise, for {n} rows", with_unit("true mean", unit)
+    return draw_errors(
+        estimators,
+        places,
+        lambda each, at: noise_error(each, n, at, spread),
+        words,
+        unit,
+        ax,
+        scale="linear",
     )
 
 
@@ -183,10 +199,10 @@ def error_by_rows(
         'root mean square error (years)'
     """
     places = rising(rows, "error_by_rows: rows")
-    axes = draw_errors(estimators, places, lambda each, n: noise_error(each, n, guess, spread), ax)
-    axes.set(xscale="log", yscale="log")
-    title = f"Error from the noise, for a mean of {guess}"
-    return dress(axes, title, "number of rows", with_unit("root mean square error", unit))
+    words = f"Error from the noise, for a mean of {guess}", "number of rows"
+    return draw_errors(
+        estimators, places, lambda each, n: noise_error(each, n, guess, spread), words, unit, ax
+    )
 
 
 def error_parts(
@@ -252,7 +268,9 @@ def error_parts(
     top = max(whole)
     axes.set_ylim(top / 1e3, top * 1.5)
     title = f"Error of a mean on public data, {len(values)} rows"
-    return dress(axes, title, with_unit("upper bound", unit), with_unit("error of the mean", unit))
+    message = f"The whole is least, {min(whole):.3g}, at {places[whole.index(min(whole))]:.4g}"
+    across, up = with_unit("upper bound", unit), with_unit("error of the mean", unit)
+    return dress(axes, title, across, up, message)
 
 
 def _parts(

@@ -88,18 +88,18 @@ def noise_probabilities(
     reach = _REACH * float(max(widths))
     steps = [_steps(law, reach) for law in laws]
     whole = all(len(each) <= _FEW_STEPS for each in steps)
-    axes = canvas.axes_of(ax, canvas.WIDE)
+    axes, said = canvas.axes_of(ax, canvas.WIDE), []
     for place, (law, width, each) in enumerate(zip(laws, widths, steps, strict=True)):
         _draw(axes, place, law, each, whole)
         style, bound = canvas.line_style(place), round_up(width)
-        words = f"at least {percent(nearest(share))} within ±{bound:.4g}"
-        axes.axvspan(-bound, bound, label=words, **canvas.tint(axes, place))
+        said.append(f"at least {percent(nearest(share))} within ±{bound:.4g}")
+        axes.axvspan(-bound, bound, label=said[-1], **canvas.tint(axes, place))
         for end in (-bound, bound):
             axes.axvline(end, color=style["color"], linestyle=":", linewidth=1)
     axes.set_ylim(bottom=0)
     seen = "probability" if whole else canvas.with_unit("probability density", canvas.per(unit))
-    title = "Noise of the release"
-    return canvas.dress(axes, title, canvas.with_unit("noise", unit), seen, beside=True)
+    title, message = "Noise of the release", " and ".join(said)
+    return canvas.dress(axes, title, canvas.with_unit("noise", unit), seen, message, beside=True)
 
 
 def _steps(law: Law, reach: float) -> Floats:
@@ -168,9 +168,10 @@ def noise_shapes(
     if given.shape != (2,):
         raise ParameterError(f"noise_shapes draws two columns, got {len(given)} spreads")
     loss = nearest(positive(rho, "rho"))
-    axes = canvas.axes_of(ax, canvas.WIDE)
+    axes, said = canvas.axes_of(ax, canvas.WIDE), []
     for place, (name, power) in enumerate(_POWERS.items()):
         first, second = noise_deviations(given, power) / sqrt(2 * loss)
+        said.append(f"{name} {first:.3g} and {second:.3g}")
         axes.plot(
             first * np.cos(_TURN), second * np.sin(_TURN), label=name, **canvas.line_style(place)
         )
@@ -178,7 +179,8 @@ def noise_shapes(
     across, up = (canvas.with_unit(f"noise, column of spread {each:g}", unit) for each in given)
     axes.margins(0.08)
     title = f"One standard deviation of noise at rho = {loss:g}"
-    return canvas.dress(axes, title, across, up, beside=True)
+    message = f"Deviations of the two columns: {'; '.join(said)}"
+    return canvas.dress(axes, title, across, up, message, beside=True)
 
 
 def noise_deviations(spreads: Floats, power: float) -> Floats:
@@ -250,9 +252,9 @@ def simplex_picture(
         axes.annotate(words, place, (8, 4), textcoords="offset points", fontsize="small")
     axes.set_aspect("equal")
     title = f"Values from L = {low:g} to U = {high:g} on a simplex"
-    return canvas.dress(
-        axes, title, canvas.with_unit("x - L", unit), canvas.with_unit("U - x", unit), beside=True
-    )
+    message = f"Every row lies {width:g} from the origin in l1, on the edge of what the noise hides"
+    across, up = canvas.with_unit("x - L", unit), canvas.with_unit("U - x", unit)
+    return canvas.dress(axes, title, across, up, message, beside=True)
 
 
 _PANELS: Final = 4
@@ -336,9 +338,16 @@ def plan_steps(
     of_rows = canvas.with_unit("first column", unit), canvas.with_unit("second column", unit)
     moved = "first column", "second column"
     labels = (of_rows, moved, moved, of_rows)
-    for panel, title, (x, y) in zip(panels, titles, labels, strict=True):
+    off = np.abs(released - rows.mean(axis=0))
+    messages = (
+        f"{len(rows)} rows of spreads {rows[:, 0].std():.3g} and {rows[:, 1].std():.3g}",
+        f"The columns are divided by {shape[0]:.3g} and {shape[1]:.3g}",
+        f"{(lengths > radius).sum()} rows beyond the radius {radius:.3g} are moved onto it",
+        f"The private mean is off by {off[0]:.3g} and {off[1]:.3g}",
+    )
+    for panel, title, (x, y), message in zip(panels, titles, labels, messages, strict=True):
         panel.set_aspect("equal", "datalim")
-        canvas.dress(panel, title, x, y)
+        canvas.dress(panel, title, x, y, message)
     third.update_datalim([(0, _ROOM * radius)])
     third.autoscale_view()
     return panels

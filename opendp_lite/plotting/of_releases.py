@@ -1,4 +1,4 @@
-"""A released histogram, with its intervals."""
+"""Released counts, distributions and estimates, with their intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.estimators.distributions.cumulative import CumulativeDistribution
 from opendp_lite.estimators.distributions.histograms import Histogram, label
-from opendp_lite.numbers.exact import whole
+from opendp_lite.numbers.exact import Number, exact, nearest, whole
 from opendp_lite.plotting import canvas
 from opendp_lite.releases.by_name import ByGroup, ByName
 from opendp_lite.releases.estimate import Estimate
@@ -47,7 +47,7 @@ def histogram_bars(
 
     Returns:
         The axes. Bins stand at their edges. Of two columns the second makes groups of bars, each
-        with a colour and a hatch.
+        with a colour and a hatch; if it has more than seven keys, ``heat_map`` draws them.
 
     Raises:
         ParameterError: If ``joint`` is asked for and the keys were not declared, or if matplotlib
@@ -68,6 +68,8 @@ def histogram_bars(
     ends = histogram.joint_intervals if joint else histogram.intervals
     if histogram.axes is not None and len(histogram.axes) == _PAIR:
         down, across = histogram.axes
+        if len(across) > canvas.BARS:
+            return heat_map(histogram, joint=joint, ax=ax)
         axes = _side_by_side(canvas.axes_of(ax, canvas.WIDE), histogram, ends, down, across)
         named, handles = histogram.columns[0], axes.containers[::2]
     else:
@@ -78,7 +80,70 @@ def histogram_bars(
     title = f"Released counts, {percent(histogram.confidence)} intervals ({kind})"
     across_label = canvas.with_unit(named or "value", unit)
     legend: canvas.Style = {"legend": bool(handles), "beside": True, "handles": handles}
-    return canvas.dress(axes, title, across_label, "rows", **legend)
+    return canvas.dress(axes, title, across_label, "rows", _say_extremes(histogram), **legend)
+
+
+def heat_map(histogram: Histogram, *, joint: bool = False, ax: Axes | None = None) -> Axes:
+    """Draws the counts of two columns as coloured cells.
+
+    Only the release is drawn. Counts below zero have a colour of their own. A dot marks a cell
+    whose interval holds zero: there may be nobody in it.
+
+    Args:
+        histogram: A release of ``dp.histogram`` for two columns of declared keys.
+        joint: Whether the intervals are those that hold for all counts at once.
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes, the first column down and the second across, with a scale of colours beside it.
+
+    Raises:
+        ParameterError: If it is no such release, or if matplotlib is not installed.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> survey = {"sex": ["f", "m"] * 500, "age": [20, 30, 40, 50] * 250}
+        >>> keys = [["f", "m"], [20, 30, 40, 50]]
+        >>> step = dp.histogram(["sex", "age"], categories=keys, epsilon=1)
+        >>> dp.plotting.heat_map((dp.table() >> step)(survey)).get_xlabel()
+        'age'
+    """
+    if histogram.axes is None or len(histogram.axes) != _PAIR:
+        raise ParameterError(
+            'heat_map draws a histogram of two columns, as of dp.histogram(["sex", "city"], '
+            f"categories=[...]); got one of {len(histogram.columns)}"
+        )
+    (down, across), grid = histogram.axes, histogram.grid()
+    intervals = (histogram.joint_intervals if joint else histogram.intervals).reshape(
+        *grid.shape, 2
+    )
+    axes = canvas.axes_of(ax, canvas.WIDE)
+    most = float(np.abs(grid).max()) or 1.0
+    image = axes.imshow(grid, cmap=canvas.two_sided(axes), vmin=-most, vmax=most, aspect="auto")
+    bar = axes.figure.colorbar(image, ax=axes, label="rows")
+    bar.ax.set_ylim(min(float(grid.min()), 0.0), most)
+    rows, columns = np.nonzero((intervals[..., 0] <= 0) & (intervals[..., 1] >= 0))
+    dots: canvas.Style = {"color": canvas.ink(axes), "markersize": 3, "linestyle": ""}
+    axes.plot(columns, rows, "o", label="_nobody", **dots)
+    _name(axes, [label(key) for key in across])
+    shown = range(0, len(down), 1 + (len(down) - 1) // _MOST_TICKS)
+    axes.set_yticks(list(shown), [label(down[each]) for each in shown])
+    title = f"Released counts; dots: {percent(histogram.confidence)} intervals that hold 0"
+    message = f"{_say_extremes(histogram)}. The intervals of {len(rows)} of {grid.size} hold 0"
+    canvas.dress(axes, title, histogram.columns[1], histogram.columns[0], message, legend=False)
+    axes.grid(visible=False)
+    return axes
+
+
+def _say_extremes(histogram: Histogram) -> str:
+    keys, counts = histogram.categories, histogram.counts
+    if not len(counts):
+        return "No key was found"
+    ends = (("Most rows", int(np.argmax(counts))), ("Fewest rows", int(np.argmin(counts))))
+    return ". ".join(
+        f"{name}: {_text(keys[at], len(histogram.columns))} with {counts[at]:.6g}"
+        for name, at in ends
+    )
 
 
 def _in_a_row(axes: Axes, histogram: Histogram, ends: np.ndarray) -> Axes:
@@ -155,6 +220,7 @@ def _text(key: Hashable, columns: int) -> str:
 
 
 Band: TypeAlias = tuple[Floats, Floats, str]
+_HALF: Final = 0.5
 _ONE_ERROR: Final = "± one standard error of the noise"
 
 
@@ -190,8 +256,9 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
     axes.fill_between(_around(edges), low, high, label=words, **canvas.tint(axes))
     axes.plot(edges, release.cdf(edges).value, label="released share", **canvas.line_style(0))
     axes.set_ylim(-0.02, 1.02)
-    title = "Share of rows up to each number"
-    return canvas.dress(axes, title, canvas.with_unit("number", unit), "share of rows")
+    title, half = "Share of rows up to each number", edges[release.cdf(edges).value >= _HALF]
+    message = f"Half of the rows lie up to {half[0]:.4g}" if len(half) else "Noise hides the rows"
+    return canvas.dress(axes, title, canvas.with_unit("number", unit), "share of rows", message)
 
 
 def _around(edges: Floats) -> Floats:
@@ -266,34 +333,42 @@ def density_curve(
     axes.plot(doubled, np.repeat(heights, 2), label="released density", **canvas.line_style(0))
     axes.set_ylim(bottom=0)
     title = f"Where the rows lie, in {len(widths)} steps"
-    seen = canvas.with_unit("density of the rows", canvas.per(unit))
-    return canvas.dress(axes, title, canvas.with_unit("number", unit), seen)
+    seen, top = canvas.with_unit("density of the rows", canvas.per(unit)), int(heights.argmax())
+    message = f"Rows are densest from {wide[top]:.4g} to {wide[top + 1]:.4g}"
+    return canvas.dress(axes, title, canvas.with_unit("number", unit), seen, message)
 
 
 _LINE: Final = 0.32
 _FRAME: Final = 1.1
 _WIDTH: Final = 6.0
 _LEAST: Final = 3
+_HIGH: Final = 7.0
+# Rows beyond this have no names, and thinner lines.
+_MANY: Final = 21
 
 Named = tuple[str, Estimate]
 
 
 def estimate_intervals(
-    release: Estimate | Estimates | ByGroup[Any] | ByName | Mapping[Any, Any],
+    release: Estimate | Estimates | ByGroup[Any] | ByName | Mapping[Any, Any] | Sequence[Any],
     *,
+    public_truth: Number | None = None,
     unit: str = "",
     ax: Axes | None = None,
 ) -> Axes:
     """Draws each released number as a dot on its interval: the means of groups, say.
 
     Args:
-        release: An estimate, several of them, or estimates by group or by name. Ask for them with
-            ``confidence=0.95`` when you release. Only the release is drawn.
+        release: An estimate, several of them in a list, or estimates by group or by name. Ask for
+            them with ``confidence=0.95`` when you release. Only the release is drawn.
+        public_truth: What all of them estimate, PUBLIC OR MADE UP: it is drawn as it is. Of many
+            releases of one made-up table you see how many intervals miss it.
         unit: Of the numbers, such as "years".
         ax: Axes to draw on; by default those of a new figure.
 
     Returns:
-        The axes, the first number at the top. Each interval holds by itself.
+        The axes, the first number at the top. Each interval holds by itself. Those that miss
+        ``public_truth`` have another colour, and are dashed.
 
     Raises:
         ParameterError: If a number came without its interval, or if matplotlib is not installed.
@@ -310,18 +385,39 @@ def estimate_intervals(
     found = list(_name_step(release, ""))
     values = np.array([each.value for _, each in found])
     ends = np.array([each.interval for _, each in found]).reshape(-1, 2)
-    axes = canvas.axes_of(ax, (_WIDTH, _FRAME + _LINE * max(len(found), _LEAST)))
+    height = min(_FRAME + _LINE * max(len(found), _LEAST), _HIGH)
+    axes, wide = canvas.axes_of(ax, (_WIDTH, height)), 2 if len(found) < _MANY else 1
     places, off = np.arange(len(found)), np.abs(ends.T - values)
-    lines: canvas.Style = {"ecolor": canvas.BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
-    axes.errorbar(values, places, xerr=off, fmt="none", label="interval", **lines)
-    dots: canvas.Style = {"color": canvas.BLUE, "markeredgecolor": canvas.ink(axes)}
-    axes.plot(values, places, "o", label="released value", **dots)
-    axes.set_yticks(places, [name for name, _ in found])
-    axes.set_ylim(len(found) - 0.5, -0.5)
     confidences = sorted({each.confidence for _, each in found})
-    shares = " and ".join(map(percent, confidences))
-    title = f"Released values with {shares} intervals"
-    return canvas.dress(axes, title, canvas.with_unit("estimate", unit), "", legend=False)
+    title = f"Released values with {' and '.join(map(percent, confidences))} intervals"
+    highest, lowest = (found[int(at)] for at in (values.argmax(), values.argmin()))
+    message = (
+        f"Largest: {highest[0]} {highest[1].value:.4g}. Least: {lowest[0]} {lowest[1].value:.4g}"
+    )
+    missed = np.zeros(len(found), dtype=bool)
+    if public_truth is not None:
+        truth = nearest(exact(public_truth, "estimate_intervals: public_truth"))
+        missed = (ends[:, 0] > truth) | (ends[:, 1] < truth)
+        axes.axvline(truth, color=canvas.ink(axes), linewidth=1, label="_truth")
+        title += f": {missed.sum()} of {len(found)} miss {truth:.4g}"
+        message = (
+            f"About {sum(1 - each.confidence for _, each in found):.3g} are to miss it by chance"
+        )
+    for color, name, chosen in (
+        (canvas.BLUE, "interval", ~missed),
+        (canvas.VERMILION, "interval that misses", missed),
+    ):
+        if chosen.any():
+            lines: canvas.Style = {"ecolor": color, "elinewidth": wide, "capsize": 2 * wide}
+            at = values[chosen], places[chosen]
+            drawn = axes.errorbar(*at, xerr=off[:, chosen], fmt="none", label=name, **lines)
+            drawn.lines[2][0].set_linestyle("-" if color == canvas.BLUE else (0, (3, 1)))
+    dots: canvas.Style = {"color": canvas.BLUE, "markeredgecolor": canvas.ink(axes)}
+    axes.plot(values, places, "o", label="released value", markersize=3 * wide, **dots)
+    named = len(found) < _MANY
+    axes.set_yticks(places if named else [], [name for name, _ in found] if named else [])
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    return canvas.dress(axes, title, canvas.with_unit("estimate", unit), "", message, legend=False)
 
 
 @singledispatch
@@ -337,6 +433,12 @@ def _name_step(release: object, name: str) -> Iterator[Named]:
 @_name_step.register
 def _one(release: Estimate, name: str) -> Iterator[Named]:
     yield name, release
+
+
+@_name_step.register(list)
+def _in_a_list(release: Sequence[object], name: str) -> Iterator[Named]:
+    for place, each in enumerate(release, start=1):
+        yield from _name_step(each, _join(name, str(place)))
 
 
 @_name_step.register

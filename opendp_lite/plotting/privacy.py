@@ -1,28 +1,187 @@
-"""The (epsilon, delta) curves of pipelines, side by side."""
+"""What pipelines lose: neighbours that look alike, curves of losses, and budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import singledispatch
 from math import exp
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from scipy.stats import beta
 
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.display.formatting import percent
 from opendp_lite.engines.data.fold import Floats
+from opendp_lite.explain.trace import Role
+from opendp_lite.measures.budgets import Loss, PrivacyBudget, numbers_of
 from opendp_lite.measures.profile import Profile
-from opendp_lite.numbers.exact import nearest
+from opendp_lite.numbers.exact import Number, exact, nearest
+from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.plotting import canvas
+from opendp_lite.sessions.ledger.entries import EntryState
+from opendp_lite.sessions.ledger.ledgers import Ledger
+from opendp_lite.sessions.sessions import Release
 from opendp_lite.testing.audits import Audit, CountedTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# In standard deviations, to each side of the two exact answers.
+_REACH: Final = 3
+_STEPS: Final = 601
+
+
+def neighbour_releases(
+    pipeline: AnyPrivate, *, at: Number | None = None, unit: str = "", ax: Axes | None = None
+) -> Axes:
+    """Draws how probable each release is without one row, and with it.
+
+    The row moves the exact answer as far as any row can. The probabilities are exact: they are
+    those that the sampler draws from. No data is read.
+
+    Args:
+        pipeline: One that ends in noise on one number.
+        at: The release whose two probabilities are compared, counted from the exact answer without
+            the row. By default it is one standard deviation below.
+        unit: Of the numbers, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes. A line joins the two probabilities of the release ``at``. Under a pure epsilon
+        none is more than e^epsilon times the other, wherever you look.
+
+    Raises:
+        SpaceError: If the pipeline does not end in noise of a declared law on one number.
+        ParameterError: If matplotlib is not installed.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ax = dp.plotting.neighbour_releases(dp.count() >> dp.laplace(epsilon=1), at=-1)
+        >>> ax.texts[0].get_text()
+        '2.72 times\\nas probable\\nwithout the row'
+    """
+    laws, move = pipeline.bound.facts.laws, _find_move(pipeline)
+    if len(laws) != 1 or move is None:
+        raise SpaceError(
+            "neighbour_releases is for pipelines that end in noise on one number, such as "
+            f"dp.count() >> dp.laplace(epsilon=1); got {pipeline!r}"
+        )
+    law, step, deviation = laws[0], 2.0 ** laws[0].exponent, laws[0].standard_deviation
+    shift = round(move / step)
+    spot = round((-deviation if at is None else nearest(exact(at, "at"))) / step)
+    left, right = -_REACH * deviation / step, (move + _REACH * deviation) / step
+    places = np.unique(np.linspace(left, right, _STEPS).round())
+    few = len(places) < _STEPS
+    look: canvas.Style = {"drawstyle": "steps-mid"} if few else {}
+    axes, unit_height = canvas.axes_of(ax), 1.0 if few else step
+    for turn, name in enumerate(("without the row", "with the row")):
+        heights = np.exp(law.log_probability(places - turn * shift, Fraction(0))) / unit_height
+        filled = canvas.tint(axes, turn) | ({"step": "mid"} if few else {})
+        axes.fill_between(places * step, heights, **filled)
+        axes.plot(places * step, heights, label=name, **look, **canvas.line_style(turn))
+    pair = law.log_probability(np.array([spot, spot - shift], dtype=np.float64), Fraction(0))
+    which = "out" if pair[0] > pair[1] else ""
+    times = f"{exp(abs(pair[0] - pair[1])):.3g} times"
+    words = f"{times} as probable with{which} the row"
+    style: canvas.Style = {"color": canvas.ink(axes), "marker": "o", "markersize": 5, "zorder": 4}
+    axes.plot([spot * step] * 2, np.exp(pair) / unit_height, label="_ratio", **style)
+    highest = (spot * step, float(np.exp(pair.max())) / unit_height)
+    beside: canvas.Style = {"textcoords": "offset points", "ha": "right", "fontsize": "small"}
+    axes.annotate(f"{times}\nas probable\nwith{which} the row", highest, (-8, 0), **beside)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0)
+    across = canvas.with_unit("release, from the exact answer without the row", unit)
+    up = "probability" if few else canvas.with_unit("probability density", canvas.per(unit))
+    title = f"Releases of two neighbours: {pipeline.neighbours()}"
+    return canvas.dress(axes, title, across, up, f"A release of {spot * step:.4g} is {words}")
+
+
+def _find_move(pipeline: AnyPrivate) -> float | None:
+    """How far one unit of privacy moves the one number that noise is added to."""
+    before, start = None, pipeline.bound.input_space
+    for each in pipeline.bound.trace:
+        if each.role is Role.NOISE:
+            break
+        before = None if each.map is None else each.map(start.unit)
+    # As far in each norm: there is one number.
+    move = before.linf if isinstance(before, Norms) and before.l1 == before.linf else None
+    return None if move is None else nearest(move)
+
+
+Payments: TypeAlias = list[tuple[str, Loss]]
+
+
+def budget_bar(paid: Iterable[Release[Any]] | Ledger, *, ax: Axes | None = None) -> Axes:
+    """Draws which share of a budget each release took, and what is left.
+
+    Args:
+        paid: What ``ask(...)`` of a session returned, or a ledger. Only prices and notes are drawn.
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes, with a bar in parts. Payments with the same note are one part. Under ``dp.mu``
+        the shares are those of the squares, which add up.
+
+    Raises:
+        ParameterError: If it is neither, if nothing was paid, or if matplotlib is not installed.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ask = dp.session([31, 45, 52] * 100, budget=dp.epsilon(1))
+        >>> paid = [ask(dp.count() >> dp.laplace(epsilon=0.25), note="rows")]
+        >>> dp.plotting.budget_bar(paid).get_legend_handles_labels()[1]
+        ['rows: 25 %', 'left: 75 %']
+    """
+    payments, budget = _payments(paid)
+    whole, parts = numbers_of(budget.loss)[0], dict[str, Fraction]()
+    for name, price in payments:
+        parts[name] = parts.get(name, Fraction(0)) + numbers_of(price)[0] / whole
+    parts["left"] = 1 - sum(parts.values(), Fraction(0))
+    axes, start = canvas.axes_of(ax, _FLAT), 0.0
+    for place, (name, part) in enumerate(parts.items()):
+        share, words = float(part), f"{name}: {percent(float(f'{float(100 * part):.3g}') / 100)}"
+        left: canvas.Style = {"facecolor": canvas.GREY, "alpha": canvas.opacity(axes)}
+        look = left if name == "left" else {**canvas.bar_style(place), "linewidth": 0.8}
+        axes.barh([0], [share], left=start, label=words, **look)
+        start += share
+    axes.set_yticks([0], ["paid"])
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda share, _: percent(round(share, 3)))
+    said = [str(each.get_label()) for each in axes.containers]
+    title, message = f"A budget of {budget.words()}", f"Shares: {', '.join(said)}"
+    canvas.dress(axes, title, "share of the budget", "", message, beside=True)
+    axes.grid(visible=False, axis="y")
+    return axes
+
+
+@singledispatch
+def _payments(paid: Any) -> tuple[Payments, PrivacyBudget[Any]]:
+    """What was paid, for what, and the budget."""
+    releases = [each for each in paid if isinstance(each, Release)]
+    if not releases or not releases[0].payer.bounded:
+        raise ParameterError(
+            "budget_bar draws a ledger, or releases of dp.session in a list: budget_bar([age, sex])"
+        )
+    named = [(each.note or f"release {each.number}", each.price) for each in releases]
+    return named, releases[-1].receipt.budget
+
+
+@_payments.register
+def _of_ledger(paid: Ledger) -> tuple[Payments, PrivacyBudget[Any]]:
+    entries = [each for each in paid.entries() if each.state is EntryState.RESERVED]
+    if not entries:
+        raise ParameterError("budget_bar: nothing was paid from this ledger yet")
+    measure = paid.file.measure
+    named = [(each.note or f"entry {each.number}", each.cost(measure)) for each in entries]
+    return named, paid.budget
+
+
+_FLAT: Final = (7.6, 1.6)
 _POINTS: Final = 81
 # The delta at the foot of the picture.
 _LEAST: Final = 1e-9
@@ -77,16 +236,19 @@ def privacy_curves(
         deltas = [max(nearest(profile.delta(each)), _BELOW) for each in epsilons]
         axes.plot(list(map(float, epsilons)), deltas, label=name, **canvas.line_style(place))
     axes.set(yscale="log", ylim=(_LEAST, 1.2), xlim=(0, last))
-    return canvas.dress(axes, f"Privacy curves: protects {neighbours}", "epsilon", "delta")
+    ends = ", ".join(f"{name} {_end(each):.4g}" for name, each in profiles.items())
+    title, message = f"Privacy curves: protects {neighbours}", f"At delta = {float(_SMALL)}: {ends}"
+    return canvas.dress(axes, title, "epsilon", "delta", message)
 
 
 def _end(profile: Profile) -> float:
-    return nearest(profile.epsilon(max(Fraction(1, 10**6), profile.least_delta)))
+    return nearest(profile.epsilon(max(_SMALL, profile.least_delta)))
 
 
 _TRADEOFF_CURVE_POINTS: Final = 201
 _LEVELS: Final = 120
-_TRADEOFF_CURVE_LEAST: Final = Fraction(1, 10**6)
+_SMALL: Final = Fraction(1, 10**6)
+_ALARMS: Final = 0.05
 _MISS: Final = 0.01
 _NONE: Final[Mapping[str, Audit]] = MappingProxyType({})
 
@@ -137,16 +299,19 @@ def tradeoff_curve(
     axes.plot(ends, 1 - ends, color=canvas.GREY, linestyle=":", label="a coin: nothing is told")
     alphas = np.linspace(0, 1, _TRADEOFF_CURVE_POINTS) ** 2
     alphas = np.unique(np.concatenate([alphas, 1 - alphas]))
+    said = []
     for place, (name, pipeline) in enumerate(pipelines.items()):
         style = canvas.line_style(place)
         missed = _miss(pipeline.privacy_profile(d_in), alphas)
+        said.append(f"{np.interp(_ALARMS, alphas, missed):.1%} ({name})")
         axes.plot(alphas, missed, label=f"{name}: claim", **style)
         if name in audits:
             _draw_points(axes, audits[name].tests, f"{name}: audit", place)
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
     title = f"Telling apart: {neighbours}"
     alarms, misses = "type I error: false alarms", "type II error: misses of the row"
-    return canvas.dress(axes, title, alarms, misses, beside=True)
+    message = f"With {percent(_ALARMS)} false alarms a test misses about {', '.join(said)} or more"
+    return canvas.dress(axes, title, alarms, misses, message, beside=True)
 
 
 def _miss(profile: Profile, alphas: Floats) -> Floats:
@@ -154,7 +319,7 @@ def _miss(profile: Profile, alphas: Floats) -> Floats:
 
     Any epsilon gives a bound, so the line is nowhere above that of ``tradeoff``.
     """
-    last = profile.epsilon(max(_TRADEOFF_CURVE_LEAST, profile.least_delta))
+    last = profile.epsilon(max(_SMALL, profile.least_delta))
     levels = {last * each / _LEVELS for each in range(_LEVELS + 1)}
     if profile.pure is not None:
         levels.add(profile.pure)

@@ -69,7 +69,20 @@ def whiskers(ax, place=0):
     return np.array([np.asarray(each)[:, side] for each in bars.lines[2][0].get_segments()])
 
 
+def paid(epsilon, note=""):
+    ask = dp.session([1.0] * 9, budget=dp.epsilon(1))
+    steps = [dp.count() >> dp.laplace(epsilon=each) for each in epsilon]
+    return [ask(each, note=note) for each in steps]
+
+
+def estimate(value):
+    return dp.Estimate(value, 0.5, (value - 1, value + 1), 0.95)
+
+
 CALLS = {
+    "budget_bar": lambda ax: PLOT.budget_bar(paid([0.5, 0.25]), ax=ax),
+    "heat_map": lambda ax: PLOT.heat_map(cross(), ax=ax),
+    "neighbour_releases": lambda ax: PLOT.neighbour_releases(TOTAL, ax=ax),
     "cdf_curve": lambda ax: PLOT.cdf_curve(
         dp.cdf(0, 100, epsilon=1, cells=32, confidence=None)(AGES), ax=ax
     ),
@@ -116,7 +129,8 @@ def test_a_picture_is_drawn_on_the_axes_given_and_can_be_read(name: str) -> None
     assert mine.get_xlabel()
     assert mine.get_ylabel() or mine.get_yticklabels()
     text = PLOT.alt_text(mine)
-    assert mine.get_title() in text
+    assert len(mine.get_label()) > 20
+    assert text.startswith(f"{mine.get_title()}. {mine.get_label()}. ")
     assert mine.get_xlabel() in text
     own = CALLS[name](None)
     assert own is not mine
@@ -158,7 +172,90 @@ def test_functions_that_read_data_say_so() -> None:
         if any(each.startswith("public_") for each in inspect.signature(function).parameters):
             loud.add(name)
             assert "PUBLIC OR MADE UP" in function.__doc__
-    assert loud == {"error_parts", "plan_steps", "simplex_picture"}
+    assert loud == {"error_parts", "estimate_intervals", "plan_steps", "simplex_picture"}
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "move", "times"),
+    [
+        (COUNT, 1, exp(1)),
+        (dp.clamp(-3, 2) >> dp.sum() >> dp.laplace(epsilon=0.5), 3, exp(0.5)),
+        (dp.clamp(0, 2) >> dp.sum() >> dp.gaussian(scale=4), 2, exp(0.5 + 0.125)),
+    ],
+    ids=["count", "Laplace", "Gaussian"],
+)
+def test_neighbours_are_as_far_apart_as_a_row_can_bring_them(pipeline, move, times) -> None:
+    """At a deviation below, Gaussian odds are e^(mu + mu^2 / 2), and Laplace ones e^epsilon."""
+    ax = PLOT.neighbour_releases(pipeline)
+    out, beside = (line_of(ax, f"with{end} the row") for end in ("out", ""))
+    assert out[out[:, 1].argmax(), 0] == pytest.approx(0, abs=0.02 * move)
+    assert beside[beside[:, 1].argmax(), 0] == pytest.approx(move, abs=0.02 * move)
+    low, high = sorted(line_of(ax, "_ratio")[:, 1])
+    assert high / low == pytest.approx(times, rel=2e-3)
+    assert f"{times:.2f}"[:3] in ax.texts[0].get_text()
+
+
+def test_neighbours_of_several_numbers_are_refused() -> None:
+    two = dp.records(columns=2) >> dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
+    for wrong in (two, dp.mean(0, 1, epsilon=1, confidence=None), dp.compose(COUNT, TOTAL)):
+        with pytest.raises(dp.SpaceError, match="noise on one number"):
+            PLOT.neighbour_releases(wrong)
+
+
+def test_a_budget_is_drawn_in_shares(tmp_path) -> None:
+    def shares(ax):
+        return {each.get_label(): each.datavalues[0] for each in ax.containers}
+
+    assert shares(PLOT.budget_bar([*paid([0.5, 0.25], "a"), *paid([0.125])])) == {
+        "a: 75 %": 0.75,
+        "release 1: 12.5 %": 0.125,
+        "left: 12.5 %": 0.125,
+    }
+    terms = {"budget": dp.mu(1), "unit": "row", "data": "made up"}
+    ledger = dp.Ledger.create(tmp_path / "a.ledger", **terms)
+    with pytest.raises(dp.ParameterError, match="nothing was paid"):
+        PLOT.budget_bar(ledger)
+    ledger.session([1.0] * 9)(dp.count() >> dp.gaussian(mu=0.5))
+    assert list(shares(PLOT.budget_bar(ledger)).values()) == [0.25, 0.75]
+    for wrong in ([], [3.0], [dp.meter([1.0])(COUNT)]):
+        with pytest.raises(dp.ParameterError, match=r"releases of dp\.session in a list"):
+            PLOT.budget_bar(wrong)
+
+
+def test_a_table_of_many_keys_is_a_map() -> None:
+    found = cross()
+    ax = PLOT.heat_map(found)
+    assert np.array_equal(ax.images[0].get_array(), found.grid())
+    marked = {tuple(each) for each in line_of(ax, "_nobody")}
+    ends = found.intervals.reshape(2, 3, 2)
+    holds = (ends[..., 0] <= 0) & (ends[..., 1] >= 0)
+    assert marked == {(x, y) for y, x in zip(*np.nonzero(holds), strict=True)}
+    many = {"sex": ["f", "m"], "visits": [0, 1]}
+    keys = [["f", "m"], list(range(8))]
+    wide = (dp.table() >> dp.histogram(list(many), categories=keys, epsilon=1))(many)
+    assert PLOT.histogram_bars(wide).images
+    one = dp.histogram(edges=[0, 50, 100], epsilon=1)(AGES)
+    with pytest.raises(dp.ParameterError, match="of two columns"):
+        PLOT.heat_map(one)
+
+
+def test_intervals_that_miss_the_truth_differ() -> None:
+    ax = PLOT.estimate_intervals([estimate(each) for each in (0, 0.5, 3, 1)], public_truth=1.25)
+    assert whiskers(ax).tolist() == [[-0.5, 1.5], [0, 2]]
+    assert whiskers(ax, 1).tolist() == [[-1, 1], [2, 4]]
+    assert ax.get_title().endswith(": 2 of 4 miss 1.25")
+    assert ax.get_label() == "About 0.2 are to miss it by chance"
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["1", "2", "3", "4"]
+
+
+def test_words_say_of_a_curve_how_it_bends() -> None:
+    gaussian = dp.count() >> dp.gaussian(mu=1)
+    text = PLOT.alt_text(PLOT.tradeoff_curve({"Gaussian": gaussian}))
+    line = next(each for each in text.split(". ") if each.startswith("Gaussian: claim"))
+    assert line.startswith("Gaussian: claim: 1 at 0, ")
+    assert line.count(" at ") == 5
+    ball = PLOT.alt_text(PLOT.simplex_picture(0, 100))
+    assert "Also: what the noise hides: l1 ball" in ball
 
 
 def test_noise_is_drawn_with_its_exact_probabilities() -> None:
