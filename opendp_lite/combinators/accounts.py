@@ -97,6 +97,11 @@ class Account(ABC, Generic[M]):
         """The most that all orders may cost together."""
 
     @property
+    def measure(self) -> M:
+        """Of its losses."""
+        return self.budget.measure
+
+    @property
     def root(self) -> Account[M]:
         """The account that this is a part of, or itself."""
         return self
@@ -113,14 +118,20 @@ class Account(ABC, Generic[M]):
         """Notes that a paid order was answered. It changes no number."""
         return receipt
 
+    def standing(self) -> tuple[PrivacyBudget[M], Loss]:
+        """The budget and what was spent of it, at one moment."""
+        return self.budget, self.spent()
+
     def left(self) -> Loss:
         """The loss that may still be spent."""
-        left: Loss = self.budget.measure.left(self.budget.loss, self.spent())
+        budget, spent = self.standing()
+        left: Loss = budget.measure.left(budget.loss, spent)
         return left
 
     def require(self, order: Order) -> None:
         """Refuses an order that what is left does not pay for."""
-        budget, measure, spent = self.budget, self.budget.measure, self.spent()
+        budget, spent = self.standing()
+        measure = budget.measure
         total = measure.compose([spent, order.price])
         if not measure.within(total, budget.loss):
             raise BudgetExceeded(

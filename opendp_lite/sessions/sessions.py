@@ -333,7 +333,7 @@ class Session(Spender[M]):
         self._open.require()
         require_root(self._account, self._open.root)
         bound = self._bound(query)
-        order = Order(bound, find_price(bound, self._account.budget.measure), words)
+        order = Order(bound, find_price(bound, self._account.measure), words)
         self._account.require(order)
         try:
             try_on_names(bound, self._open.data)

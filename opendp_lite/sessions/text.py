@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import lcm
 from typing import Final
 
@@ -125,6 +125,7 @@ def _book(price: Fraction, total: Fraction, budget: Fraction) -> Fraction:
     return Fraction(-(-price.numerator * grid // price.denominator), grid)
 
 
+@cache
 def find_measure(name: str) -> AnyMeasure:
     """The measure of a name, as ``name_of`` gives it.
 

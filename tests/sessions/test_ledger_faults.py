@@ -70,6 +70,7 @@ def test_a_commit_waits_for_the_disk(ledger):
 @pytest.mark.parametrize("statement", ["PRAGMA synchronous", "BEGIN", "SELECT", "INSERT", "COMMIT"])
 def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkeypatch):
     ledger.reserve(tenth, asked="{}")
+    open_connection.close_resting()
     true = open_connection.OpenConnection
     monkeypatch.setattr(
         open_connection,
@@ -161,6 +162,7 @@ def test_a_full_disk_releases_nothing(small_disk, tenth):
 def test_a_read_only_disk_releases_nothing_and_is_read(small_disk, tenth):
     ledger = LedgerFile.create(small_disk / "a.ledger", dp.rho(1), unit="person")
     ledger.reserve(tenth, asked="{}")
+    open_connection.close_resting()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     refused("it may not be written", lambda: ledger.reserve(tenth, asked="{}"))
     assert LedgerFile.open(ledger.path).spent == tenth

@@ -10,9 +10,10 @@ import random
 import signal
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from threading import Event
+from threading import Event, get_ident
 from time import monotonic, sleep
 
 import attrs
@@ -25,6 +26,7 @@ from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.combinators.test_forks import in_a_fork, on_both_sides, outcome
 from tests.sessions.ledgers import at_commit, refused
+from tests.sessions.ledgers import copy as copy_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
@@ -137,6 +139,35 @@ def test_forks_beside_a_thread_that_spends_all_the_time(ledger):
     assert ledger.spent == (spending.result() + 12) * price
 
 
+@forks
+def test_no_fork_has_a_copy_of_a_connection_that_rests(ledger, tenth):
+    """Nor does a thread use one that a fork of another thread has closed."""
+    pays = partial(ledger.reserve, tenth, asked="{}")
+    with ThreadPoolExecutor(1) as pool:
+        for paid in (0, 3, 6):
+            pool.submit(pays).result()
+            pays()
+            assert len(open_connection._RESTING) == 2
+            told = in_a_fork(lambda: (len(open_connection._RESTING), pays().number))
+            assert told == f"gave (0, {paid + 4})"
+            assert not open_connection._RESTING
+    assert ledger.spent == 9 * tenth
+
+
+def test_pages_of_a_connection_that_rests_are_read_anew(ledger, make, tenth, unmarked):
+    """Another history has the counter of changes by which SQLite knows its pages again."""
+    other = copy_of(ledger, "other")
+    ledger.reserve(tenth, asked="{}")
+    spent = ledger.spent
+    with ThreadPoolExecutor(1) as pool:
+        paid = pool.submit(lambda: LedgerFile.adopt(other, "a test").head).result()
+    assert open_connection._RESTING[get_ident()].file[1] == ledger.path.stat().st_ino
+    ledger.path.write_bytes(other.read_bytes())
+    assert (paid.number, spent) == (2, tenth)
+    refused("the ledger was rolled back: entry 2", lambda: ledger.spent)
+    assert LedgerFile.look(ledger.path).head == paid
+
+
 def test_a_fork_that_never_ends_is_no_wait_without_end(ledger, monkeypatch):
     impatient = LedgerFile.open(ledger.path, wait=0.05)
     monkeypatch.setattr(open_connection, "_FORKING", [None])
@@ -175,6 +206,7 @@ def test_a_fork_within_an_entry_that_lives_on_locks_nobody_out(ledger, tenth, mo
         true(*given)
 
     monkeypatch.setattr(open_connection, "_set_up", forking)
+    open_connection.close_resting()
     got = outcome(lambda: ledger.reserve(tenth, asked="{}").number)
     if children[0] == 0:
         os.write(writing, got.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sqlite3
@@ -75,9 +76,10 @@ _PAUSE: Final = 1e-3
 
 
 class OpenConnection(sqlite3.Connection):
-    """A connection that forks in other threads wait for, until it is closed or nobody holds it.
+    """A connection that forks in other threads wait for while it is in use, until nobody holds it.
 
-    They wait from before it is opened: SQLite takes locks of its own to open a file.
+    They wait from before it is opened: SQLite takes locks of its own to open a file. Between two
+    uses it rests: a fork closes it first, so that no fork has a copy.
 
     Args:
         path: The file, which is there.
@@ -88,7 +90,7 @@ class OpenConnection(sqlite3.Connection):
     """
 
     def __init__(self, path: Path, wait: float) -> None:
-        self.process, self.thread = os.getpid(), get_ident()
+        self.process, self.thread, self.wait = os.getpid(), get_ident(), wait
         if _TORN:
             raise LedgerError(
                 "this process was forked while another thread used a ledger, so it cannot use one; "
@@ -96,8 +98,14 @@ class OpenConnection(sqlite3.Connection):
             )
         try:
             self._wait_for_forks(wait)
+            self.file = _find_file(path)
+            # A fork in another thread closes it.
             super().__init__(
-                f"{path.as_uri()}?mode=rw", uri=True, timeout=wait, isolation_level=None
+                f"{path.as_uri()}?mode=rw",
+                uri=True,
+                timeout=wait,
+                isolation_level=None,
+                check_same_thread=False,
             )
         except BaseException:
             self._let_forks_go_on()
@@ -112,8 +120,41 @@ class OpenConnection(sqlite3.Connection):
     def close(self) -> None:
         """Closes it in its own process. In a fork it stays open: closing would undo a write."""
         if os.getpid() == self.process:
+            if _RESTING.get(self.thread) is self:
+                _RESTING.pop(self.thread, None)
             super().close()
             self._let_forks_go_on()
+
+    def rest(self) -> None:
+        """Ends the transaction, and keeps the connection for the next one of this thread.
+
+        It forgets all pages: a file that another program wrote over in place may have the counter
+        of changes by which SQLite knows its pages again.
+        """
+        if self.in_transaction:
+            self.execute("ROLLBACK")
+        self.execute("PRAGMA shrink_memory")
+        # Another one rests already where a finalizer or a signal used a ledger meanwhile.
+        if _RESTING.setdefault(self.thread, self) is not self:
+            self.close()
+        self._let_forks_go_on()
+
+    def resume(self, path: Path, wait: float) -> bool:
+        """Whether the connection that rested is in use again, for the file at a path.
+
+        The file that it has open keeps its number: no other file has it meanwhile.
+        """
+        self._wait_for_forks(wait)
+        if _RESTING.pop(self.thread, None) is not self:
+            self._let_forks_go_on()
+            return False
+        if self.file is None or self.file != _find_file(path):
+            self.close()
+            return False
+        if wait != self.wait:
+            self.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+            self.wait = wait
+        return True
 
     def _wait_for_forks(self, wait: float) -> None:
         """Returns at a moment from which on forks in other threads wait for this connection."""
@@ -132,7 +173,18 @@ class OpenConnection(sqlite3.Connection):
         _OPEN.pop(id(self), None)
 
 
+def _find_file(path: Path) -> tuple[int, int] | None:
+    """The numbers of the file at a path, if there is one."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 _OPEN: Final[WeakValueDictionary[int, OpenConnection]] = WeakValueDictionary()
+# One for each thread that used a ledger, by its identity.
+_RESTING: Final[dict[int, OpenConnection]] = {}
 # One for each thread that forks right now.
 _FORKING: Final[list[None]] = []
 # Not empty in a fork that was made while another thread used SQLite.
@@ -144,14 +196,23 @@ def _wait_for_others() -> None:
     end = monotonic() + WAIT
     while _find_others() and monotonic() < end:
         sleep(_PAUSE)
+    close_resting()
+
+
+def close_resting() -> None:
+    """Closes the connections that no thread uses."""
+    for each in tuple(_RESTING.values()):
+        each.close()
 
 
 def _keep_copies() -> None:
     """Keeps the copies of open connections for ever, as collecting one would close it."""
     _TORN.extend(None for _ in _find_others())
     _FORKING.clear()
-    for each in _find_open():
+    # One may rest here that was in use for longer than the fork waited.
+    for each in (*_find_open(), *_RESTING.values()):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+    _RESTING.clear()
 
 
 def _find_others() -> list[OpenConnection]:
@@ -168,11 +229,13 @@ def _find_open() -> list[OpenConnection]:
 if hasattr(os, "register_at_fork"):  # before a fork, what was registered last comes first
     os.register_at_fork(before=_wait_for_others, after_in_child=_keep_copies)
     os.register_at_fork(before=partial(_FORKING.append, None), after_in_parent=_FORKING.pop)
+atexit.register(close_resting)
 
 
 Result = TypeVar("Result")
 
 _EXTRA: Final = 3
+_MODE: Final = "delete"
 _TABLES: Final = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 _INTERRUPTED: Final = (
     "a write was cut short and must be undone first, and you may not write here; open it once with "
@@ -212,10 +275,9 @@ def in_transaction(
     and the end of the journal are on the disk. A write-ahead log would need a second file of
     shared memory, and a copy of the ledger without its log would lack its last entries.
 
-    The connection is closed afterwards. So none is there to be used in a fork or in another thread,
-    and the file that stands at the path is the one that is read. An interruption leaves none open,
-    as it would within a generator. No cursor may stand in a variable: an interrupted statement
-    would keep the file locked.
+    Afterwards the connection rests, for the next transaction of this thread on the file that stands
+    at the path then. Whatever was refused or interrupted closes it. No cursor may stand in a
+    variable: an interrupted statement would keep the file locked.
 
     Args:
         path: The file, which is there.
@@ -229,11 +291,18 @@ def in_transaction(
         LedgerError: In words, for all that SQLite refuses.
     """
     require_siblings(path)
-    connection = None
+    connection, rests = _RESTING.get(get_ident()), False
     try:
-        connection = OpenConnection(path, wait)
-        _set_up(connection, path)
-        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+        if connection is None or not connection.resume(path, wait):
+            connection = OpenConnection(path, wait)
+            _set_up(connection, path)
+        begin = "BEGIN IMMEDIATE" if writing else "BEGIN"
+        connection.execute(begin)
+        if connection.execute("PRAGMA journal_mode").fetchone() != (_MODE,):
+            # Another program changed it while the connection rested.
+            connection.execute("ROLLBACK")
+            _set_up(connection, path)
+            connection.execute(begin)
         if terms and key:
             _make_tables(connection, terms, key)
         else:
@@ -244,11 +313,14 @@ def in_transaction(
                 f"another ledger stands at {str(path)!r} now; nothing is released. Open it anew if "
                 "that is meant"
             )
-        return work(table)
+        found = work(table)
+        connection.rest()
+        rests = True
+        return found
     except sqlite3.Error as problem:
         raise _refuse(path, problem) from None
     finally:
-        if connection is not None:
+        if connection is not None and not rests:
             try:
                 connection.close()
             finally:
@@ -266,9 +338,9 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA mmap_size = 0")
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA synchronous = EXTRA")
-    (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    (mode,) = connection.execute(f"PRAGMA journal_mode = {_MODE}").fetchone()
     (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
-    if (mode, synchronous) != ("delete", _EXTRA):
+    if (mode, synchronous) != (_MODE, _EXTRA):
         raise LedgerError(
             f"the ledger {str(path)!r} cannot be used: SQLite would not wait for the disk here"
         )
@@ -369,10 +441,12 @@ class EntryTable:
         Raises:
             LedgerError: As for ``all``.
         """
-        found = self._read("WHERE number >= ? ORDER BY number", seen.number)
-        if next(found, None) != seen:
+        rows = self._rows("WHERE number >= ? ORDER BY number", seen.number)
+        # A row that is equal is not read and hashed once more.
+        if rows[:1] != [seen.row()]:
+            list(self._entries(rows[:1]))
             raise _say_lost(seen)
-        return [seen, *check_chain(found, self.terms, seen)]
+        return [seen, *check_chain(self._entries(rows[1:]), self.terms, seen)]
 
     def at(self, number: int) -> LedgerEntry | None:
         """The entry of a number, if there is one."""
@@ -407,8 +481,14 @@ class EntryTable:
         return bool(state == "ok")
 
     def _read(self, where: str, *values: int) -> Iterator[LedgerEntry]:
-        rows = self.connection.execute(f"{_SELECT} {where}", values).fetchall()
-        return (LedgerEntry.of_row(row, self.measure) for row in rows)
+        return self._entries(self._rows(where, *values))
+
+    def _rows(self, where: str, *values: int) -> list[tuple[Any, ...]]:
+        return self.connection.execute(f"{_SELECT} {where}", values).fetchall()
+
+    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[LedgerEntry]:
+        measure = self.measure
+        return (LedgerEntry.of_row(row, measure) for row in rows)
 
 
 def _say_lost(seen: LedgerEntry) -> LedgerError:

@@ -85,11 +85,19 @@ class LedgerAccount(Account[AnyMeasure]):
         self.unit = terms.unit
 
     @property
+    def measure(self) -> AnyMeasure:
+        return self.file.measure
+
+    @property
     def budget(self) -> PrivacyBudget[AnyMeasure]:
         return self.file.budget
 
     def spent(self) -> Loss:
         return self.file.spent
+
+    def standing(self) -> tuple[PrivacyBudget[AnyMeasure], Loss]:
+        head = self.file.head
+        return PrivacyBudget(self.measure, head.budget), head.total
 
     def pay(self, order: Order) -> Receipt:
         asked = asked_text(order)

@@ -181,6 +181,8 @@ def require_siblings(path: Path, *, new: bool = False) -> None:
         LedgerError: If there is such a file, which SQLite would delete.
     """
     for end, known in _MAGIC.items():
+        if not os.path.lexists(f"{path}{end}"):
+            continue
         beside = path.with_name(f"{path.name}{end}")
         foreign = new and beside.exists()
         with suppress(OSError), beside.open("rb") as file:
