@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.sessions.sessions import try_on_names
 
 DAY = pd.Timestamp("2024-01-01")
 mean = dp.mean(0, 100, epsilon=1)
@@ -114,10 +115,52 @@ MESSAGES = [
     ("dp.private_quantile(0.5, 0, 9, epsilon=1)", "write dp.private_quantile(0.5, bounds=(0, 100)"),
     ("dp.period('day', 'M')", "got 'M'; did you mean 'month'?"),
     ("dp.top_k('sex', 5, epsilon=1)", "which comes first as in dp.top_k(5, 'city', ...)"),
-    ("dp.linear_regression('y~x', epsilon=1)", "a formula is written dp.linear_regression('y', ["),
+    *(
+        (f"dp.linear_regression('y ~ x + z'{more})", "dp.linear_regression('y', ['x', 'z'], bounds")
+        for more in ("", ", {'y': (0, 1)}", ", ['x'], {'y': (0, 1)}", ", [], [], 3")
+    ),
+    ("dp.linear_regression('y', ['x'], 0, 9)", "write dp.linear_regression('pay', ['age'], {'pay'"),
+    ("dp.linear_regression('y ~ x', data=TABLE)", "data goes into a second call: pipeline(data)"),
+    (
+        "dp.covariance({'a': (0, 1)}, rho=1)",
+        "write dp.covariance([0, 0], [100, 10], rho=0.03), wit",
+    ),
+    ("dp.clamp([(0, 1), (0, 2)])", "write dp.clamp([0, 0], [100, 10]), with the lower bounds and"),
+    (
+        "dp.records(columns=['a']) >> dp.multivariate_mean({'A': (0, 1)}, rho=1)",
+        "bound= lacks 'a' and has 'A', no column that is asked for",
+    ),
+    (
+        "dp.linear_regression('pay', ['age'], {'pay': (0, 1), 'agee': (0, 1)}, epsilon=1)",
+        "has 'agee', no column that is asked for (did you mean 'age'?)",
+    ),
+    ("dp.chi_square(['a', 'b'], ['f'], ['g'])", "write dp.chi_square(['sex', 'ill'], [['f', 'm']"),
+    ("dp.chi_square(['a', 'b'])", "add categories=[['f', 'm'], ['yes', 'no']]"),
+    *(
+        (code, "the column 'a' stands there twice; name it once")
+        for code in (
+            "dp.chi_square(['a', 'a'], [['f', 'm'], ['f', 'm']], epsilon=1)",
+            "dp.histogram(['a', 'a'], categories=[['f'], ['f']], epsilon=1)",
+            "dp.by(['a', 'a'], [['f'], ['f']], LAPLACE)",
+        )
+    ),
+    (
+        "dp.proportion('sex', among=['f'], weights=AGES, most=4, epsilon=1)",
+        "weights is the name of a column of the table; it goes with that of the values and",
+    ),
+    ("dp.session(budget=dp.rho(1))", "add a table or a column: dp.session(data, dp.epsilon(1))"),
+    ("dp.session(dp.rho(1), frame)", "the data comes first: dp.session(data, dp.epsilon(1))"),
+    (
+        "(dp.select('day') >> mean)(TABLE.rename_axis('day'))",
+        "The index is no column: table.reset_index() makes one of it",
+    ),
+    (
+        "(dp.period('n', 'day') >> dp.histogram('n', epsilon=1, delta=1e-6))(TABLE.assign(n=1))",
+        "needs a column of dates, and this one holds whole numbers; if they are days",
+    ),
     (
         "dp.linear_regression('a', ['b'], {'a': (0, 1)}, epsilon=1)",
-        "and of no other, and lacks those of 'b': bounds=",
+        "bounds= lacks 'b'; type bounds={'a': (0, 100), 'b': (0, 100)}",
     ),
     ("dp.linear_regression(['a'], 'b', {}, epsilon=1)", "y is one name and comes first"),
     (
@@ -373,6 +416,31 @@ def test_a_loss_that_protects_hardly_says_so() -> None:
         str(dp.mean(0, 9, epsilon=10).explain()).split()
     )
     assert "hardly" not in str(dp.mean(0, 9, epsilon=9.9).explain())
+
+
+def test_what_the_types_of_columns_refuse_costs_nothing() -> None:
+    ask = dp.session(TABLE.assign(city="Rome", cars=1), dp.epsilon(1))
+    bounds = {"age": (0, 9), "city": (0, 9), "agee": (0, 9)}
+    for refused in (
+        dp.select("city") >> dp.mean(0, 9, epsilon=0.1),
+        dp.by("city", [1, 2], ages),
+        dp.proportion("cars", among=["20"], epsilon=0.1),
+        dp.linear_regression("age", ["city"], bounds, epsilon=0.1),
+        dp.linear_regression("age", ["agee"], bounds, epsilon=0.1),
+        dp.period("cars", "day") >> dp.by("cars", dp.periods("day", DAY, DAY), LAPLACE),
+    ):
+        with pytest.raises(dp.DataError, match="column"):
+            ask(refused)
+    assert ask.left == 1
+
+
+@pytest.mark.parametrize("values", [[1, 2], ["x"], [None], [1, "x"]])
+def test_the_values_of_a_column_refuse_nothing_before_it_is_paid(values: list[object]) -> None:
+    """An object column and the values that a categorical lists may be of any kind."""
+    table = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": pd.Categorical(values)})
+    for name in table:
+        try_on_names((dp.select(name) >> dp.mean(0, 9, epsilon=1)).bind(dp.table()), table)
+        try_on_names(dp.histogram(name, categories=[1], epsilon=1).bind(dp.table()), table)
 
 
 def test_a_misspelt_column_in_a_session_is_refused_in_the_line_that_was_typed() -> None:

@@ -29,6 +29,11 @@ from opendp_lite.combinators.accounts import (
     witness_answer,
     witness_program,
 )
+from opendp_lite.engines.columns import Dataset
+from opendp_lite.engines.data.table import NamedColumns
+from opendp_lite.engines.grouped import LazyTable
+from opendp_lite.engines.plan import Map, Plan, evaluate
+from opendp_lite.engines.rows import OfWhole
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
@@ -243,6 +248,30 @@ def make_adaptive(
         return found
 
     return measure_program(space, measure, lose, program, start, explanation)
+
+
+@attrs.frozen
+class TriedOnNames(OfWhole):
+    """The table, once a plan was tried on its columns without rows.
+
+    So nothing is paid for a misspelt one, or for text that a program would read as numbers.
+    """
+
+    columns: tuple[str, ...]
+    plan: Plan
+    step: str
+
+    def before(self, made: Measurement[Space[Rows], M, R]) -> Measurement[Space[Rows], M, R]:
+        """A measurement of tables that tries first."""
+        return attrs.evolve(made, function=attrs.evolve(made.function, of=Map(self, self.step)))
+
+    def __call__(self, table: LazyTable, /) -> LazyTable:
+        table.dataset.require(self.columns, self.step)
+        whole = table.dataset.whole
+        if isinstance(whole, NamedColumns):
+            dataset = Dataset(whole.without_rows(), table.dataset.declared, None)
+            evaluate(self.plan, attrs.evolve(table, dataset=dataset))
+        return table
 
 
 def measure_program(

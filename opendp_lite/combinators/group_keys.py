@@ -21,7 +21,7 @@ from opendp_lite.numbers.exact import list_values, quote
 from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.result import mark_part
 from opendp_lite.spaces.space import Space
-from opendp_lite.spaces.tables import Tables
+from opendp_lite.spaces.tables import Tables, name_once
 
 _MOST: Final = 2**24
 # The group of a row is found by a whole number as a float.
@@ -177,7 +177,7 @@ def read_columns(space: Space[Tables], column: str | Sequence[str], step: str) -
         raise ParameterError(
             f"{step} takes the name of a column, or a list of names; got {quote(column)}"
         )
-    return space.domain.find_names(list(column) if several else [column], step)
+    return space.domain.find_names(name_once(list(column) if several else [column], step), step)
 
 
 def _groups(

@@ -13,15 +13,11 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.combinators.accounts import AnySpace, AnyStage, find_price, require_mechanism
-from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
+from opendp_lite.combinators.adaptive_programs import Ask, TriedOnNames, make_adaptive
 from opendp_lite.combinators.composing import SideBySide
 from opendp_lite.combinators.group_keys import Keys, read_columns
 from opendp_lite.combinators.losses_of_groups import LossOfGroups
-from opendp_lite.engines.columns import Dataset
-from opendp_lite.engines.data.table import NamedColumns
-from opendp_lite.engines.grouped import LazyTable
-from opendp_lite.engines.plan import Group, Map, Own, Plan, Release, evaluate
-from opendp_lite.engines.rows import OfWhole
+from opendp_lite.engines.plan import Group, Map, Own, Release
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
@@ -415,25 +411,8 @@ def _by_unknown(
         f"pipeline for all of them loses {measure.words(price)}"
     )
     made = make_adaptive(space, program, measure, budget, says)
-    check = Map(_TriedOnNames(columns, inner.function.of), "by")
-    return attrs.evolve(made, function=attrs.evolve(made.function, of=check), trace=inner.trace)
-
-
-@attrs.frozen
-class _TriedOnNames(OfWhole):
-    """The table, once a plan was tried on its names alone: nothing is paid for a misspelt one."""
-
-    columns: tuple[str, ...]
-    plan: Plan
-
-    def __call__(self, table: LazyTable, /) -> LazyTable:
-        table.dataset.require(self.columns, "by")
-        whole = table.dataset.whole
-        if isinstance(whole, NamedColumns):
-            empty = type(whole)(whole.names, lambda _: [], 0)
-            dataset = Dataset(empty, table.dataset.declared, None)
-            evaluate(self.plan, attrs.evolve(table, dataset=dataset))
-        return table
+    tried = TriedOnNames(columns, inner.function.of, "by").before(made)
+    return attrs.evolve(tried, trace=inner.trace)
 
 
 def _of_vector(

@@ -174,7 +174,8 @@ class Dataset:
             for name in names:
                 place_of(name, listed)
         except NoColumnError as problem:
-            raise NoColumnError(f"{step}: {problem}", column=problem.column) from None
+            more = self.whole.more if isinstance(self.whole, NamedColumns) else ""
+            raise NoColumnError(f"{step}: {problem}{more}", column=problem.column) from None
         except DataError as problem:
             raise DataError(f"{step}: {problem}") from None
 

@@ -265,6 +265,14 @@ class Estimate(Result):
         by = _number(other)
         return NotImplemented if by is None else self._map_ends(lambda end: end / by, 1 / by)
 
+    def __rtruediv__(self, other: object) -> Estimate:
+        by = _number(other)
+        if by is None:
+            return NotImplemented
+        exact = Estimate(by, 0.0, (by, by), self.confidence)
+        found = ratio(exact, self, independent=True)
+        return copy_with(found, sources=frozenset(map(_without_table, self.sources)))
+
     def log(self) -> Estimate:
         """The natural logarithm, which ``np.log`` asks for."""
         value = self._above_zero("log")

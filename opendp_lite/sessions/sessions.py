@@ -579,6 +579,8 @@ def session(
         >>> round(float(mean))
         35
     """
+    if isinstance(data, PrivacyBudget):
+        raise ParameterError("session: the data comes first: dp.session(data, dp.epsilon(1))")
     require_budget(budget, "session")
     require_space(space, "session")
     _require_whole_unit(space)

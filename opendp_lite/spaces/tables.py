@@ -14,6 +14,7 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.display.formatting import printable
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricIdDistance
+from opendp_lite.numbers.exact import quote
 from opendp_lite.spaces.domains import Domain, Origin, Rows
 
 
@@ -66,8 +67,7 @@ class Tables(Rows):
     def _name_step(self, column: object, step: str) -> str:
         if not isinstance(column, str):
             raise ParameterError(
-                f"{step}: a table's columns are picked by name, such as 'age'; got a value of type "
-                f"{type(column).__name__}"
+                f"{step}: a table's columns are picked by name, such as 'age'; got {quote(column)}"
             )
         if self.names is None or column in self.names:
             return column
@@ -143,6 +143,14 @@ class PersonTables(Domain):
     def front(cls) -> tuple[Domain, Metric, Origin]:
         domain = cls(Tables(), "id")
         return domain, SymmetricIdDistance("id"), ("table", (("person", "id"),))
+
+
+def name_once(columns: Sequence[object], step: str) -> Sequence[object]:
+    """Columns of which a step asks for each once."""
+    twice = next((each for place, each in enumerate(columns) if each in columns[:place]), None)
+    if twice is not None:
+        raise ParameterError(f"{step}: the column {quote(twice)} stands there twice; name it once")
+    return columns
 
 
 def tables_in(domain: Domain) -> Tables:

@@ -45,7 +45,7 @@ def argument_hint(
         typed: The names that were typed.
         parameters: What it takes, by name.
     """
-    if hint := _value_hint(path, args, parameters):
+    if hint := _value_hint(path, args, parameters) or _call_hint(path, args, typed, parameters):
         return hint
     named = bool(_COLUMNS & set(parameters))
     if any(holds_data(each) and not (named and _are_words(each)) for each in args):
@@ -56,14 +56,10 @@ def argument_hint(
     if args and isinstance(args[0], str) and not named:
         rest = ", ".join(repr(each) for each in args[1:] if isinstance(each, int | float))
         return f"; a step before picks the column: dp.select({args[0]!r}) >> {path}({rest})"
-    if args and isinstance(args[0], str) and "~" in args[0]:
-        return f"; a formula is written {path}('y', ['x', 'z'], bounds={{...}}{budget})"
     if {"lower", "upper"} <= set(parameters) and len(args) < _ENDS:
         return f"; bounds on the values come first: {path}(0, 100{budget})"
-    given = {*list(parameters)[: len(args)], *typed}
-    for name, each in parameters.items():
-        if each.default is each.empty and name not in given and each.kind not in _STARS:
-            return f"; add {_said('typed').get(f'{path}.{name}', _typed(name))}"
+    if hint := _missing_hint(path, args, typed, parameters):
+        return hint
     if "bounds" in parameters and len(args) > _ENDS and "y" not in parameters:
         return f"; write {path}({args[0]!r}, {_typed('bounds')}{budget})"
     if len(args) > 1 and all(isinstance(each, str) for each in args):
@@ -99,6 +95,46 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
     return f"{start}{'between=(10, None)' if compared else f'among={values}'})"
 
 
+def _call_hint(
+    path: str, args: Sequence[object], typed: Collection[str], parameters: Collection[str]
+) -> str:
+    """A whole call, where a formula or bounds in pairs were typed, or too much without a name."""
+    known, first = _said("call").get(path), args[0] if args else None
+    if known is None or set(typed) - set(parameters):
+        return ""
+    if isinstance(first, str) and "~" in first:
+        return f"; {say_formula(first)}"
+    many = "budget" in parameters and len(args) > list(parameters).index("budget")
+    return f"; write {known}" if many or _are_pairs(first) else ""
+
+
+def _are_pairs(given: object) -> bool:
+    """Whether it is a list of tuples, or a dictionary of some: columns of data are none."""
+    each = list(given.values()) if isinstance(given, dict) else given
+    return isinstance(each, list) and all(isinstance(one, tuple) for one in each)
+
+
+def say_formula(typed: str) -> str:
+    """How a formula as in R is typed: its names, without its signs."""
+    y, *x = _NAME.findall(typed) or ["y"]
+    columns = ", ".join(f"{each!r}: (0, 100)" for each in (y, *x))
+    return (
+        f"a formula is written dp.linear_regression({y!r}, {x or ['x']}, bounds={{{columns}}}, "
+        "epsilon=1)"
+    )
+
+
+def _missing_hint(
+    path: str, args: Sequence[object], typed: Collection[str], parameters: Mapping[str, Parameter]
+) -> str:
+    """The first argument that has to be there and is not."""
+    given = {*list(parameters)[: len(args)], *typed}
+    for name, each in parameters.items():
+        if each.default is each.empty and name not in given and each.kind not in _STARS:
+            return f"; add {_said('typed').get(f'{path}.{name}', _typed(name))}"
+    return ""
+
+
 def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -> str:
     """What to type in place of a name that is not taken; empty where nothing is known."""
     names = list(parameters)
@@ -109,6 +145,8 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
             more = [each for each in more if each.partition("=")[0] not in before]
             value = _said("budget")[name]
             return f"; a budget is one value: {path}({', '.join([*before, value, *more])})"
+        if name in _said("say"):
+            return f"; {_said('say')[name]}"
         meant = _said("meant").get(name, "").split() or name_like(name, names)
         if meant and set(meant) <= set(names):
             how = ", ".join(_said("typed").get(each, each) for each in meant)
@@ -117,8 +155,6 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
         if name in _said("noise"):
             return f"; for {name}= use {_said('noise')[name]}"
-        if name in _said("say"):
-            return f"; {_said('say')[name]}"
         if {"column", "among"} <= set(names):
             return f"; the column is text: {path}({name!r}, {_typed('among')})"
     return ""
@@ -145,21 +181,20 @@ def usage(name: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def explain_names(public: F) -> F:
-    """A function of the front that says of a name which it does not take what to type instead.
+    """A function of the front that says of a call which it does not take what to type instead.
 
     Steps say so by themselves.
     """
 
     @wraps(public)
     def call(*args: object, **named: object) -> object:
-        known = signature_of(public).parameters
-        if unknown := named.keys() - known:
-            path, taken = f"dp.{public.__qualname__}", {**known}
-            taken.pop("cls", None)
-            raise TypeError(
-                f"{path}(): got an unexpected keyword argument {min(unknown)!r}; "
-                f"{usage(path, taken)}{_name_hint(path, named, taken)}"
-            )
+        try:
+            signature_of(public).bind(*args, **named)
+        except TypeError as problem:
+            path, taken = f"dp.{public.__qualname__}", {**signature_of(public).parameters}
+            given = args[1:] if taken.pop("cls", None) else args
+            hint = _name_hint(path, named, taken) or _missing_hint(path, given, named, taken)
+            raise TypeError(f"{path}(): {problem}; {usage(path, taken)}{hint}") from None
         return public(*args, **named)
 
     return cast(F, call)

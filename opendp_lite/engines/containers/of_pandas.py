@@ -61,7 +61,10 @@ def _of_column(data: pd.Series | pd.Index | ExtensionArray) -> object:
 
 @open_rows.register
 def _of_frame(data: pd.DataFrame) -> NamedColumns:
-    return NamedColumns(list(data.columns), lambda place: data.iloc[:, place], len(data))
+    # By names and types alone: whether rows were dropped shows in an index of whole numbers too.
+    named = isinstance(data.index, pd.DatetimeIndex) or any(data.index.names)
+    more = ". The index is no column: table.reset_index() makes one of it" if named else ""
+    return NamedColumns(list(data.columns), lambda place: data.iloc[:, place], len(data), more)
 
 
 def _objects(piece: ExtensionArray) -> np.ndarray:
@@ -93,7 +96,8 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
     if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)
         array = _floats if own else _objects
-        return Values(values, array, is_text=False, fits_all=kind.kind == "f")
+        of_floats = kind.kind == "f"
+        return Values(values, array, False, fits_all=of_floats, whole=kind.kind in "iu")
     if isinstance(values, pd.arrays.DatetimeArray) and values.tz is None:
         return Values.of_dates(values, False, np.asarray)
     if isinstance(kind, pd.IntervalDtype | pd.PeriodDtype):

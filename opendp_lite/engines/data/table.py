@@ -92,11 +92,13 @@ class NamedColumns(Table):
         names: Of all columns.
         column: Gives the column at a place, as the container has it.
         size: The number of rows.
+        more: What to say beside of a name that no column has.
     """
 
     names: Sequence[object]
     column: Callable[[int], Any]
     size: int
+    more: str = ""
 
     @property
     def says_names(self) -> bool:
@@ -113,15 +115,29 @@ class NamedColumns(Table):
 
     def rows(self, columns: Sequence[Column]) -> Source:
         """The rows of some columns, side by side in the order that was asked."""
+        places = [self._place(column.name) for column in columns]
         listed = tuple(map(str, self.names))
-        places = [place_of(column.name, listed) for column in columns]
         return self._read(listed, places, [column.reading for column in columns])
 
     def pick(self, names: Sequence[str]) -> NamedColumns:
         """The table of some columns alone."""
-        listed = tuple(map(str, self.names))
-        places = [place_of(name, listed) for name in names]
+        places = [self._place(name) for name in names]
         return NamedColumns(tuple(names), lambda place: self.column(places[place]), self.size)
+
+    def _place(self, name: str | None) -> int:
+        try:
+            return place_of(name, tuple(map(str, self.names)))
+        except NoColumnError as problem:
+            raise NoColumnError(f"{problem}{self.more}", column=problem.column) from None
+
+    def without_rows(self) -> NamedColumns:
+        """The same columns without rows, of the types that they have: to see what is refused.
+
+        A type is public, as the container has it. The different values that a column may list are
+        not: so where it lists them, and where no rows can be taken, a list stands in its place,
+        which can be read in every way.
+        """
+        return attrs.evolve(self, column=lambda place: _no_rows(self.column(place)), size=0)
 
     def _read(
         self,
@@ -229,6 +245,16 @@ def place_of(name: str | None, have: tuple[str, ...]) -> int:
 
 
 RowPlaces = NDArray[np.int64]
+
+_NO_ROWS: Final = np.empty(0, np.int64)
+
+
+def _no_rows(column: object) -> object:
+    listed = hasattr(column, "categories") or hasattr(getattr(column, "dtype", None), "categories")
+    try:
+        return [] if listed else take(column, _NO_ROWS)
+    except Exception:
+        return []
 
 
 @singledispatch

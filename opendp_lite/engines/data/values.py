@@ -39,6 +39,7 @@ class Values:
         only: The class of which all values are, where none of them is text, a number or a date.
         levels: The different values, where the container lists them; a place below 0 is missing.
         fits_all: Whether no categories are refused, whatever the type says.
+        whole: Whether the type is one of whole numbers: no value of it is missing for that.
     """
 
     column: Cuttable
@@ -50,6 +51,7 @@ class Values:
     only: type | None = None
     levels: Sequence[object] | None = None
     fits_all: bool = False
+    whole: bool = False
 
     @classmethod
     def of_dates(
@@ -115,7 +117,8 @@ def _of_array(column: np.ndarray) -> Values:
         return Values.of_dates(column, are_days(column.dtype), _unmask_dates)
     kind = column.dtype.kind
     unfit = "" if kind in "biufUO" else f"dtype {column.dtype}"
-    return Values(column, _unmask, None if kind == "O" else kind == "U", unfit)
+    is_text = None if kind == "O" else kind == "U"
+    return Values(column, _unmask, is_text, unfit, whole=kind in "iu")
 
 
 def _unmask(piece: Numeric) -> Numeric:
@@ -186,12 +189,12 @@ def _is_row(value: object) -> bool:
 def names_alone(data: object) -> NamedColumns | None:
     """A table with the columns of this one and without rows; None for what is no table in memory.
 
-    A column without values can be read in every way. So a query of it raises what a query of the
-    table would raise for the names of its columns, and reads nothing.
+    So a query of it raises what a query of the table would raise for the names and the types of its
+    columns, and reads nothing.
     """
     # Which names a list of dictionaries has, its rows say: no query may be refused for them.
     named = not (is_column(data) or is_records(data))
     table = opened_table(data, None) if named else None
     if not isinstance(table, NamedColumns):
         return None
-    return NamedColumns(table.names, lambda _: [], 0)
+    return table.without_rows()

@@ -41,7 +41,12 @@ from opendp_lite.estimators.parts.noisy_totals import (
     moderate,
     normal_score,
 )
-from opendp_lite.estimators.parts.request import BoundedColumn, ByColumn, Request
+from opendp_lite.estimators.parts.request import (
+    BoundedColumn,
+    ByColumn,
+    Request,
+    bounds_of_each,
+)
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.budgets import PrivacyBudget
@@ -120,12 +125,12 @@ class ColumnBounds:
         pairs = given
         if isinstance(given, Mapping):
             names = space.domain.names
-            if names is None or set(given) != set(names):
+            if names is None:
                 raise SpaceError(
-                    f"{step} needs bounds of each column by its name, {_names(names)}; got those "
-                    f"of {_names(tuple(given))}"
+                    f"{step}: the rows have no names; give a pair for each column in their order, "
+                    "or start with dp.records(columns=['age', ...])"
                 )
-            pairs = [given[name] for name in names]
+            pairs = bounds_of_each(given, names, step, "bound")
         elif len(given) == _PAIR and not any(isinstance(end, Sequence) for end in given):
             pairs = [given] * columns
         if not all(isinstance(each, Sequence) and len(each) == _PAIR for each in pairs):
@@ -164,10 +169,6 @@ class ColumnBounds:
         """An estimate brought into the bounds; NaN becomes the middle."""
         found = np.where(np.isnan(estimate), self.middle, estimate)
         return found.clip(*self.floats)
-
-
-def _names(names: Sequence[str] | None) -> str:
-    return ", ".join(map(repr, names)) if names else "which the rows lack"
 
 
 @mechanism(

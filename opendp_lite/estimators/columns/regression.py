@@ -16,7 +16,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.box import Box
-from opendp_lite.combinators.adaptive_programs import make_adaptive
+from opendp_lite.combinators.adaptive_programs import TriedOnNames, make_adaptive
 from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in, html_grid, percent
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
@@ -30,7 +30,7 @@ from opendp_lite.estimators.parts.budget import (
     costs_budget,
 )
 from opendp_lite.estimators.parts.noisy_totals import Floats
-from opendp_lite.estimators.parts.request import BoundedColumn
+from opendp_lite.estimators.parts.request import BoundedColumn, bounds_of_each
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
@@ -42,7 +42,8 @@ from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records
-from opendp_lite.spaces.tables import TablesOrRows
+from opendp_lite.spaces.tables import Tables, TablesOrRows
+from opendp_lite.spelling.suggestions import say_formula
 from opendp_lite.transformations.bounding import clamp
 from opendp_lite.transformations.entries import outer_products
 from opendp_lite.transformations.row_maps import plain_nan, row_map_trusted
@@ -628,16 +629,13 @@ def _bounds_by_column(recipe: Callable[P, R]) -> Callable[P, R]:
                 "linear_regression: y is one name and comes first, as in "
                 "dp.linear_regression('pay', ['age'], ...)"
             )
+        if typed["y"] not in given and "~" in str(typed["y"]):
+            raise ParameterError(f"linear_regression: {say_formula(str(typed['y']))}")
+        # Bounds of other columns of the table may be there: one dictionary does for many fits.
         columns = (typed["y"], *_columns(typed["x"]))
-        if set(given) != set(columns):
-            missing = [repr(each) for each in columns if each not in given]
-            said = ", ".join(f"{each!r}: (0, 100)" for each in columns)
-            raise ParameterError(
-                "linear_regression needs the bounds of each of its columns and of no other"
-                f"{', and lacks those of ' if missing else ''}{', '.join(missing)}: "
-                f"bounds={{{said}}}, say"
-            )
-        pairs = [given[each] for each in columns]
+        named = {each: given[each] for each in columns if each in given}
+        whole = named if len(named) == len(columns) else given
+        pairs = bounds_of_each(whole, columns, "linear_regression")
         made: Callable[..., R] = recipe
         if len(args) <= _BOUNDS_AT:
             return made(*args, **(kwargs | {"bounds": pairs}))
@@ -702,7 +700,8 @@ def linear_regression(
         x: The columns that explain it, or one.
         bounds: The bounds of each column, chosen without looking at the data: ``{"pay": (0, 90),
             "age": (16, 80)}``, or a list of pairs, of y and then of each x. Values beyond are
-            clipped to them. Bounds that are too wide cost little.
+            clipped to them. Bounds that are too wide cost little. Those of other columns may be
+            there.
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
@@ -762,4 +761,9 @@ def linear_regression(
         "  a fifth of the rest is for a rough fit, and the rest for the sums of what it leaves\n"
         "  no interval shows what cutting rows far from the line moves"
     )
-    return whole.with_claimed_loss(make_adaptive(space, plan.run, whole.measure, whole.amount, why))
+    made = make_adaptive(space, plan.run, whole.measure, whole.amount, why)
+    if isinstance(space.domain, Tables):
+        summed = (plan.rows >> sum()).bind(space)
+        names = space.domain.find_names(columns, step)
+        made = TriedOnNames(names, summed.function, step).before(made)
+    return whole.with_claimed_loss(made)

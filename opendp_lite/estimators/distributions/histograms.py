@@ -62,7 +62,7 @@ from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records
-from opendp_lite.spaces.tables import Tables, TablesOrRows
+from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
 from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
 from opendp_lite.transformations.rows import select_columns
 from opendp_lite.transformations.sums import sum
@@ -634,7 +634,7 @@ def pick_columns(space: TableSpace, column: Which | None, step: str, *, numbers:
     """
     if column is not None:
         asked = [column] if isinstance(column, int | str) else column
-        return select_columns(space, asked, step)
+        return select_columns(space, name_once(asked, step), step)
     domain = space.domain
     if not numbers or not isinstance(domain, Tables) or domain.names is not None:
         return Transformation(space, space, identity, identity)

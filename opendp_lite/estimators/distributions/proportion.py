@@ -27,7 +27,7 @@ from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, c
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.metrics.distances import ChangeOneDistance
-from opendp_lite.numbers.exact import Number, confidence_of
+from opendp_lite.numbers.exact import Number, confidence_of, quote
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Mechanism, mechanism, stage
 from opendp_lite.releases.estimate import Estimate
@@ -152,10 +152,11 @@ def proportion(
         "proportion", between, among, "; of a column of True and False, among=[True]"
     )
     if weights is not None or most is not None:
-        if column is None or weights is None or most is None:
+        if column is None or not isinstance(weights, int | str) or most is None:
             raise ParameterError(
-                "proportion: weights='w' goes with the name of the column and with most=4, which "
-                "is the largest weight"
+                "proportion: weights is the name of a column of the table; it goes with that of "
+                "the values and with the largest weight, as in dp.proportion('ill', "
+                f"among=['yes'], weights='w', most=4, epsilon=1); got {quote(weights)}"
             )
         rows = select_columns(space, [column, weights], "proportion") >> _ones(chosen)
         budget_and_more: Any = {"rho": rho, "epsilon": epsilon, "delta": delta}

@@ -31,7 +31,7 @@ from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 from opendp_lite.spaces.examples import example
 from opendp_lite.spaces.space import Space, records, row_metric
-from opendp_lite.spaces.tables import Tables, TablesOrRows
+from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.entries import square
 from opendp_lite.transformations.rows import keep, select
@@ -462,7 +462,11 @@ def chi_square(
             "dp.chi_square(['sex', 'married'], [['f', 'm'], ['yes', 'no']], epsilon=1)"
         )
     table = histogram(
-        list(columns), categories=categories, epsilon=epsilon, rho=rho, delta=delta
+        list(name_once(tuple(columns), "chi_square")),
+        categories=categories,
+        epsilon=epsilon,
+        rho=rho,
+        delta=delta,
     ).bind(space)
     return table >> _independence
 

@@ -8,13 +8,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, wraps
 from inspect import unwrap
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 import numpy as np
 
 from opendp_lite import combinators, transformations
-from opendp_lite.base.errors import Argument, ParameterError, SpaceError
+from opendp_lite.base.errors import Argument, ParameterError, SpaceError, name_like
 from opendp_lite.base.public_names import path_of
 from opendp_lite.estimators.parts.budget import Budget, Measured, Noisy, RowSpace, budget_of
 from opendp_lite.estimators.parts.noisy_totals import (
@@ -126,6 +126,27 @@ class BoundedColumn:
         if not self.lower <= found <= self.upper:
             raise ParameterError(f"{name} must lie in the bounds {self.typed}, got {value}")
         return found
+
+
+def bounds_of_each(
+    given: Mapping[Any, Any], columns: Sequence[Any], step: str, name: str = "bounds"
+) -> list[Any]:
+    """Bounds that were typed by column, in the order of the columns.
+
+    Nothing that was typed but names is shown: it may be data, given by mistake.
+    """
+    lacking = [each for each in columns if each not in given]
+    others = [each for each in given if each not in columns]
+    if not lacking and not others:
+        return [given[each] for each in columns]
+    said = [f"lacks {', '.join(map(repr, lacking))}"] if lacking else []
+    if others:
+        listed = ", ".join(map(repr, others))
+        near = name_like(str(others[0]), map(str, lacking))
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        said.append(f"has {listed}, no column that is asked for{meant}")
+    typed = ", ".join(f"{each!r}: (0, 100)" for each in columns)
+    raise ParameterError(f"{step}: {name}= {' and '.join(said)}; type {name}={{{typed}}}, say")
 
 
 def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
