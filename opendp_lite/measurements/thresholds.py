@@ -200,15 +200,9 @@ class TruncatedThreshold(LaplaceThreshold):
         return (exp_up(-beyond * rate) - low) / (1 + exp_down(-rate) - 2 * high)
 
     def loss(self, change: Change) -> Pair:
-        """As many losses (epsilon, P(k)) of one row as rows change, one after the other.
-
-        Delta is the sum of exp(i epsilon) P(k) over i below their number, or 1 where that is large.
-        """
-        rows, each = change.sides * change.rows, 1 / self.scale
-        if rows <= 1 or rows * each > _MOST_NATS:
-            return rows * each, self.chance(1) if rows == 1 else Fraction(min(rows, 1))
-        grown = (exp_up(rows * each) - 1) / (exp_down(each) - 1)
-        return rows * each, min(grown * self.chance(1), Fraction(1))
+        """As many losses (epsilon, P(k)) of one row as rows change, one after the other."""
+        rows = change.sides * change.rows
+        return ApproximateDivergence().group((1 / self.scale, self.chance(1)), rows)
 
     def words(self) -> str:
         """The scale, and where the loss comes from."""

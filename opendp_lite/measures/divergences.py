@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Final
 
 import attrs
@@ -35,8 +34,7 @@ from opendp_lite.numbers.exact import (
     exp_up,
     format_number,
     list_values,
-    nearest,
-    normal_tail,
+    normal_quantile_up,
     round_up,
     sqrt_down,
     sqrt_up,
@@ -160,7 +158,6 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
         return f"rho = {digits_up(without_curve(loss))} zCDP"
 
 
-_NUDGE = 1 + Fraction(1, 2**44)
 # A pure loss beyond this has no mu that floats can find.
 _MOST = 700
 
@@ -224,12 +221,7 @@ def squared_mu_of_pure(epsilon: Fraction) -> Fraction:
     if epsilon == 0:
         return Fraction(0)
     shrunk = exp_down(-epsilon)
-    least = shrunk / (1 + shrunk)
-    # Floats propose, and the certified tail decides: a larger half only enlarges the loss.
-    half = Fraction(-NormalDist().inv_cdf(nearest(least)))
-    while normal_tail(half)[1] > least:
-        half = half * _NUDGE + Fraction(1, 2**60)
-    return (2 * half) ** 2
+    return (2 * normal_quantile_up(2 * shrunk / (1 + shrunk))) ** 2
 
 
 # Beyond e^5000 the factor of a delta is not worked out: a delta of 1 always holds.
