@@ -36,7 +36,7 @@ from tests.museum_peers import DIFFPRIVLIB, IBM
 
 F = Fraction
 NAN, INF = float("nan"), float("inf")
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "museum.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs/museum.md"
 HEAD = "| reported as | what went wrong there | what holds here | test |\n|---|---|---|---|\n"
 OPENDP, CORE, SDK = "opendp/opendp", "opendp/smartnoise-core", "opendp/smartnoise-sdk"
 GOOGLE = "google/differential-privacy"
