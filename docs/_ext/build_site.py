@@ -148,8 +148,14 @@ def lessons() -> Iterator[Path]:
 def _notebooks(source: Path) -> Iterator[str]:
     """What the table of contents lists of the lessons; their solutions are reached by links."""
     pages = (path for path in (source / "notebooks").glob("*.*") if path.suffix != ".py")
-    for path in sorted(sorted(pages), key=lambda path: path.stem != "README"):
+    for path in sorted(pages, key=_place):
         yield path.relative_to(source).with_suffix("").as_posix()
+
+
+def _place(page: Path) -> int:
+    """The number of a lesson; the list of lessons is first."""
+    number = page.stem.partition("_")[0]
+    return int(number) if number.isdigit() else 0
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.display.formatting import percent
@@ -351,6 +351,6 @@ def _draw_points(axes: Axes, tests: tuple[CountedTest, ...], name: str, place: i
 
 def _share(hits: int, count: int) -> tuple[float, float, float]:
     """A share with its Clopper-Pearson interval."""
-    low = float(beta.ppf(_MISS / 2, hits, count - hits + 1)) if hits else 0.0
-    high = float(beta.isf(_MISS / 2, hits + 1, count - hits)) if hits < count else 1.0
+    low = float(betaincinv(hits, count - hits + 1, _MISS / 2)) if hits else 0.0
+    high = float(betainccinv(hits + 1, count - hits, _MISS / 2)) if hits < count else 1.0
     return hits / count, low, high

@@ -35,7 +35,116 @@ LIES: Final = {
     "the exact value, in one of 10^12 releases": False,
     "the release takes longer if Ann is in the data": False,
 }
+RATIO: Final = "by_coins.standard_error / by_collector.standard_error"
 ANSWERS: Final[Mapping[tuple[str, int], Answers]] = {
+    ("9_the_coin_flip_survey", 1): Answers(
+        {
+            "epsilon_of_coins = 3": "logarithm",
+            "epsilon_of_coins = 0.75": "how probable a true answer",
+            "epsilon_of_coins = np.log(2)": "second one",
+            "epsilon_of_coins = np.log(0.75 / 0.5)": "both truths",
+        },
+        ["epsilon_of_coins = np.log(3)", "epsilon_of_coins = 1.1"],
+    ),
+    ("9_the_coin_flip_survey", 2): Answers(
+        {
+            "share = 160 / 400": "a quarter of the others",
+            "share = 160 / 400 - 0.25": "half of p",
+            "share = 160 / 400 / 0.75": "take off 1/4",
+            "share = 120": "share, not a number",
+        },
+        ["share = 0.3", "share = 2 * 160 / 400 - 0.5"],
+    ),
+    ("9_the_coin_flip_survey", 3): Answers(
+        {
+            "people_needed = 1.96**2 * 0.75 * 0.25 / 0.01**2": "divides it",
+            "people_needed = 4 * 0.75 * 0.25 / 0.01**2": "1.96 of them",
+            "people_needed = (1.96 * 2) ** 2 * 0.75 * 0.25 / 0.005**2": "either side",
+            "people_needed = (1.96 * 2) ** 2 * 0.25 / 0.01**2": "3/4 times 1/4",
+        },
+        ["people_needed = 29_000", "people_needed = 28_812"],
+    ),
+    ("9_the_coin_flip_survey", 4): Answers(
+        {
+            f"people_for_coins = people * {RATIO}": "four times do",
+            f"people_for_coins = ({RATIO}) ** 2": "multiply",
+            f"people_for_coins = people / ({RATIO}) ** 2": "more people",
+            f"people_for_coins = people * ({RATIO}) ** 0.5": "square",
+        },
+        ["people_for_coins = (0.75 * 0.25) / (0.5 * by_collector.standard_error) ** 2"],
+    ),
+    ("9_the_coin_flip_survey", 5): Answers(
+        {
+            "truth = 1 / (1 + np.exp(0.5))": "other answer",
+            "truth = np.exp(-0.5)": "that is q",
+            "truth = 1 / 1.5": "not 0.5",
+            "truth = 0.75": "ln 3",
+        },
+        ["truth = 0.62", "truth = np.exp(0.5) / (1 + np.exp(0.5))"],
+    ),
+    ("9_the_coin_flip_survey", 6): Answers(
+        {
+            "factor = 5 * 3": "multiplied",
+            "factor = 3": "one answer",
+            "factor = 5 * np.log(3)": "sum of the losses",
+            "factor = 0.75**5": "both truths",
+        },
+        ["factor = np.exp(survey.map(5))"],
+    ),
+    ("10_reconstruction", 1): Answers(
+        {
+            "villages = 10": "multiplied",
+            "villages = 20": "not added",
+            "villages = 100": "10 to the power of 2",
+            "villages = 210": "published that 4",
+        },
+        ["villages = 1024.0"],
+    ),
+    ("10_reconstruction", 2): Answers(
+        {
+            "ill_people = ['Cleo', 'Dan', 'Eva']": "counted 4",
+            "ill_people = ['Ann', 'Ben', 'Finn', 'Hugo', 'Ida', 'Jan']": "well",
+            "ill_people = ['Cleo', 'Dan', 'Eva', 'Hugo']": "Hugo is well",
+            "ill_people = possible[0]": "give names",
+        },
+        ["ill_people = {name for name, is_ill in zip(names, possible[0]) if is_ill}"],
+    ),
+    ("10_reconstruction", 3): Answers(
+        {
+            "share_recovered = recovered(exact)": "round it first",
+            "share_recovered = recovered(np.round(exact, -1))": "multiples of 10",
+            "share_recovered = recovered(exact // 5 * 5)": "rounds down",
+            "share_recovered = 100 * recovered(np.round(exact / 5) * 5)": "percentage",
+        },
+        ["share_recovered = round(recovered(5 * np.rint(exact / 5)), 3)"],
+    ),
+    ("10_reconstruction", 4): Answers(
+        {
+            "loss_of_table = 1": "add up",
+            "loss_of_table = 120": "number of people",
+            "loss_of_table = 240**0.5": "Gaussian",
+            "loss_of_table = 1 / 240": "multiply",
+        },
+        ["loss_of_table = 240"],
+    ),
+    ("10_reconstruction", 5): Answers(
+        {
+            "right_at_most = 0.5": "before",
+            "right_at_most = np.e": "odds",
+            "right_at_most = 1 - np.exp(-1)": "e / (1 + e)",
+            "right_at_most = 1": "doubt",
+        },
+        ["right_at_most = private.odds() / (1 + private.odds())", "right_at_most = 0.73"],
+    ),
+    ("10_reconstruction", 6): Answers(
+        {
+            "off = np.log(20)": "units of the scale",
+            "off = 240": "that is the scale",
+            "off = 240 * np.log(40)": "either side",
+            "off = 240 * 2**0.5": "standard deviation",
+        },
+        ["off = 240 * np.log(20)", "off = 720"],
+    ),
     ("1_your_first_private_mean", 1): Answers(
         {
             "moved = 40": "clipped to 100 now",

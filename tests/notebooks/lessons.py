@@ -15,7 +15,7 @@ from typing import Any, Final
 from answers import ANSWERS, Answers
 
 FOLDER: Final = Path(__file__).parents[2] / "notebooks"
-LESSONS: Final = sorted(FOLDER.glob("[0-9]_*.md"))
+LESSONS: Final = sorted(FOLDER.glob("[0-9]*_*.md"), key=lambda path: int(path.stem.split("_")[0]))
 _EXERCISE: Final = re.compile(r"# Exercise (\d+)\b")
 _CHECK: Final = re.compile(r"check\((\d+)\)$")
 WRONG: Final = ("1 / 0", "(", "np.ones((2, 3))", "'about five'", "...")

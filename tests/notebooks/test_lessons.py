@@ -116,6 +116,6 @@ def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path) -> None:
 
 
 def test_the_list_of_lessons_names_each() -> None:
-    listed = re.findall(r"\]\((\d_\w+)\.ipynb\)", (FOLDER / "README.md").read_text("utf-8"))
+    listed = re.findall(r"\]\((\d+_\w+)\.ipynb\)", (FOLDER / "README.md").read_text("utf-8"))
     assert listed == [path.stem for path in LESSONS]
     assert {lesson for lesson, _ in ANSWERS} <= set(listed)
