@@ -91,10 +91,16 @@ def neighbour_releases(
     style: canvas.Style = {"color": canvas.ink(axes), "marker": "o", "markersize": 5, "zorder": 4}
     axes.plot([spot * step] * 2, np.exp(pair) / unit_height, label="_ratio", **style)
     highest = (spot * step, float(np.exp(pair.max())) / unit_height)
-    beside: canvas.Style = {"textcoords": "offset points", "ha": "right", "fontsize": "small"}
-    axes.annotate(f"{times}\nas probable\nwith{which} the row", highest, (-8, 0), **beside)
+    side = "left" if 2 * spot >= shift else "right"
+    beside: canvas.Style = {"textcoords": "offset points", "ha": side, "fontsize": "small"}
+    axes.annotate(
+        f"{times}\nas probable\nwith{which} the row",
+        highest,
+        (8 if side == "left" else -8, 3),
+        **beside,
+    )
+    axes.margins(x=0, y=0.25)
     axes.set_ylim(bottom=0)
-    axes.margins(x=0)
     across = canvas.with_unit("release, from the exact answer without the row", unit)
     up = "probability" if few else canvas.with_unit("probability density", canvas.per(unit))
     title = f"Releases of two neighbours: {pipeline.neighbours()}"
