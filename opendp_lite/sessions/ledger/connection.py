@@ -24,6 +24,7 @@ from opendp_lite.sessions.ledger.entries import (
     LedgerEntry,
     LedgerTerms,
     check_chain,
+    find_neighbours,
 )
 from opendp_lite.sessions.ledger.place import require_siblings
 
@@ -468,6 +469,17 @@ class EntryTable:
         query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"
         return dict(self.connection.execute(query, (EntryState.ADMITTED.value,)).fetchall())
 
+    def knows(self, scope: str) -> bool:
+        """Whether a content has this name."""
+        query = "SELECT 1 FROM entries WHERE state = ? AND scope = ? LIMIT 1"
+        found = self.connection.execute(query, (EntryState.ADMITTED.value, scope))
+        return found.fetchone() is not None
+
+    def neighbours(self) -> str:
+        """What the first session counted losses for; empty before there was one."""
+        first = self._read("WHERE state = ? ORDER BY number LIMIT 1", EntryState.ADMITTED.value)
+        return find_neighbours(next(first, None))
+
     def key(self) -> bytes:
         """The secret of the keyed hashes."""
         row = self.connection.execute("SELECT key FROM secret").fetchone()
@@ -480,10 +492,10 @@ class EntryTable:
         (state,) = self.connection.execute("PRAGMA integrity_check(1)").fetchone()
         return bool(state == "ok")
 
-    def _read(self, where: str, *values: int) -> Iterator[LedgerEntry]:
+    def _read(self, where: str, *values: int | str) -> Iterator[LedgerEntry]:
         return self._entries(self._rows(where, *values))
 
-    def _rows(self, where: str, *values: int) -> list[tuple[Any, ...]]:
+    def _rows(self, where: str, *values: int | str) -> list[tuple[Any, ...]]:
         return self.connection.execute(f"{_SELECT} {where}", values).fetchall()
 
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[LedgerEntry]:

@@ -342,6 +342,14 @@ NEIGHBOURS: Final = "neighbours"
 """What the losses are for, beside the columns of a content."""
 
 
+def find_neighbours(admitted: LedgerEntry | None) -> str:
+    """What losses are for, by the first entry that admits data; empty where there is none."""
+    try:
+        return "" if admitted is None else str(json.loads(admitted.asked)[NEIGHBOURS])
+    except (ValueError, LookupError, TypeError):
+        return "a unit that the first entry of its data does not state"
+
+
 @attrs.frozen
 class LedgerView(LedgerStanding):
     """A ledger as it was at one moment: terms, and entries that were checked.
@@ -367,11 +375,7 @@ class LedgerView(LedgerStanding):
     def neighbours(self) -> str:
         """What the first session counted losses for; empty before there was one."""
         admitted = (each for each in self.entries if each.state is EntryState.ADMITTED)
-        first = next(admitted, None)
-        try:
-            return "" if first is None else str(json.loads(first.asked)[NEIGHBOURS])
-        except (ValueError, LookupError, TypeError):
-            return "a unit that the first entry of its data does not state"
+        return find_neighbours(next(admitted, None))
 
     def find_unfinished(self) -> tuple[LedgerEntry, ...]:
         """The entries whose run did not come to its end, or goes on; they count."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -43,7 +43,7 @@ from opendp_lite.sessions.ledger.place import (
     resolve,
     this_machine,
 )
-from opendp_lite.sessions.ledger.witness import Sightings, WitnessFile, mark, read_mark
+from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile, mark, read_mark
 from opendp_lite.sessions.text import (
     check_budget,
     check_line,
@@ -94,6 +94,11 @@ class LedgerFile(LedgerStanding):
     wait: float = attrs.field(default=WAIT, repr=False)
     _heads: deque[LedgerEntry] = attrs.field(
         factory=partial(deque, maxlen=_REMEMBERED), init=False, repr=False
+    )
+    # Names of contents that this handle found: a look for one goes through all entries before it.
+    _scopes: set[str] = attrs.field(factory=lambda: {""}, init=False, repr=False)
+    _checked: deque[CheckMark | None] = attrs.field(
+        factory=partial(deque, maxlen=1), init=False, repr=False
     )
 
     @classmethod
@@ -149,13 +154,16 @@ class LedgerFile(LedgerStanding):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerFile:
-        """Opens a ledger, once every entry, its place and its witness were checked.
+        """Opens a ledger, once its entries, its place and the end of its witness were checked.
+
+        Entries that were checked before are not, if nothing but the ledger wrote to the file since.
 
         Raises:
             LedgerError: If there is none, or it was changed, copied, moved or rolled back.
         """
         found = cls._found(path, wait)
-        found.verify()
+        if not found._check_fresh():
+            found.verify()
         return found
 
     @classmethod
@@ -166,12 +174,10 @@ class LedgerFile(LedgerStanding):
             LedgerError: If there is none, or its entries were changed.
         """
         found = cls._found(path, wait)
-        view = found.view()
         try:
-            found.verify()
+            return found.verify()
         except LedgerError as problem:
-            return attrs.evolve(view, trouble=str(problem))
-        return view
+            return attrs.evolve(found.view(), trouble=str(problem))
 
     @classmethod
     def adopt(cls, path: str | os.PathLike[str], reason: str, *, wait: float = WAIT) -> LedgerFile:
@@ -270,10 +276,11 @@ class LedgerFile(LedgerStanding):
         text, words = check_text(asked, "asked"), check_line(note, "note")
 
         def paying(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
-            if scope and scope not in table.scopes():
+            if scope not in self._scopes and not table.knows(scope):
                 raise LedgerError(
                     "no content of the data has this name in the ledger; admit it first"
                 )
+            self._scopes.add(scope)
             paid = round_price(loss, head.total, head.budget, measure)
             entry = head.next(
                 EntryState.RESERVED, measure, price=paid, asked=text, note=words, scope=scope
@@ -382,6 +389,10 @@ class LedgerFile(LedgerStanding):
         """The secret of the keyed hashes. It is shown nowhere and not exported."""
         return self._read(EntryTable.key)
 
+    def neighbours(self) -> str:
+        """What the first session counted losses for; empty before there was one."""
+        return self._read(EntryTable.neighbours)
+
     def view(self) -> LedgerView:
         """The ledger as it is now, each entry checked."""
         seen = self._seen()
@@ -399,7 +410,13 @@ class LedgerFile(LedgerStanding):
         """
         place, sightings = FilePlace.of(self.path), self._sightings()
         seen = self._seen()
-        whole, entries = self._read(lambda table: (table.is_whole(), table.all(seen)))
+
+        def reading(table: EntryTable) -> tuple[bool, CheckMark, tuple[LedgerEntry, ...]]:
+            # A write meanwhile that is none of SQLite's must not count as checked.
+            before = CheckMark.now(self.path, seen)
+            return table.is_whole(), before, table.all(seen)
+
+        whole, before, entries = self._read(reading)
         if not whole:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
@@ -412,7 +429,28 @@ class LedgerFile(LedgerStanding):
         if self.witness is not None:
             self.witness.require_there(sightings[-1])
         self._heads.append(view.head)
+        head = view.head
+        self._checked.append(attrs.evolve(before, number=head.number, hash=head.hash))
         return view
+
+    def _check_fresh(self) -> bool:
+        """Checks what was added since all was checked; not if anything else wrote to the file."""
+        place, sightings = FilePlace.of(self.path), self._last_sightings()
+
+        def reading(table: EntryTable) -> CheckMark | None:
+            known = CheckMark.read(self.path)
+            entry = None if known is None else table.at(known.number)
+            if entry is None or known != CheckMark.now(self.path, entry):
+                return None
+            head = table.since(entry)[-1]
+            self._require_here(place, head)
+            _require_seen(table, sightings)
+            self._heads.append(head)
+            return attrs.evolve(known, number=head.number, hash=head.hash)
+
+        found = self._read(reading)
+        self._checked.append(found)
+        return found is not None
 
     def _sightings(self) -> tuple[Sightings, ...]:
         """What was seen of the ledger outside of its content; the witness comes last.
@@ -460,6 +498,7 @@ class LedgerFile(LedgerStanding):
         def making(table: EntryTable) -> None:
             table.add(first)
             commit(table.connection)
+            self._checked.append(CheckMark.now(self.path, first))
 
         self._in_transaction(making, writing=True, key=_random(_KEY_WORDS))
         place.require_unchanged()
@@ -490,8 +529,9 @@ class LedgerFile(LedgerStanding):
             head = table.since(self._seen())[-1]
             if not adopting:
                 self._require_here(place, head)
-            for each in sightings:
-                each.require_in([found for it in each.seen if (found := table.at(it.number))])
+            _require_seen(table, sightings)
+            now = CheckMark.now(self.path, head)
+            checked = now in self._checked or now == CheckMark.read(self.path)
             entry = work(table, head)
             if adopting:
                 entry = attrs.evolve(entry, machine=this_machine(), place=place.identity)
@@ -501,7 +541,8 @@ class LedgerFile(LedgerStanding):
             commit(table.connection)
             place.require_unchanged()
             self._heads.append(entry)
-            self._tell(table, entry)
+            if self._tell(table, entry) is entry and checked:
+                self._checked.append(CheckMark.write(self.path, entry))
             return entry
 
         return self._in_transaction(writing, writing=True)
@@ -525,8 +566,8 @@ class LedgerFile(LedgerStanding):
                 "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
             )
 
-    def _tell(self, table: EntryTable, entry: LedgerEntry) -> None:
-        """Lets an entry be seen outside of the content of the file.
+    def _tell(self, table: EntryTable, entry: LedgerEntry) -> LedgerEntry:
+        """Lets an entry be seen outside of the content of the file, and gives the last one by now.
 
         The commit let go of the file, and others may have added to it since. The witness and the
         mark are brought to what is the last entry by now, while nobody can add another. So the
@@ -540,6 +581,7 @@ class LedgerFile(LedgerStanding):
                     self.witness.append(each)
         finally:
             mark(self.path, fresh[-1])
+        return fresh[-1]
 
     @staticmethod
     def _find_untold(
@@ -554,6 +596,12 @@ class LedgerFile(LedgerStanding):
         if last is None or last.hash != told[-1].hash:
             return fresh
         return table.since(last)[1:]
+
+
+def _require_seen(table: EntryTable, sightings: Iterable[Sightings]) -> None:
+    """Refuses a file that lacks an entry that was seen, of the few that are given."""
+    for each in sightings:
+        each.require_in([found for it in each.seen if (found := table.at(it.number))])
 
 
 def _random(words: int) -> str:

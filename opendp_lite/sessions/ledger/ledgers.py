@@ -223,7 +223,9 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Opens a ledger, and checks every entry of it.
+        """Opens a ledger, and checks the entries that were not checked before.
+
+        If anything but the ledger wrote to the file, it checks every entry, as ``verify`` does.
 
         Raises:
             LedgerError: If there is none, or it was changed, copied, moved or rolled back.
@@ -376,7 +378,7 @@ class Ledger:
 
     def _require_unit(self, neighbours: str) -> None:
         """Refuses another unit than that of the first session."""
-        before = self.file.view().neighbours
+        before = self.file.neighbours()
         if before != neighbours:
             raise LedgerError(
                 f"this ledger counts its loss for {before}, and the session is for {neighbours}; "

@@ -188,6 +188,53 @@ def mark(path: Path, entry: LedgerEntry) -> None:
             ) from None
 
 
+_CHECKED: Final = "user.opendp_lite.checked"
+
+
+@attrs.frozen
+class CheckMark:
+    """Up to which entry a file was checked, and when it was last written then.
+
+    Whatever writes to the file afterwards, with SQLite or without, changes that time: then all is
+    checked anew. Where the file system keeps no marks, there is none.
+    """
+
+    number: int
+    hash: str
+    written: int
+
+    @classmethod
+    def read(cls, path: Path) -> CheckMark | None:
+        """What a file says."""
+        try:
+            number, hashed, written = _call("getxattr")(path, _CHECKED).decode("ascii").split(" ")
+            return cls(int(number), hashed, int(written))
+        except (OSError, ValueError):
+            return None
+
+    @classmethod
+    def now(cls, path: Path, entry: LedgerEntry) -> CheckMark:
+        """As a file is now, all of it checked up to an entry."""
+        return cls(entry.number, entry.hash, path.stat().st_mtime_ns)
+
+    @classmethod
+    def write(cls, path: Path, entry: LedgerEntry) -> CheckMark | None:
+        """Says on a file that all of it was checked up to an entry; None where it cannot be said.
+
+        Clocks of file systems stand still for milliseconds. So the time is set back a little: that
+        of a later write is another one, however soon it comes.
+        """
+        try:
+            found = path.stat()
+            os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns - 1))
+            made = cls.now(path, entry)
+            text = f"{made.number} {made.hash} {made.written}"
+            _call("setxattr")(path, _CHECKED, text.encode())
+        except OSError:
+            return None
+        return made
+
+
 def _call(name: str) -> Any:
     """A call that some systems do not have."""
     return getattr(os, name, _refuse)

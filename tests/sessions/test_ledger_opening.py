@@ -1,0 +1,99 @@
+"""What opening a ledger checks: what was added, or all of it if anything else wrote to the file."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from fractions import Fraction
+
+import pytest
+
+from opendp_lite.sessions.ledger.connection import EntryTable
+from opendp_lite.sessions.ledger.file import LedgerFile
+from tests.sessions.ledgers import at_commit, in_sqlite, interrupt, refused, spend
+
+FORGE = "INSERT OR REPLACE INTO entries SELECT {} FROM entries WHERE number = 2"
+
+
+@pytest.fixture
+def opened(monkeypatch, marked):
+    """Opens a ledger, and says whether all of its entries were checked."""
+    read_all, calls = EntryTable.all, []
+
+    def read(table, seen):
+        calls.append(seen)
+        return read_all(table, seen)
+
+    monkeypatch.setattr(EntryTable, "all", read)
+
+    def opening(ledger: LedgerFile) -> tuple[bool, LedgerFile]:
+        calls.clear()
+        found = LedgerFile.open(ledger.path)
+        return bool(calls), found
+
+    return opening
+
+
+def test_entries_that_were_checked_are_not_checked_again(ledger, opened, elsewhere, make):
+    for each in (ledger, make("watched", witness=elsewhere)):
+        spend(each)
+        whole, other = opened(each)
+        assert not whole
+        for handle in (other, each, other):
+            spend(handle)
+        whole, found = opened(each)
+        assert not whole
+        assert found.spent == Fraction(4, 100)
+        assert len(found.verify().entries) == 9
+
+
+def edit(ledger: LedgerFile) -> None:
+    """Changes a cell of an old entry without SQLite."""
+    with ledger.path.open("r+b") as file:
+        file.seek(file.read().index(b"a first note"))
+        file.write(b"A")
+
+
+def replace(ledger: LedgerFile) -> None:
+    """As above with SQLite, by a statement that no trigger refuses."""
+    with in_sqlite(ledger.path) as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(entries)")]
+        cells = ["'A first note'" if each == "note" else each for each in columns]
+        connection.execute("PRAGMA recursive_triggers = OFF")
+        connection.execute(FORGE.format(", ".join(cells)))
+
+
+@pytest.mark.parametrize("change", [edit, replace])
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["last", "before a payment"])
+def test_an_old_entry_that_was_changed_by_hand(ledger, opened, change, meanwhile):
+    """The clock of the file system may not have moved on, and an open ledger pays once more."""
+    ledger.reserve(Fraction(1, 100), asked="{}", note="a first note")
+    for _ in range(2):
+        spend(ledger)
+    assert not opened(ledger)[0]
+    change(ledger)
+    if meanwhile:
+        spend(ledger)
+    refused("entry 2 has the hash of another", lambda: opened(ledger), ledger.verify)
+
+
+def test_whatever_else_was_written_has_all_entries_checked(ledger, opened):
+    spend(ledger)
+    os.utime(ledger.path)
+    assert opened(ledger)[0]
+    spend(ledger)
+    assert opened(ledger)[0], "who paid had not checked the file since"
+    spend(opened(ledger)[1])
+    assert not opened(ledger)[0]
+
+
+def test_a_process_that_ends_before_it_marks_the_file(ledger, opened, monkeypatch):
+    spend(ledger)
+    at_commit(monkeypatch, after=interrupt)
+    with suppress(KeyboardInterrupt):
+        spend(ledger)
+    whole, found = opened(ledger)
+    assert whole
+    spend(found)
+    assert not opened(ledger)[0]
+    assert found.spent == Fraction(3, 100)
