@@ -30,6 +30,7 @@ from opendp_lite.engines.data.table import (
     ColumnReading,
     NamedColumns,
     place_of,
+    places_of,
 )
 from opendp_lite.engines.data.values import categories_in, is_column, values_of
 
@@ -163,16 +164,20 @@ class Dataset:
             found = self._picked[columns] = check_size(rows, max(1, len(columns)), self.size)
         return found, None
 
+    @cached_property
+    def listed(self) -> tuple[str, ...] | None:
+        """The names of all columns, where they are known."""
+        there = self.whole.names
+        return None if there is None else tuple(map(str, there))
+
     def require(self, names: Sequence[str], step: str) -> None:
         """Refuses names that a step asks for and a table does not have. No row is read."""
-        there = self.whole.names
+        there = self.listed
         # The rows of a list of dictionaries say its names, and a refusal would tell of them.
         if there is None or (self.declared is None and is_records(self.data)):
             return
-        listed = tuple(map(str, there))
         try:
-            for name in names:
-                place_of(name, listed)
+            places_of(names, there)
         except NoColumnError as problem:
             more = self.whole.more if isinstance(self.whole, NamedColumns) else ""
             raise NoColumnError(f"{step}: {problem}{more}", column=problem.column) from None

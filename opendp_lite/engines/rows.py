@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
@@ -135,11 +135,11 @@ class _Plan:
     step: str
 
     @classmethod
-    def of(cls, ask: AnyRequest, held: tuple[Column, ...]) -> _Plan:
+    def of(cls, ask: AnyRequest, held: tuple[Column, ...], places: Mapping[Column, int]) -> _Plan:
         """What is to be done for an ask, which first picks its columns of those that are held."""
         functions, asked = ask.rows.functions, ask.rows.asked
         if asked != held:
-            functions = (Part(Picked(tuple(map(held.index, asked))), "select"), *functions)
+            functions = (Part(Picked(tuple(map(places.__getitem__, asked))), "select"), *functions)
         return cls(functions, ask.how, ask.step)
 
     def lying(self) -> Lying | None:
@@ -167,7 +167,8 @@ def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
     if table is not None and len({id(ask.rows.source) for ask in asks}) > 1:
         wanted = tuple(dict.fromkeys(column for ask in asks for column in ask.rows.asked))
         source, _ = table.columns(wanted)
-    plans = [_Plan.of(ask, wanted) for ask in asks]
+    places = {column: place for place, column in enumerate(wanted)}
+    plans = [_Plan.of(ask, wanted, places) for ask in asks]
     with quiet_for(source):
         found: list[object] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
     return found

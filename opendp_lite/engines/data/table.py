@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import singledispatch
+from functools import cached_property, lru_cache, singledispatch
 from typing import Any, Final
 
 import attrs
@@ -100,6 +101,11 @@ class NamedColumns(Table):
     size: int
     more: str = ""
 
+    @cached_property
+    def listed(self) -> tuple[str, ...]:
+        """The names as text."""
+        return tuple(map(str, self.names))
+
     @property
     def says_names(self) -> bool:
         return True
@@ -109,24 +115,23 @@ class NamedColumns(Table):
             return self.rows([Column(name, reading) for name in names])
         if not self.names:
             return NoRows()
-        listed = tuple(map(str, self.names))
-        lead = _PICK if len(listed) > 1 else ""
-        return self._read(listed, range(len(listed)), [reading] * len(listed), lead)
+        count = len(self.listed)
+        lead = _PICK if count > 1 else ""
+        return self._read(self.listed, range(count), [reading] * count, lead)
 
     def rows(self, columns: Sequence[Column]) -> Source:
         """The rows of some columns, side by side in the order that was asked."""
-        places = [self._place(column.name) for column in columns]
-        listed = tuple(map(str, self.names))
-        return self._read(listed, places, [column.reading for column in columns])
+        places = self._places([column.name for column in columns])
+        return self._read(self.listed, places, [column.reading for column in columns])
 
     def pick(self, names: Sequence[str]) -> NamedColumns:
         """The table of some columns alone."""
-        places = [self._place(name) for name in names]
+        places = self._places(names)
         return NamedColumns(tuple(names), lambda place: self.column(places[place]), self.size)
 
-    def _place(self, name: str | None) -> int:
+    def _places(self, names: Sequence[str | None]) -> list[int]:
         try:
-            return place_of(name, tuple(map(str, self.names)))
+            return places_of(names, self.listed)
         except NoColumnError as problem:
             raise NoColumnError(f"{problem}{self.more}", column=problem.column) from None
 
@@ -223,6 +228,21 @@ def _say(name: str) -> str:
     return "" if name == str(None) else f"column {name!r}: "
 
 
+@lru_cache(maxsize=8)
+def _find_places(have: tuple[str, ...]) -> dict[str, int]:
+    """Where each column is, of those that are there once."""
+    places = {name: place for place, name in enumerate(have)}
+    if len(places) == len(have):
+        return places
+    return {name: places[name] for name, count in Counter(have).items() if count == 1}
+
+
+def places_of(names: Sequence[str | None], have: tuple[str, ...]) -> list[int]:
+    """Where columns are among those that are there, by ``place_of``."""
+    places = _find_places(have)
+    return [places[name] if name in places else place_of(name, have) for name in names]
+
+
 def place_of(name: str | None, have: tuple[str, ...]) -> int:
     """Where a column is among those that are there; the only one where ``name`` is None."""
     if name is None and len(have) == 1:
@@ -232,8 +252,8 @@ def place_of(name: str | None, have: tuple[str, ...]) -> int:
             f"the table has {len(have)} columns; say which, with dp.select('age') before the step "
             "or dp.histogram('age', ...)"
         )
-    if have.count(name) == 1:
-        return have.index(name)
+    if (place := _find_places(have).get(name)) is not None:
+        return place
     if name in have:
         raise DataError(f"the table has the column {name!r} more than once; rename one of them")
     if have == (str(None),):
