@@ -47,6 +47,8 @@ class Lost:
     def delta(self, epsilon: float) -> float:
         """Of Gaussian noises: Balle and Wang 2018, theorem 8."""
         assert not self.pure
+        if not self.rho:
+            return 0.0
         mu = sqrt(2 * self.rho)
         miss, hit = norm.cdf([-epsilon / mu - mu / 2, mu / 2 - epsilon / mu])
         return float(hit - exp(epsilon) * miss)
