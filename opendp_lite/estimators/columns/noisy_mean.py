@@ -144,7 +144,8 @@ def of_ball(
 
 
 _CORES: Final = 240
-_CROSSINGS: Final = 32
+# A rise over less would be lost in roundings.
+_NARROWEST: Final = 1e-6
 _TABLE: Final = 4001
 _AROUND: Final = 10.0
 _BEYOND: Final = 45.0
@@ -189,12 +190,25 @@ class JointBall(JointNoise):
         return places, weights / weights.sum()
 
     @cached_property
-    def _shadow(self) -> tuple[Floats, Floats]:
-        """The law of an entry of a point in the ball: places, and the probability below them."""
+    def _shadow(self) -> tuple[Floats, Floats, Floats]:
+        """The law of an entry of a point in the ball: places, the law there, and its integral."""
         places = np.linspace(-1.0, 1.0, _TABLE)
         density = np.maximum(1 - places**2, 0.0) ** ((self._sides - 1) / 2)
         steps = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
-        return places, steps / steps[-1]
+        law = steps / steps[-1]
+        areas = np.concatenate([[0.0], np.cumsum(law[1:] + law[:-1])])
+        return places, law, areas / (_TABLE - 1)
+
+    def _area(self, places: Floats) -> Floats:
+        """The integral of the law of B up to each place; the law is straight between its places."""
+        _, law, areas = self._shadow
+        step = 2 / (_TABLE - 1)
+        within = (np.minimum(np.maximum(places, -1), 1) + 1) / step
+        low = np.minimum(within.astype(np.intp), _TABLE - 2)
+        beyond = within - low
+        rise = law[low] + (law[low + 1] - law[low]) * beyond / 2
+        found: Floats = areas[low] + step * beyond * rise + np.maximum(places - 1, 0)
+        return found
 
     def _half_widths(self, cores: Floats) -> Floats:
         """How far the count is off at most, for each c."""
@@ -211,19 +225,19 @@ class JointBall(JointNoise):
         return sqrt(float(weights @ self._half_widths(cores) ** 2) / 3)
 
     def below(self, theta: Floats, gap: Floats) -> Floats:
-        """The integral over c and V of the law of B."""
+        """The integral over c of the law of B, and over V of that: the rise of its integral."""
         cores, weights = self._cores
-        crossings, of_crossings = np.polynomial.legendre.leggauss(_CROSSINGS if self.per_row else 1)
-        wide = np.asarray(theta)[..., None, None] * self._half_widths(cores)[:, None] * crossings
-        inside = (np.asarray(gap)[..., None, None] + wide) / (self.reach * cores[:, None])
-        below = np.interp(inside, *self._shadow)
-        found: Floats = np.einsum("...ij,i,j->...", below, weights, of_crossings / 2)
+        wide = np.abs(np.asarray(theta)[..., None] * self._half_widths(cores)) / self.reach
+        half = np.maximum(wide / cores, _NARROWEST)
+        middle = np.asarray(gap)[..., None] / (self.reach * cores)
+        below = (self._area(middle + half) - self._area(middle - half)) / (2 * half)
+        found: Floats = below @ weights
         return found
 
     def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
         cores, weights = self._cores
         core = generator.choice(cores, runs, p=weights)
-        places, below = self._shadow
+        places, below, _ = self._shadow
         entry = np.interp(generator.random(runs), below, places)
         return self.reach * core * entry, self._half_widths(core) * generator.uniform(-1, 1, runs)
 
