@@ -123,7 +123,7 @@ def small(release) -> float:
 def test_the_audit_passes_ours_and_finds_a_fixed_number_of_runs(seeded):
     data, other = [0.0] * 2, [0.0] * 3
     honest = best_of(NOISY, score=float, runs=3)
-    dp.audit(honest, data, other, releases=1500, score=lambda release: small(release[1] - 2))
+    dp.audit(honest, data, other, releases=300, score=lambda release: small(release[1] - 2))
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(best_of_eight(), data, other, releases=6000, score=lambda x: small(x - 2))
 

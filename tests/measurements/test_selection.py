@@ -186,21 +186,13 @@ def test_the_spread_is_the_least_of_three_bounds():
 @pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
 @pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
 def test_releases_follow_their_law(make, loss):
-    space, data, draws = dp.vector(4, LINF), [0.0, 1.5, -1.0, 1.5], 2500
+    space, data, draws = dp.vector(4, LINF), [0.0, 1.5, -1.0, 1.5], 1000
     expected = law((space, lambda: make(**loss)), data) * draws
     pipeline = space >> make(**loss)
     found = np.bincount(
         [pipeline.insecure_release(data, seed).value for seed in range(draws)], minlength=4
     )
     assert chi2.sf(((found - expected) ** 2 / expected).sum(), 3) > 1e-8
-
-
-@pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
-@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.125}], ids=str)
-def test_audits_pass(make, loss, seeded):
-    pipeline = dp.vector(2, LINF) >> make(**loss)
-    found = dp.audit(pipeline, [0.0, 3.0], [1.0, 2.0], releases=3000)
-    assert found.lower_bound > found.claim * 0.2
 
 
 Scores = dp.Space[dp.Vectors]
@@ -212,10 +204,10 @@ def half_the_noise(space: Scores, epsilon: float) -> dp.Measurement[Scores, dp.M
     return attrs.evolve(honest, function=dp.noisy_max(epsilon=2 * epsilon).bind(space).function)
 
 
-def test_audit_catches_half_the_noise(seeded):
-    lie = dp.vector(2, LINF) >> half_the_noise(1)
-    with pytest.raises(AssertionError, match="at least"):
-        dp.audit(lie, [0.0, 3.0], [1.0, 2.0], releases=6000)
+def test_half_the_noise_loses_more_than_it_claims():
+    space, one_unit = dp.vector(2, LINF), ([0.0, 3.0], [1.0, 2.0])
+    first, second = (law((space, lambda: half_the_noise(1)), scores) for scores in one_unit)
+    assert np.abs(np.log(first / second)).max() > 1.9
 
 
 def test_labels_and_lowest():

@@ -339,7 +339,7 @@ def test_a_person_with_many_cities_is_audited(seeded: None) -> None:
             "id": [*many["id"], *["p"] * 12],
             "city": [*many["city"], *[f"{start}{n}" for n in range(12)]],
         }
-        dp.audit(bound, many, more, releases=300)
+        dp.audit(bound, many, more, releases=100)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.5])
@@ -507,37 +507,6 @@ def test_truncated_noise_follows_its_law() -> None:
         assert square < 60
         chance = float(threshold.chance(count))
         assert count > 5 or chance == pytest.approx(1 - law[0], rel=1e-9)
-
-
-def shown_from(fewer: int, narrower: int) -> Any:
-    """The release with a threshold too low by so much, and noise too narrow by a factor."""
-
-    def pass_on(self: Threshold, found: Any, entropy: Any) -> Any:
-        law = attrs.evolve(self.law, scale=self.law.scale / narrower)
-        noisy = law.release(found.counts, 0, entropy).tolist()
-        pairs = zip(found.keys, noisy, strict=True)
-        return {key: count for key, count in pairs if count >= self.least - fewer}
-
-    return pass_on
-
-
-def audited(releases: int) -> None:
-    """A key that appears, and one that gains a row; with the defaults of ``audit``, 1e-7 each."""
-    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
-    dp.audit(bound, [], [1.0], releases=releases)
-    dp.audit(bound, [1.0] * 40, [1.0] * 41, releases=releases)
-
-
-def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch, seeded: None) -> None:
-    audited(1200)
-    monkeypatch.setattr(TruncatedThreshold, "pass_on", shown_from(0, 1))
-    audited(300)
-    monkeypatch.setattr(TruncatedThreshold, "pass_on", shown_from(3, 1))
-    with pytest.raises(AssertionError):
-        audited(1500)
-    monkeypatch.setattr(TruncatedThreshold, "pass_on", shown_from(0, 2))
-    with pytest.raises(AssertionError):
-        audited(1200)
 
 
 @pytest.mark.parametrize("columns", [["a"], ["a", "b"]])
