@@ -26,6 +26,7 @@ import fresh
 import growth
 import ledger
 import plan
+import pure
 import second_day
 import speed
 import spread
@@ -69,6 +70,7 @@ SLOW: dict[str, Group] = {
     "unbounded": unbounded.rows,
     "plan": plan.rows,
     "columns": columns.rows,
+    "pure": pure.rows,
     "quantile_ends": second_day.quantile_ends,
     "significance": second_day.significance,
 }

@@ -84,6 +84,11 @@ class Cell:
     most: float = inf
     table: str = ""
 
+    @property
+    def units(self) -> Floats | float:
+        """What errors of columns are divided by: half the widths of bounds of their own."""
+        return np.diff(self.bound).T / 2 if isinstance(self.bound, list) else 1.0
+
     def inside(self, rows: Floats) -> Floats:
         """The rows in bounds: what lies beyond is the person's choice, and no error here."""
         if isinstance(self.bound, list):
@@ -171,7 +176,10 @@ def best_in_hindsight(rows: Floats, rho: float, moved: float) -> float:
 
 
 def errors(cell: Cell, runs: int) -> tuple[list[float], list[float]]:
-    """Of each run the l2 distance to the mean of the clamped rows; and the best in hindsight."""
+    """Of each run the l2 distance to the mean of the clamped rows; and the best in hindsight.
+
+    Where columns have bounds of their own, half the width of these is the unit of each.
+    """
     generator, found, best = np.random.default_rng(SEED), [], []
     for run in range(runs):
         if run % 10 == 0:
@@ -181,8 +189,8 @@ def errors(cell: Cell, runs: int) -> tuple[list[float], list[float]]:
             space = dp.records(columns=rows.shape[1], size=size, metric=metric)
             mean = space >> dp.multivariate_mean(cell.bound, rho=cell.rho)
             assert mean.map(1) == cell.rho
-            best.append(best_in_hindsight(rows, cell.rho, 1 if cell.added else 2))
-        found.append(float(np.linalg.norm(mean(rows) - rows.mean(axis=0))))
+            best.append(best_in_hindsight(rows / cell.units, cell.rho, 1 if cell.added else 2))
+        found.append(float(np.linalg.norm((mean(rows) - rows.mean(axis=0)) / cell.units)))
     return found, best
 
 

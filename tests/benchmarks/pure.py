@@ -1,22 +1,19 @@
-"""Means of many columns for epsilon = 1: the table of docs/means.md. About ten minutes.
-
-python tests/benchmarks/pure.py        # 200 releases of each cell
-python tests/benchmarks/pure.py 20     # a quick look
-"""
+"""Means of many columns for epsilon = 1: the tables of docs/means.md."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import sqrt
 
 import numpy as np
+from compare import Row, choose_rows
 from numpy.typing import NDArray
 
 import opendp_lite as dp
 
-# Intervals take as long as ten releases.
-SKIPPED = 8
+RUNS, SEED = 25, 1
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
 
@@ -33,6 +30,27 @@ def lognormal(generator: np.random.Generator, rows: int, columns: int) -> Floats
     return generator.lognormal(0, 1, (rows, columns))
 
 
+def ones(generator: np.random.Generator, rows: int, columns: int) -> Floats:
+    """0/1, 2 % ones."""
+    return (generator.random((rows, columns)) < 0.02).astype(float)
+
+
+def skewed(generator: np.random.Generator, rows: int, columns: int) -> Floats:
+    """By turns exponential, lognormal, gamma, 0/1 with 5 % ones, and counts; of several widths."""
+    found = np.empty((rows, columns))
+    for place in range(0, columns, 5):
+        wide = 1 + place / 6
+        laws = (
+            generator.exponential(wide, rows),
+            wide * generator.lognormal(0, 1, rows),
+            generator.gamma(0.5, 2 * wide, rows),
+            wide * (generator.random(rows) < 0.05),
+            generator.poisson(0.7 * wide, rows),
+        )
+        found[:, place : place + 5] = np.column_stack(laws)[:, : columns - place]
+    return found
+
+
 def group(generator: np.random.Generator, rows: int, columns: int) -> Floats:
     """2 % of the rows at the bound."""
     found = normal(generator, rows, columns)
@@ -40,7 +58,7 @@ def group(generator: np.random.Generator, rows: int, columns: int) -> Floats:
     return found
 
 
-CELLS: tuple[tuple[str, Draw, int, int, int], ...] = (
+ERRORS: tuple[tuple[str, Draw, int, int, int], ...] = (
     ("normal", normal, 8, 100, 200),
     ("normal", normal, 8, 100, 1000),
     ("normal", normal, 8, 100, 4000),
@@ -52,32 +70,66 @@ CELLS: tuple[tuple[str, Draw, int, int, int], ...] = (
     ("normal, 2 % at 100", group, 8, 100, 4000),
     ("normal, 2 % at 100", group, 8, 100, 20_000),
 )
+INTERVALS: tuple[tuple[str, Draw, int, int], ...] = (
+    ("normal", normal, 3, 1000),
+    ("normal", normal, 8, 4000),
+    ("exponential", exponential, 3, 1000),
+    ("exponential", exponential, 3, 5000),
+    ("lognormal", lognormal, 3, 1000),
+    ("lognormal", lognormal, 3, 5000),
+    ("lognormal", lognormal, 8, 20_000),
+    ("0/1, 2 % ones", ones, 3, 1000),
+    ("0/1, 2 % ones", ones, 3, 5000),
+    ("skewed", skewed, 17, 14_165),
+)
 
 
-def table(runs: int) -> None:
-    """Prints a row for each cell as it is done."""
-    print("| columns | bound, rows | replaced | held | added | held | noise of the bounds |")
-    print("|---|---|---|---|---|---|---|")
-    for name, draw, columns, bound, rows in CELLS:
-        sized = dp.records(columns=columns, size=rows, metric=dp.ChangeOneDistance())
-        texts = []
-        for space in (sized, dp.records(columns=columns)):
-            mean = space >> dp.multivariate_mean(bound, epsilon=1)
-            told = space >> dp.multivariate_mean(bound, epsilon=1, confidence=0.95)
-            generator, errors, held = np.random.default_rng(0), [], []
-            centre = draw(generator, 1_000_000, columns).mean(axis=0)
-            for run in range(runs):
-                data = draw(generator, rows, columns)
-                true = data.clip(-bound, bound).mean(axis=0)
-                errors.append(float(np.linalg.norm(mean(data) - true)))
-                if run % SKIPPED == 0:
-                    pairs = zip(told(data), centre, strict=True)
-                    held += [each.interval[0] <= at <= each.interval[1] for each, at in pairs]
-            texts += [f"{np.median(errors):.3g}, {max(errors):.3g}", f"{np.mean(held):.0%}"]
-        box = 2 * bound / rows * sqrt(columns * (columns + 1) * (columns + 2) / 3)
-        first = f"| {columns} {name} | {bound}, {rows} |"
-        print(first, f"{texts[0]} | {texts[1]} | {texts[2]} | {texts[3]} | {box:.3g} |", flush=True)
+def spaces(columns: int, rows: int) -> tuple[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+    """A row replaced, and one added or removed."""
+    sized = dp.records(columns=columns, size=rows, metric=dp.ChangeOneDistance())
+    return sized, dp.records(columns=columns)
 
 
-if __name__ == "__main__":
-    table(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+def error_row(name: str, draw: Draw, columns: int, bound: int, rows: int, runs: int) -> Row:
+    """The median and the worst distance of all columns together, beside noise of the bounds."""
+    texts = []
+    for space in spaces(columns, rows):
+        mean, generator, errors = space >> dp.multivariate_mean(bound, epsilon=1), _random(), []
+        for _ in range(runs):
+            data = draw(generator, rows, columns)
+            true = data.clip(-bound, bound).mean(axis=0)
+            errors.append(float(np.linalg.norm(mean(data) - true)))
+        texts.append(f"{np.median(errors):.3g}, {max(errors):.3g}")
+    box = 2 * bound / rows * sqrt(columns * (columns + 1) * (columns + 2) / 3)
+    return Row(name, texts[0], "a row added", texts[1], "", f"noise of the bounds: {box:.3g}")
+
+
+def interval_row(name: str, draw: Draw, columns: int, rows: int, runs: int) -> Row:
+    """How often intervals hold the population's mean, and half their median width."""
+    true, texts = draw(_random(), 2_000_000, columns).mean(axis=0), []
+    for space in spaces(columns, rows):
+        mean = space >> dp.multivariate_mean(1000, epsilon=1, confidence=0.95)
+        generator, held, wide = _random(), [], []
+        for _ in range(runs):
+            for each, at in zip(mean(draw(generator, rows, columns)), true, strict=True):
+                held.append(each.interval[0] <= at <= each.interval[1])
+                wide.append(each.interval[1] - each.interval[0])
+        texts.append(f"{np.mean(held):.0%} ({np.median(wide) / 2:.2g})")
+    return Row(name, texts[0], "a row added", texts[1])
+
+
+def _random() -> np.random.Generator:
+    return np.random.default_rng(SEED)
+
+
+def rows(options: Namespace) -> Iterator[Row]:
+    """Errors, and how often intervals hold, which take ten times as long."""
+    runs = options.runs or RUNS
+    works: list[tuple[str, Callable[[str], Row]]] = []
+    for law, draw, columns, bound, size in ERRORS:
+        make = partial(error_row, draw=draw, columns=columns, bound=bound, rows=size, runs=runs)
+        works.append((f"{columns} {law}, bound {bound}, {size} rows", make))
+    for law, draw, columns, size in INTERVALS:
+        told = partial(interval_row, draw=draw, columns=columns, rows=size, runs=runs)
+        works.append((f"{columns} {law}, {size} rows, intervals", told))
+    yield from choose_rows(works, options.only, options.seconds)

@@ -25,7 +25,13 @@ from opendp_lite.estimators.columns.noisy_mean import (
     error_power,
 )
 from opendp_lite.estimators.columns.pure_columns import pure_mean
-from opendp_lite.estimators.columns.radius import Shortener, sum_directions, unseen_rows
+from opendp_lite.estimators.columns.radius import (
+    ALL_EQUAL,
+    Shift,
+    Shortener,
+    sum_directions,
+    unseen_rows,
+)
 from opendp_lite.estimators.parts.budget import (
     Budget,
     ConcentratedBudget,
@@ -39,7 +45,6 @@ from opendp_lite.estimators.parts.noisy_totals import (
     NoisyTotals,
     RatioOfNoisySums,
     moderate,
-    normal_score,
 )
 from opendp_lite.estimators.parts.request import (
     BoundedColumn,
@@ -78,7 +83,6 @@ _WIDEST_TAIL, _TAIL, _NARROWEST_TAIL = 0.25, 0.2, 0.01
 # A median distance of this share of the bound is that of rows which are equal.
 _EQUAL: Final = 2.0**-36
 _CLOSE: Final = 1.5
-_ALL_EQUAL: Final = 2.0**-30
 # For the rows that are shortened, where an interval is asked for.
 _BEYOND: Final = Fraction(1, 20)
 _MOST_FOR_ONE: Final = 0.3
@@ -106,14 +110,17 @@ class ColumnBounds:
     """The bounds of each column.
 
     Args:
-        lower: The lower bound of each.
+        lower: The lower bound of each, in its unit.
         upper: The upper bound of each.
         own: Whether a person gave both, and not one largest size for all.
+        given: Those that were given, of which half the widths are units here; None where values
+            stay as they are.
     """
 
     lower: Values
     upper: Values
     own: bool
+    given: ColumnBounds | None = None
 
     @classmethod
     def of(cls, given: object, space: RowSpace, step: str) -> ColumnBounds:
@@ -143,6 +150,37 @@ class ColumnBounds:
         each = [BoundedColumn.between(low, high, step) for low, high in pairs]
         return cls(tuple(one.lower for one in each), tuple(one.upper for one in each), own=True)
 
+    def in_halves(self) -> ColumnBounds:
+        """Half the width of its bounds is the unit of each column."""
+        factors = [Fraction(one) for one in (1 / self.halves).tolist()]
+        lower, upper = (
+            tuple(end * factor for end, factor in zip(ends, factors, strict=True))
+            for ends in (self.lower, self.upper)
+        )
+        return ColumnBounds(lower, upper, self.own, self)
+
+    @property
+    def even(self) -> bool:
+        """Whether all columns have bounds of one width."""
+        return len({high - low for low, high in zip(self.lower, self.upper, strict=True)}) == 1
+
+    @property
+    def rows(self) -> Rowwise:
+        """The rows in bounds, in these units."""
+        inside = clamp(self.lower, self.upper)
+        return inside if self.given is None else scale(dyadic(1 / self.given.halves)) >> inside
+
+    def restore(self, found: Floats | ByColumn) -> Floats | ByColumn:
+        """Means in the units of the columns."""
+        if self.given is None:
+            return found
+        if isinstance(found, np.ndarray):
+            # Products are rounded, so they are brought into the bounds again.
+            return self.given.clip(found * self.given.halves)
+        return tuple(
+            each * unit for each, unit in zip(found, self.given.halves.tolist(), strict=True)
+        )
+
     @property
     def floats(self) -> tuple[Floats, Floats]:
         """The bounds as floats."""
@@ -154,10 +192,14 @@ class ColumnBounds:
         return float(np.abs(self.floats).max())
 
     @property
-    def middle(self) -> Floats:
+    def exact_middle(self) -> Values:
         """Halfway between."""
-        low, high = self.floats
-        return (low + high) / 2
+        return tuple((low + high) / 2 for low, high in zip(self.lower, self.upper, strict=True))
+
+    @property
+    def middle(self) -> Floats:
+        """The same as floats."""
+        return to_floats(self.exact_middle)
 
     @property
     def halves(self) -> Floats:
@@ -238,7 +280,7 @@ def _fit_noise(
 
     def program(ask: Ask[Zcdp]) -> Floats | ByColumn:
         people = RowCount.of(ask, whole)
-        return _PlanPlus(ask, bounds, power, whole, people, request).mean()
+        return bounds.restore(_PlanPlus(ask, bounds, power, whole, people, request).mean())
 
     spent = "about an eighth of rho finds where the columns lie and how far rows reach"
     return make_adaptive(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
@@ -259,11 +301,6 @@ class _PlanPlus:
     def columns(self) -> int:
         """How many there are."""
         return len(self.bounds.lower)
-
-    @property
-    def inside(self) -> Rowwise:
-        """The rows in bounds."""
-        return clamp(self.bounds.lower, self.bounds.upper)
 
     def mean(self) -> Floats | ByColumn:
         """The estimate."""
@@ -308,7 +345,7 @@ class _PlanPlus:
             bits=_FINE_BITS,
             confidence=None,
         )
-        return each_column(self.ask(self.inside >> median))
+        return each_column(self.ask(self.bounds.rows >> median))
 
     def _tails(self, middle: Floats, nats: float, spread: Floats) -> Floats:
         """The spread by a quantile far out, where the budget finds one; else 0.
@@ -335,7 +372,7 @@ class _PlanPlus:
         most = self.bounds.largest
         ends = (most * _NARROWEST, 2 * most)
         far = private_quantile(share, bounds=ends, scale="log", rho=rho, bits=bits, confidence=None)
-        away = self.inside >> center(dyadic(middle)) >> absolute()
+        away = self.bounds.rows >> center(dyadic(middle)) >> absolute()
         return each_column(self.ask(away >> far))
 
     def _recentre(self, middle: Floats, spread: Floats, before: Fraction) -> Floats:
@@ -353,7 +390,7 @@ class _PlanPlus:
         return middle + np.where(slope * self.people.rows > 20, trust * moved, 0.0)
 
     def _rows_around(self, middle: Floats, widths: Floats) -> Rowwise:
-        return self.inside >> center(dyadic(middle)) >> scale(dyadic(1 / widths))
+        return self.bounds.rows >> center(dyadic(middle)) >> scale(dyadic(1 / widths))
 
     def _longest(self, middle: Floats, widths: Floats) -> float:
         """No row in bounds is longer."""
@@ -403,7 +440,7 @@ class _PlanPlus:
             if in_bounds / self.people.rows < most:
                 return self._sum_in_bounds()
         each = widths * cut.length * cut.longer
-        if each.max() < self.bounds.largest * _ALL_EQUAL:
+        if each.max() < self.bounds.largest * ALL_EQUAL:
             # All rows that show are equal. Any other may lie as far as the bounds are.
             each = self._reaches(middle)
         return self._shorten(middle, widths, cut.length, each, cut.unseen)
@@ -475,47 +512,7 @@ class _PlanPlus:
             pairs = zip(found, variances.tolist(), (off * widths**2).tolist(), strict=True)
             found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
         shown = [cast(Estimate, self.request.as_estimate(each)) for each in found]
-        if shift is None:
-            return tuple(shown)
-        return tuple(shift.widen(each, place) for place, each in enumerate(shown))
-
-
-@attrs.frozen(eq=False)
-class Shift:
-    """By how much shortening moves the mean of each column.
-
-    Args:
-        moved: As far as a noisy look tells.
-        doubt: The standard deviation of its noise, which is independent of that on the mean.
-        unseen: A group of fewer rows, far from all others, may not have been seen.
-    """
-
-    moved: Floats
-    doubt: Floats
-    unseen: int
-
-    def widen(self, found: Estimate, place: int) -> Estimate:
-        """The estimate of a column, whose intervals also cover this."""
-        moved, doubt = float(self.moved[place]), float(self.doubt[place])
-        off = float(normal_score((1 + found.confidence) / 2)) * doubt
-        least, most = cast(tuple[float, float], found.bounds)
-
-        def wide(ends: tuple[float, float]) -> tuple[float, float]:
-            low, high = hypot(found.value - ends[0], off), hypot(ends[1] - found.value, off)
-            return (
-                max(found.value + min(moved, 0.0) - low, least),
-                min(found.value + max(moved, 0.0) + high, most),
-            )
-
-        return attrs.evolve(
-            found,
-            standard_error=min(hypot(found.standard_error, doubt), (most - least) / 2),
-            interval=wide(found.interval),
-            noise_interval=found.noise_interval and wide(found.noise_interval),
-            clipped=True,
-            clipped_interval=found.interval,
-            hidden_rows=self.unseen or None,
-        )
+        return tuple(shown) if shift is None else shift.widen(shown)
 
 
 def rows_enough(space: RowSpace, rho: Fraction) -> float:
@@ -532,7 +529,7 @@ def bounds_error(
     ``away`` is how far the means lie from the middles: a private number of rows errs by as much.
     """
     widths = bounds.halves ** (2 / (power + 2))
-    rows = clamp(bounds.lower, bounds.upper) >> center(dyadic(bounds.middle))
+    rows = bounds.rows >> center(dyadic(bounds.middle))
     public = space.domain.size is not None
     share = Fraction(0) if public else _count_share(space.domain.columns)
     part = ConcentratedBudget(rho * (1 - share))
@@ -586,7 +583,12 @@ def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
         example(records(columns=["age", "visits"]), 100, epsilon=1),
         example(records(columns=["age", "visits"]), 100, rho=0.1, confidence=0.9),
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), [(0, 9), (1, 2)], rho=0.1),
+        *(
+            example(
+                records(columns=2, size=20, metric=ChangeOneDistance()), [(0, 9), (1, 2)], **budget
+            )
+            for budget in ({"rho": 0.1}, {"epsilon": 100, "confidence": 0.9})
+        ),
     ],
 )
 def multivariate_mean(
@@ -609,15 +611,18 @@ def multivariate_mean(
         bound: M: the entries lie in [-M, M]. Or their bounds: a pair ``(0, 100)`` for all columns,
             a pair for each in a list, or ``{"age": (0, 120), ...}``. Values beyond count as the
             bound. A loose M costs little with ``rho``. Give bounds where they are close to the
-            data: they are used where they promise a smaller error.
+            data: they are used where they promise a smaller error. Bounds of different widths say
+            that columns have different units: each column then errs by about as large a part of
+            the width of its bounds. With M, or one pair, all columns have one unit.
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: In place of ``rho``, the budget of pure privacy, 1 say.
-        p: With ``rho``: the norm, at least 1, in which the error is made small.
+        p: With ``rho``: the norm, at least 1, in which the error is made small, in these units.
         confidence: 0.95, say, asks for an interval for each column too.
         sampling: With a confidence: whether intervals are for the population, of which the rows are
             a random sample: this takes a tenth of a rho, and 15 % of an epsilon. With False they
-            are for these rows, and count the noise alone.
+            are for these rows. Both cover what shortening moves. That takes a twentieth of a rho,
+            and up to a quarter of an epsilon.
 
     Returns:
         With a confidence an ``Estimate`` for each column: by its name, as a table or frame too,
@@ -644,7 +649,8 @@ def multivariate_mean(
             "multivariate_mean needs a privacy budget: add rho=0.03, or epsilon=1, which protects "
             "about as well"
         )
-    bounds = ColumnBounds.of(bound, space, "multivariate_mean")
+    given = ColumnBounds.of(bound, space, "multivariate_mean")
+    bounds = given if rho is not None and given.even else given.in_halves()
     made: Measured[Any]
     if exactly_one("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = _fit_noise(space, bounds, cast(Number, rho), p, confidence, sampling)
@@ -652,7 +658,7 @@ def multivariate_mean(
     else:
         whole = Budget(moderate(epsilon, "epsilon"))
         request = Request.within(whole, "multivariate_mean", confidence, sampling)
-        made = pure_mean(space, bounds.lower, bounds.upper, request)
+        made = pure_mean(space, bounds.rows, bounds.exact_middle, bounds.restore, request)
     names = space.domain.names
     return made if names is None or confidence is None else made >> partial(_by_name, names)
 
@@ -667,23 +673,26 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> s
     enough = ceil(rows_enough(space, whole))
     few = f"with fewer than {enough} rows the scales of so many columns are often lost"
     whole_error = bounds_error(space, bounds, whole, error_power(p), bounds.halves)
-    by_size = f"{whole_error:.2g} over the number of rows"
+    share = whole_error / float(np.linalg.norm(bounds.halves))
+    by_size = f"by about {share:.2g} half widths of its bounds over the number of rows"
     if size is not None:
-        by_size = f"{whole_error / size:.2g}"
+        by_size = f"by about {share / size:.2g} of half the width of its bounds"
     if bounds.own and size is not None and size < enough:
         return (
             "the estimator is the noisy sum of the rows in their bounds\n"
-            f"  {few}\n  it errs by about {by_size} in all columns together"
+            f"  {few}\n  each column errs {by_size}"
         )
     lines = [
         "the estimator is plan_plus_mean: the budget is rho",
         "about an eighth of it finds where the columns lie and how far rows reach",
         "the noise fits that, so the error follows the data and not the bound",
     ]
+    if bounds.given is not None:
+        lines.append("half the width of its bounds is the unit of each column")
     if bounds.own:
         lines.append(
-            "or else the sum of the rows in their bounds, where that promises a smaller error: "
-            f"about {by_size}"
+            "or else the sum of the rows in their bounds, where that promises a smaller error\n"
+            f"  with that, each column errs {by_size}"
         )
     lines.append(
         f"a group of fewer than about {unseen_rows(space, whole)} rows far from all others may not "

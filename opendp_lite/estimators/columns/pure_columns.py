@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from math import log, sqrt
@@ -15,11 +16,13 @@ from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.noisy_mean import (
     MEDIAN_OF_NORMAL,
     JointBall,
+    Rowwise,
     dyadic,
     each_column,
     ratio,
     read_both,
 )
+from opendp_lite.estimators.columns.radius import ALL_EQUAL, Shift, sum_directions
 from opendp_lite.estimators.parts.budget import Measured, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import Floats, NoisyTotals, RatioOfNoisySums
 from opendp_lite.estimators.parts.request import ByColumn, Request
@@ -27,9 +30,8 @@ from opendp_lite.measurements.noise import laplace
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measurements.vector_noise import l2_mechanism, linf_mechanism, sum_and_count
 from opendp_lite.measures.divergences import MaxDivergence
-from opendp_lite.pipeline.steps import Stage
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
+from opendp_lite.transformations.bounding import center, clip_to_norm, scale
 from opendp_lite.transformations.encoding import indicator_below
 from opendp_lite.transformations.entries import absolute, norm, square
 from opendp_lite.transformations.rows import impute
@@ -53,6 +55,10 @@ _MOST_SHORTENED, _FEWEST = 0.1, 450
 _CHECK, _CLEAR = 0.025, 4.5
 # The same without looks at the columns, and how far beyond that quantile the radius is then.
 _WITHOUT_LOOKS, _ROOM = 0.2, 1.25
+# Of what is left, for the rows that are shortened, where an interval is asked for.
+_BEYOND: Final = Fraction(1, 4)
+# Rows may be longer than twice the radius, beyond which they count as that.
+_LONGER: Final = 1.5
 # Of the length of a corner of the box: if half of the rows are longer, little can be won.
 _LONG: Final = 0.85
 # The rows over the scale of the noise with which those are counted.
@@ -124,7 +130,7 @@ class Looks:
         """Whether they leave enough for the sum."""
         return self.whole + self.first <= _MOST_FOR_LOOKS
 
-    def explain(self) -> str:
+    def explain(self, unseen: int) -> str:
         """What is done with so many rows."""
         if self.rows < _FEW:
             return f"fewer than {_FEW} / epsilon rows: no look at them pays"
@@ -142,15 +148,19 @@ class Looks:
             f"{asked if self.first else ''}{self.whole:.2g} of epsilon finds centres, spreads and "
             "a radius\n"
             f"  rows beyond it are shortened, about {self.shortened:.2g} of all\n"
-            f"  a far group of fewer than {_CLEAR / _CHECK:.0f} / epsilon rows may not be seen\n"
+            f"  a far group of fewer than {unseen} rows may not be seen\n"
             "  the noise is that of a ball of this radius, or of the bounds if that is less"
         )
 
 
 def pure_mean(
-    space: RowSpace, lower: Values, upper: Values, request: Request
+    space: RowSpace,
+    rows: Rowwise,
+    middle: Values,
+    restore: Callable[[Floats | ByColumn], Floats | ByColumn],
+    request: Request,
 ) -> Measured[Floats | ByColumn]:
-    """The mean of each column between bounds, for the epsilon of a request.
+    """The mean of each column between bounds 2 apart, for the epsilon of a request.
 
     Rows between bounds move a sum within a box, and noise of that box is best where nothing else is
     known. Centres and spreads of columns cost what the numbers of rows and columns alone say. Where
@@ -158,14 +168,15 @@ def pure_mean(
 
     Args:
         space: The space.
-        lower: A lower bound of each column.
-        upper: An upper bound of each.
+        rows: The rows in bounds.
+        middle: Halfway between the bounds of each column.
+        restore: Gives means in other units.
         request: What was asked for.
     """
-    run = _PureMean(lower, upper, request.on(space), space)
+    run = _PureMean(rows, middle, request.on(space), space)
 
     def program(ask: Ask[MaxDivergence]) -> Floats | ByColumn:
-        return run.mean(ask)
+        return restore(run.mean(ask))
 
     made = make_adaptive(space, program, MaxDivergence(), request.whole.amount, "")
     return made.with_explanation(run.explain(), trace=())
@@ -175,8 +186,8 @@ def pure_mean(
 class _PureMean:
     """The program. Its rows are in the cube around 0: the bounds become -1 and 1."""
 
-    lower: Values
-    upper: Values
+    bounded: Rowwise
+    middle: Values
     request: Request
     space: RowSpace
 
@@ -190,7 +201,7 @@ class _PureMean:
             return self._in_box(ask)
         if not looks.pay:
             nowhere = np.zeros(self._columns)
-            return self._in_ball(ask, looks, people, self._rows, nowhere, self._halves)
+            return self._in_ball(ask, looks, people, self._rows, nowhere, nowhere + 1)
         if looks.first:
             most = _LONG * (1 - looks.whole) * sqrt(self._columns)
             if self._count_beyond(ask, self._rows, most, looks.first) > people / 2:
@@ -214,49 +225,52 @@ class _PureMean:
             epsilon=self._share(looks.spreads),
             confidence=None,
         )
-        spread = each_column(ask(around >> absolute() >> away)) * self._halves / MEDIAN_OF_NORMAL
+        spread = each_column(ask(around >> absolute() >> away)) / MEDIAN_OF_NORMAL
         return self._in_ball(ask, looks, people, around, middle, spread)
 
     def explain(self) -> str:
         """What is decided by public numbers, and the error that needs no look."""
-        size, d = self.space.domain.size, self._columns
+        size = self.space.domain.size
         amount = float(self.request.budget.amount / self.space.unit)
-        error = float(np.linalg.norm(self._halves)) * _off_in_cube(d) / amount
+        error = _off_in_cube(self._columns) / amount
         if size is None:
             way = (
                 f"{float(_COUNT):.2g} of epsilon counts the rows: with 10000 of them "
-                f"{self._looks(10_000.0).explain()}"
+                f"{self._looks(10_000.0).explain(self._unseen)}"
             )
             expected = f"{error:.4g} over the number of rows"
         else:
-            way, expected = self._looks(size).explain(), f"{2 * error / max(size, 1):.4g}"
+            way, expected = (
+                self._looks(size).explain(self._unseen),
+                f"{2 * error / max(size, 1):.4g}",
+            )
         return (
             f"the estimator is that of a pure epsilon\n  {way}\n"
-            f"  error with noise of the bounds, of all columns together: {expected}"
+            f"  error of a column with noise of the bounds, over half their width: {expected}"
         )
 
     @property
     def _columns(self) -> int:
-        return len(self.lower)
+        return len(self.middle)
+
+    @property
+    def _unseen(self) -> int:
+        """So many rows, far from all others, may not stand out."""
+        return round(_CLEAR * float(self.space.unit / self._share(_CHECK)))
+
+    @property
+    def _for_squares(self) -> Fraction:
+        """The part for the spread of the values."""
+        return self.request.for_squares.amount if self.request.sampling else Fraction(0)
 
     @cached_property
-    def _middle(self) -> Values:
-        return tuple((a + b) / 2 for a, b in zip(self.lower, self.upper, strict=True))
-
-    @cached_property
-    def _halves(self) -> Floats:
-        return (to_floats(self.upper) - to_floats(self.lower)) / 2
-
-    @cached_property
-    def _rows(self) -> Stage[RowSpace, RowSpace]:
+    def _rows(self) -> Rowwise:
         """The rows between -1 and 1. Where their number is public, 0 for a missing value.
 
         They are clamped before all else: sums, medians and lengths then agree on what a row is.
         """
-        inside = clamp(self.lower, self.upper) >> center(self._middle)
-        if self.space.domain.size is not None:
-            inside = impute(self._middle) >> inside
-        return inside >> scale(dyadic(1 / self._halves))
+        inside = self.bounded >> center(self.middle)
+        return inside if self.space.domain.size is None else inside >> impute(0)
 
     def _looks(self, people: float) -> Looks:
         rows = people * float(self.request.budget.amount / self.space.unit)
@@ -269,7 +283,7 @@ class _PureMean:
     def _length(
         self,
         ask: Ask[MaxDivergence],
-        rows: Stage[RowSpace, RowSpace],
+        rows: Rowwise,
         looks: Looks,
         beyond: float,
         longest: float,
@@ -288,7 +302,7 @@ class _PureMean:
     def _count_beyond(
         self,
         ask: Ask[MaxDivergence],
-        rows: Stage[RowSpace, RowSpace],
+        rows: Rowwise,
         length: float,
         share: float,
     ) -> float:
@@ -301,14 +315,14 @@ class _PureMean:
         ask: Ask[MaxDivergence],
         looks: Looks,
         people: float,
-        rows: Stage[RowSpace, RowSpace],
+        rows: Rowwise,
         middle: Floats,
         spread: Floats,
     ) -> Floats | ByColumn:
         """With noise of a ball around a middle, if that is less than the noise of the box."""
         widths = np.sqrt(spread + _REGULAR * spread.mean())
-        widths = widths * (self._halves.max() / widths.max())
-        factors = self._halves / widths
+        widths = widths / widths.max()
+        factors = 1 / widths
         scaled = rows >> scale(dyadic(factors))
         longest = 2 * float(np.linalg.norm(factors))
         beyond, room = (looks.shortened, 1.0) if looks.pay else (_WITHOUT_LOOKS, _ROOM)
@@ -319,32 +333,55 @@ class _PureMean:
         clear = far * float(self._share(_CHECK)) > _CLEAR * float(self.space.unit)
         if clear and 2 * self._share(looks.length(half)) < ask.left:
             radius = self._length(ask, scaled, looks, half, longest)
-        of_box = sqrt((self._columns + 2) / 3) * float(np.linalg.norm(self._halves))
+        of_box = sqrt((self._columns + 2) / 3 * self._columns)
         if radius * float(np.linalg.norm(widths)) > of_box:
             return self._in_box(ask)
-        around = to_floats(self._middle) + self._halves * middle
+        shift = None
+        if self.request.confidence is not None:
+            # All rows that show are equal: any other may lie as far as the bounds are.
+            lost = min(float(spread.max()), radius) < ALL_EQUAL and not clear
+            each = 1 + np.abs(middle) if lost else widths * radius
+            shift = self._look_beyond(ask, scaled, radius, each / people)
         shortened = scaled >> clip_to_norm(radius)
         # Rows around their middle have a mean near 0, to which an exact count matters little.
         stretch = self._columns + 1 if looks.pay else 1
-        return self._release(ask, shortened, around, widths, stretch, cube=False)
+        around = to_floats(self.middle) + middle
+        return self._release(ask, shortened, around, widths, stretch, shift)
+
+    def _look_beyond(
+        self, ask: Ask[MaxDivergence], rows: Rowwise, radius: float, each: Floats
+    ) -> Shift:
+        """By how much rows are shortened in which direction, for a share of what is left.
+
+        A quarter makes intervals about as narrow as can be: at a twentieth, which is enough for a
+        rho, its noise is twenty times that of the mean.
+        """
+        query = sum_directions(rows, radius, graded=True)
+        moved = cast(Fraction, query.bind(self.space).output_space.unit.of(2))
+        amount = _BEYOND * (ask.left - self._for_squares)
+        total = each_column(ask(query >> l2_mechanism(epsilon=amount)))
+        off = JointBall.alone(float(moved / amount), self._columns).total_deviation
+        return Shift(_LONGER * each * total, each * off, self._unseen)
 
     def _in_box(self, ask: Ask[MaxDivergence]) -> Floats | ByColumn:
         """With noise of the bounds. Nothing is shortened."""
-        return self._release(ask, self._rows, to_floats(self._middle), self._halves, 1, cube=True)
+        middle = to_floats(self.middle)
+        return self._release(ask, self._rows, middle, np.ones(self._columns), cube=True)
 
     def _release(
         self,
         ask: Ask[MaxDivergence],
-        rows: Stage[RowSpace, RowSpace],
+        rows: Rowwise,
         around: Floats,
         widths: Floats,
-        stretch: int,
+        stretch: int = 1,
+        shift: Shift | None = None,
         *,
-        cube: bool,
+        cube: bool = False,
     ) -> Floats | ByColumn:
         """The mean by a noisy sum of scaled rows, for all that is left but what squares take."""
-        part, size, d = self.request.for_squares.amount, self.space.domain.size, self._columns
-        amount = ask.left - (part if self.request.sampling else 0)
+        part, size, d = self._for_squares, self.space.domain.size, self._columns
+        amount = ask.left - part
         moved = (rows >> sum()).bind(self.space).output_space.unit.over(d)
         reach = float(cast(Fraction, moved.linf if cube else moved.of(2)) / amount)
         if size is None:
@@ -355,7 +392,7 @@ class _PureMean:
             noisy = rows >> sum() >> (linf_mechanism if cube else l2_mechanism)(epsilon=amount)
         total, people = read_both(ask(noisy), size)
         means = ratio(total, people, errors.rows_deviation**2)
-        low, high = to_floats(self.lower), to_floats(self.upper)
+        low, high = to_floats(self.middle) - 1, to_floats(self.middle) + 1
         if self.request.confidence is None:
             return (around + widths * means).clip(low, high)
         found = [
@@ -377,8 +414,8 @@ class _PureMean:
             offs = widths**2 * off / float(part) / counted
             pairs = zip(found, variances.tolist(), offs.tolist(), strict=True)
             found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
-        shown = map(self.request.as_estimate, found)
-        return tuple(attrs.evolve(cast(Estimate, each), clipped=not cube) for each in shown)
+        shown = [cast(Estimate, self.request.as_estimate(each)) for each in found]
+        return tuple(shown) if shift is None else shift.widen(shown)
 
 
 def _off_in_cube(columns: int) -> float:

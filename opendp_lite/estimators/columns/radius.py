@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, log, sqrt
-from typing import Final
+from math import ceil, hypot, log, sqrt
+from typing import Final, cast
 
 import attrs
 import numpy as np
@@ -14,11 +15,12 @@ from opendp_lite.engines.data.arrays import DENSE
 from opendp_lite.engines.data.sparse import row_totals
 from opendp_lite.estimators.columns.noisy_mean import RowCount, Rowwise
 from opendp_lite.estimators.parts.budget import ConcentratedBudget, RowSpace
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.noisy_totals import Floats, normal_score
 from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Stage, stage
+from opendp_lite.releases.estimate import Estimate
 from opendp_lite.transformations.bounding import clip_to_norm
 from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.entries import norm
@@ -56,6 +58,8 @@ _SEEN: Final = 1.645
 _USUAL_RINGS: Final = 100
 # Squares of longer rows are no floats.
 _ENDLESS: Final = 2.0**500
+ALL_EQUAL: Final = 2.0**-30
+"""A reach of this share of the bounds is that of rows which all are equal."""
 
 
 @attrs.frozen
@@ -88,31 +92,84 @@ class Shortening:
 
 @attrs.frozen(eq=False, repr=False)
 class _DirectionsBeyond:
-    """A block function that keeps of a row longer than ``least`` its direction, and else 0."""
+    """A block function that keeps of a row longer than ``least`` its direction, and else 0.
+
+    With ``graded`` the direction is as long as what the row is longer, over ``least``: at most 1.
+    """
 
     least: float
+    graded: bool = False
 
     def __call__(self, block: Floats) -> Floats:
         # Not numpy's norm: its last bit may depend on where in a block a row stands.
         lengths = np.sqrt(row_totals(block, DENSE, 2, block.shape[1]))[:, None]
         near = (lengths <= self.least) | (lengths >= _ENDLESS)
-        return plain_nan(np.where(near, 0.0, block / np.where(near, 1.0, lengths)))
+        kept = np.where(near, 0.0, block / np.where(near, 1.0, lengths))
+        return plain_nan(kept * np.minimum(lengths / self.least - 1, 1) if self.graded else kept)
 
 
 @stage
-def _directions_beyond(space: RowSpace, least: float) -> Transformation[RowSpace, RowSpace]:
+def _directions_beyond(
+    space: RowSpace, least: float, *, graded: bool = False
+) -> Transformation[RowSpace, RowSpace]:
     """Keeps of rows longer than ``least`` their direction; others become 0.
 
     No claim is taken from the block function: the sum brings each row into the ball.
 
     So a row that is added moves it by 1 in l2, and one that is replaced by 2.
     """
-    return row_map_trusted(space, _DirectionsBeyond(least), Ball(1, columns=space.domain.columns))
+    ball = Ball(1, columns=space.domain.columns)
+    return row_map_trusted(space, _DirectionsBeyond(least, graded), ball)
 
 
-def sum_directions(rows: Rowwise, least: float) -> Stage[RowSpace, Aggregate]:
-    """The sum of the directions of rows that are longer than ``least``."""
-    return rows >> _directions_beyond(least) >> sum()
+def sum_directions(
+    rows: Rowwise, least: float, *, graded: bool = False
+) -> Stage[RowSpace, Aggregate]:
+    """The sum of the directions of rows that are longer than ``least``.
+
+    With ``graded`` each is as long as what shortening takes off, over ``least``, at most 1.
+    """
+    return rows >> _directions_beyond(least, graded=graded) >> sum()
+
+
+@attrs.frozen(eq=False)
+class Shift:
+    """By how much shortening moves the mean of each column.
+
+    Args:
+        moved: As far as a noisy look tells.
+        doubt: The standard deviation of its noise, which is independent of that on the mean.
+        unseen: A group of fewer rows, far from all others, may not have been seen.
+    """
+
+    moved: Floats
+    doubt: Floats
+    unseen: int
+
+    def widen(self, found: Sequence[Estimate]) -> tuple[Estimate, ...]:
+        """The estimates of the columns, whose intervals also cover this."""
+        return tuple(map(self._widen, found, self.moved.tolist(), self.doubt.tolist()))
+
+    def _widen(self, found: Estimate, moved: float, doubt: float) -> Estimate:
+        off = float(normal_score((1 + found.confidence) / 2)) * doubt
+        least, most = cast(tuple[float, float], found.bounds)
+
+        def wide(ends: tuple[float, float]) -> tuple[float, float]:
+            low, high = hypot(found.value - ends[0], off), hypot(ends[1] - found.value, off)
+            return (
+                max(found.value + min(moved, 0.0) - low, least),
+                min(found.value + max(moved, 0.0) + high, most),
+            )
+
+        return attrs.evolve(
+            found,
+            standard_error=min(hypot(found.standard_error, doubt), (most - least) / 2),
+            interval=wide(found.interval),
+            noise_interval=found.noise_interval and wide(found.noise_interval),
+            clipped=True,
+            clipped_interval=found.interval,
+            hidden_rows=self.unseen or None,
+        )
 
 
 @attrs.frozen
