@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import partial
 from math import inf, nan, sqrt
 
-import attrs
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
@@ -15,6 +14,7 @@ from scipy.optimize import isotonic_regression
 import opendp_lite as dp
 from opendp_lite.bases.strategies import SquareRoot, Tree
 from opendp_lite.estimators.distributions.cumulative import isotonic
+from tests.exact_losses import lost
 
 LOSSES = [{"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}]
 REPLACE = dp.ChangeOneDistance()
@@ -105,28 +105,12 @@ def test_the_noise_follows_the_sensitivity():
 
 
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
-def test_half_the_noise_would_be_found(loss, seeded):
-    """The score is the likelihood ratio of a row in the first cell; fails with chance 1e-7."""
+def test_a_row_in_the_first_cell_costs_the_claim(loss):
     release = dp.records() >> dp.cdf(0, 1, cells=7, **loss, confidence=None)
-    step = dp.transformations.prefix_features if "rho" in loss else dp.transformations.block_counts
-    column = np.asarray(step(0, 1, cells=7)([0.0]))
-
-    def score(found):
-        if "rho" in loss:
-            return float(found.sums @ column)
-        return float((np.abs(found.sums) - np.abs(found.sums - column)).sum())
-
-    dp.audit(release, [], [0.0], releases=600, score=score)
-    halved = dp.records() >> dp.cdf(
-        0,
-        1,
-        cells=7,
-        **{name: value * (4 if name == "rho" else 3) for name, value in loss.items()},
-        confidence=None,
-    )
-    claiming = attrs.evolve(halved, privacy_map=release.privacy_map)
-    with pytest.raises(AssertionError, match="claims a loss"):
-        dp.audit(claiming, [], [0.0], releases=5000, score=score)
+    found = lost(release, [], [0.0])
+    (claim,) = loss.values()
+    assert claim * (1 - 1e-9) < found.rho + found.pure <= release.map(1) == claim
+    assert lost(release, [], [0.5]).rho < claim
 
 
 QUESTIONS = {
@@ -161,8 +145,8 @@ def test_standard_errors_are_the_spread_of_the_estimates(space, loss):
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
 def test_intervals_cover_as_often_as_they_should(space, loss):
-    """At all 201 edges of 80 releases, and the band in all: 5 deviations are allowed."""
-    runs = releases(space, 80, confidence=0.9, **loss)
+    """At all 201 edges of 40 releases, and the band in all: 5 deviations are allowed."""
+    runs = releases(space, 40, confidence=0.9, **loss)
     true = truth(EDGES)
     alone, together, quantiles = [], [], []
     shares = np.array([0.1, 0.35, 0.5, 0.9])
@@ -175,7 +159,7 @@ def test_intervals_cover_as_often_as_they_should(space, loss):
         low, high = run.quantile_interval(shares)
         quantiles.append((low <= exactly) & (exactly <= high))
     assert 0.88 < np.mean(alone) < 0.95
-    assert abs(np.mean(together) - 0.9) < 5 * sqrt(0.09 / 80)
+    assert abs(np.mean(together) - 0.9) < 5 * sqrt(0.09 / 40)
     assert np.mean(quantiles) > 0.9
     assert np.mean(run.band(EDGES)[1] - run.band(EDGES)[0]) < 0.12
 
@@ -313,18 +297,18 @@ def test_tenths_lie_at_edges():
 
 @pytest.mark.parametrize(("rows", "loss"), [(100, {"epsilon": 1}), (1000, {"rho": 0.1})])
 def test_intervals_hold_the_shares_of_the_population(rows, loss, seeded):
-    """By default. Of 300 samples 95 % hold; 88.7 % would be five deviations fewer."""
+    """By default. Of 150 samples 95 % hold; 86 % would be five deviations fewer."""
     rng, release = np.random.default_rng(7), dp.cdf(0, 1, **loss, cells=20)
     edges = np.linspace(0.05, 0.95, 19)
     alone, together, widths = [], [], []
-    for _ in range(300):
+    for _ in range(150):
         found = release(rng.random(rows))
         low, high = found.interval(0.3)
         alone.append(low <= 0.3 <= high)
         widths.append(high - low)
         low, high = found.band(edges)
         together.append(((low <= edges) & (edges <= high)).all())
-    assert min(np.mean(alone), np.mean(together)) > 0.887
+    assert min(np.mean(alone), np.mean(together)) > 0.86
     sampled = 2 * 1.96 * (0.3 * 0.7 / rows) ** 0.5
     noise = 2 * 1.96 * found.cdf(0.3).standard_error
     assert np.median(widths) == pytest.approx(np.hypot(sampled, noise), rel=0.15)
