@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import product
+from math import inf, nextafter
 from typing import Any, Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body
+from opendp_lite.bodies.body import Body, to_floats
 from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
@@ -24,9 +27,22 @@ SMALL_SIZES: Final = (0, 1, 2, 3, 7)
 MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
 """Ranges of sizes, each drawn evenly on a logarithmic scale."""
 MOST_CHANGES: Final = 8
+EQUAL_ROWS: Final = (0, 1, 2, 3, 10, 100, 1000)
+_EXTREMES = 4
+_HUGE = 10**300
 _POOL = 128
 _SOME = 16
 _FEW = 3
+
+
+def row_numbers(rows: Floats) -> NDArray[np.intp]:
+    """A number for each row, the same for rows of the same bits alone."""
+    if not rows.size:
+        return np.zeros(len(rows), dtype=np.intp)
+    rows = np.ascontiguousarray(rows)
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    found: NDArray[np.intp] = np.unique(keys, return_inverse=True)[1]
+    return found
 
 
 @attrs.frozen(eq=False)
@@ -78,7 +94,6 @@ def neighbours(
     seed: int,
     trials: int,
     rare: Sequence[float] = (),
-    trial: int | None = None,
 ) -> Iterator[Neighbours]:
     """Pairs of datasets of a space: rows added, removed, replaced, and put in another order.
 
@@ -93,18 +108,16 @@ def neighbours(
         seed: Each pair follows from it and from the pair's number alone.
         trials: How many pairs to draw; after them comes one pair for each rare value.
         rare: Values to look at.
-        trial: The number of the only pair to draw; None for all.
 
     Returns:
         The pairs, one after another.
     """
     if isinstance(space.domain, PersonTables):
-        yield from _of_people(space.domain, seed, trials, rare, trial)
+        yield from _of_people(space.domain, seed, trials, rare)
         return
     rows = _Rows(space.domain.body, rare, seed, isinstance(space.domain, Tables))
     replaces = row_metric(space).fixed_size
-    numbers = range(trials + len(rare)) if trial is None else (trial,)
-    for number in numbers:
+    for number in range(trials + len(rare)):
         generator = np.random.default_rng([seed, number])
         if number < trials:
             yield _drawn(rows, generator, space.domain.size, replaces, number)
@@ -114,8 +127,45 @@ def neighbours(
             yield from _with_value(rows, generator, size, replaces, value, number)
 
 
+def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
+    """The pairs on which plain faults show, the same for every seed.
+
+    So many equal rows at an extreme of the body, and one row more at each, or the most changes; few
+    rows of a number of the step's own, or of a float next to it, and one row more. Or one row is
+    replaced.
+    """
+    body, size = space.domain.body, space.domain.size
+    bounds = body.bounds() or ((Fraction(-_HUGE),), (Fraction(_HUGE),))
+    ends = np.array([np.broadcast_to(to_floats(each), body.columns) for each in bounds])
+    drawn = body.draw(np.random.default_rng(0), _EXTREMES)
+    extremes = _distinct(body, np.concatenate([ends, drawn]))[:_EXTREMES]
+    near = [nextafter(value, end) for value in (*ends.ravel(), *own) for end in (-inf, inf)]
+    values = np.array([*own, *near], dtype=np.float64)[:, None]
+    special, none = _distinct(body, values.repeat(body.columns, axis=1))[:_POOL], extremes[:0]
+    if row_metric(space).fixed_size:
+        for row in extremes[:, None]:
+            common = row.repeat(size - 1, axis=0)
+            for other in np.concatenate([extremes, special])[:, None]:
+                yield Neighbours(common, row, other, 1, 0)
+        return
+    counts = {*EQUAL_ROWS, *(int(each) for each in own if each in range(1, EQUAL_ROWS[-1]))}
+    for row, count in product(extremes[:, None], sorted(counts)):
+        common = row.repeat(count, axis=0)
+        for other in extremes[:, None]:
+            yield Neighbours(common, none, other, 1, 0)
+        yield Neighbours(common, none, extremes[-1:].repeat(MOST_CHANGES, axis=0), MOST_CHANGES, 0)
+    for row, count in product(special[:, None], range(_FEW + 1)):
+        yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
+
+
+def _distinct(body: Body, rows: Floats) -> Floats:
+    """The different rows among these that the body holds, in this order."""
+    rows = rows[body.contains(rows)]
+    return rows[np.sort(np.unique(row_numbers(rows), return_index=True)[1])]
+
+
 def _of_people(
-    domain: PersonTables, seed: int, trials: int, rare: Sequence[float], trial: int | None
+    domain: PersonTables, seed: int, trials: int, rare: Sequence[float]
 ) -> Iterator[Neighbours]:
     """Pairs of datasets in which all rows of some people come or go.
 
@@ -124,7 +174,7 @@ def _of_people(
     rows = _Rows(domain.rows.body, rare, seed, True)
     person = (domain.rows.names or ()).index(domain.person)
     kinds = len(SMALL_SIZES) + len(MANY)
-    for number in range(trials) if trial is None else (trial,):
+    for number in range(trials):
         generator = np.random.default_rng([seed, number])
         common = rows.draw(generator, _size(generator, number % kinds))
         common[:, person] = generator.integers(0, generator.integers(1, _SOME), len(common))

@@ -20,7 +20,7 @@ from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.spaces.maps import StabilityMap
 from opendp_lite.testing.datasets import MOST_CHANGES, neighbours
-from opendp_lite.testing.stable import USUAL, constants
+from opendp_lite.testing.stable import constants
 
 Tables = dp.Space[dp.Rows]
 Sums = dp.Space[dp.Vectors]
@@ -82,6 +82,9 @@ class Counter:
         return block if next(self.calls) % 2 else np.zeros_like(block)
 
 
+ROOTS = {"fifth": 0.2**0.5}
+
+
 LIES = {
     "a block shorter than 2000": UNIT >> map_block(lambda x: x if len(x) < 2000 else 1 - x),
     "a block longer than 5000": UNIT >> map_block(lambda x: x if len(x) < 5000 else 1 - x),
@@ -107,6 +110,10 @@ LIES = {
         f"{value} among the rows": UNIT >> skew(lambda x, value=value: 5 * (value in x))
         for value in (0.5, 0.25, 1 / 3, 0.7, 0, 1, 0.123)
     },
+    "the float below 1": UNIT >> skew(lambda x: 5 * (np.nextafter(1, 0) in x)),
+    "three rows of a quarter": UNIT >> skew(lambda x: 5 * (np.count_nonzero(x == 0.25) == 3)),
+    "17 rows": UNIT >> skew(lambda x: 5 * (len(x) == 17)),
+    "a number of a dictionary": UNIT >> skew(lambda x: 5 * (ROOTS["fifth"] in x)),
     "the bounds among the rows": dp.clamp(0.3, 7.7) >> skew(lambda x: 20 * (7.7 in x)),
     "many alike": UNIT >> skew(lambda x: 5 * (len(x) - len(np.unique(x)) > 3)),
     "at most 3 rows": UNIT >> misstate(lambda honest, d: honest(min(d, 3))),
@@ -121,7 +128,6 @@ LIES = {
 RULE = "the stability map must bound the distance"
 WORDS = {
     "0.5 among the rows": rf"{RULE}.*for \[\] and \[\[0\.5\]\]",
-    "the mean of the block": "row's result must not depend on its block or place. As ",
     "the thread": "In threads they differ",
     "every second call": "Asked twice",
     "leaving the body at 0.7": r"not in dp\.bodies\.Box\(0, 1\): \[2\.0\]",
@@ -200,10 +206,11 @@ def test_a_bound_step_is_tested_as_a_recipe_is() -> None:
 
 
 def test_a_trial_is_looked_at_by_its_number() -> None:
-    text = failure(LIES["at most 3 rows"])
+    late = LIES["more than 5000 rows"]
+    text = failure(late)
     number = int(text.split("trial ")[1].split(",")[0])
-    assert failure(LIES["at most 3 rows"], trial=number) == text
-    dp.assert_stable(LIES["at most 3 rows"], trial=0)
+    assert failure(late, trial=number) == text
+    dp.assert_stable(late, trial=0)
 
 
 def failure(lie: AnyStage, trial: int | None = None) -> str:
@@ -234,8 +241,6 @@ def test_pairs_lie_as_far_apart_as_they_say() -> None:
             for pair, rows in zip(pairs, plain, strict=False)
         )
         assert pairs[-1].fresh.tolist() == [[0.5]]
-        again = next(neighbours(space, 0, 96, (0.5,), trial=40))
-        assert np.array_equal(again.other, pairs[40].other, equal_nan=True)
     sizes = [len(pair.data) for pair in neighbours(dp.records(), 0, 96)]
     assert max(sizes) > 5000
     assert {0, 1, 2, 3, 7} <= set(sizes)
@@ -254,7 +259,7 @@ def test_numbers_in_the_code_are_found() -> None:
         return x > limit
 
     found = constants(lambda x: inner(x) + 123.5, ("lower", 0.375), dp.bodies.Box(-9, 4))
-    assert {17.25, 123.5, 0.375, -9, 4, *USUAL} <= set(found)
+    assert {17.25, 123.5, 0.375, -9, 4} <= set(found)
 
 
 def test_a_run_takes_about_a_second() -> None:
