@@ -148,6 +148,7 @@ MESSAGES = [
         "dp.proportion('sex', among=['f'], weights=AGES, most=4, epsilon=1)",
         "weights is the name of a column of the table; it goes with that of the values and",
     ),
+    ("dp.by('day', ['f'], ages, period='month')", "dp.period('day', 'month') >>, and dp.periods("),
     ("dp.session(budget=dp.rho(1))", "add a table or a column: dp.session(data, dp.epsilon(1))"),
     ("dp.session(dp.rho(1), frame)", "the data comes first: dp.session(data, dp.epsilon(1))"),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 from importlib import import_module
 from itertools import zip_longest
 from math import floor, isfinite, log10
@@ -29,6 +30,11 @@ def escape(text: str) -> str:
 def printable(name: str) -> str:
     """A name, or its repr where that is not all letters that one sees."""
     return name if name.isprintable() else repr(name)
+
+
+def key_text(key: object) -> str:
+    """A key as a table shows it: of a time that begins a day the date."""
+    return str(key).removesuffix(" 00:00:00") if isinstance(key, date) else str(key)
 
 
 def fields_text(value: object) -> str:

@@ -15,6 +15,7 @@ from opendp_lite.display.formatting import (
     format_release,
     html_grid,
     html_of_each,
+    key_text,
     plain,
 )
 from opendp_lite.display.pictures import Scale, spots_of
@@ -165,7 +166,7 @@ def _label(key: Hashable) -> str:
 
 def _show(key: Hashable) -> str:
     parts = key if isinstance(key, tuple) else (key,)
-    return ", ".join("missing" if part is None else str(part) for part in parts)
+    return ", ".join("missing" if part is None else key_text(part) for part in parts)
 
 
 @attrs.frozen(repr=False)

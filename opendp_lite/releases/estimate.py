@@ -67,7 +67,8 @@ class Estimate(Result):
 
     Args:
         value: The estimate, of a mean or a count, say.
-        standard_error: Of the value, to the first order.
+        standard_error: Of the value, to the first order. Where there is a ``clipped_interval`` it
+            is that of the clipped values, without what clipping may move.
         interval: Holds what is estimated in a share ``confidence`` of all releases. For a mean this
             is the mean of the clipped values.
         confidence: Such as 0.95.
@@ -87,7 +88,7 @@ class Estimate(Result):
             thin.
         bounds: What is estimated lies between them; None where nothing bounds it on both sides.
         too_few: Whether the rows were too few, as a noisy count has it, to learn where the values
-            lie. The value is then a private median, or 0, and says nothing of the mean.
+            lie: there may be none. A value without bounds is then a private median, or 0.
         noise_interval: The one for these rows, where ``interval`` is for the population; None where
             the release does not tell.
         several: Whether a person may have several rows. An interval for the population takes them

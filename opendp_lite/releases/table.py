@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from fractions import Fraction
 from importlib import import_module
 from io import StringIO
-from math import ceil, floor, isfinite
+from math import ceil, floor, isfinite, log10
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -14,7 +15,14 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
-from opendp_lite.display.formatting import align, html_grid, justify, printable, significant
+from opendp_lite.display.formatting import (
+    align,
+    html_grid,
+    justify,
+    key_text,
+    printable,
+    significant,
+)
 from opendp_lite.numbers.exact import Number, format_number, positive, whole
 
 Record: TypeAlias = dict[str, Any]
@@ -96,6 +104,7 @@ class ReleaseTable(Storable):
                     "release.shares().table(percent=True)"
                 )
             records = [_as_percent(each) for each in records]
+            places = _places_of(records)
             said.append("In percent.")
         if digits is not None or round_to is not None:
             unit = _unit_of(round_to, digits, records)
@@ -120,7 +129,8 @@ class ReleaseTable(Storable):
         # Imported only here: no pipeline needs it.
         rows = import_module("csv").writer(text, lineterminator="\n")
         rows.writerow(self.columns)
-        rows.writerows(zip(*self.columns.values(), strict=True))
+        for line in zip(*self.columns.values(), strict=True):
+            rows.writerow([key_text(cell) if isinstance(cell, date) else cell for cell in line])
         if path is None:
             return text.getvalue()
         with Path(path).open("w", encoding="utf-8", newline="") as file:
@@ -158,7 +168,7 @@ class ReleaseTable(Storable):
             if value is None:
                 return "-"
             if not isinstance(value, int | float) or isinstance(value, bool):
-                return printable(str(value))
+                return printable(key_text(value))
             if name == "rows":
                 return f"{value:.0f}"
             if name in estimated and self.places is not None:
@@ -188,6 +198,16 @@ def _suppress(record: Record, least: Fraction) -> Record:
     if record[_how_many(record)] >= least:
         return record
     return {name: None if name in _STATISTICS else value for name, value in record.items()}
+
+
+def _places_of(records: Sequence[Record]) -> int:
+    """The decimals of all shares in percent: to the first digit of the least error, one at least.
+
+    So the digits of a column stand below each other.
+    """
+    errors = [each["standard_error"] for each in records if each.get("standard_error")]
+    least = min((each for each in errors if isfinite(each)), default=1.0)
+    return min(max(-floor(log10(least)), 1), _MOST_DIGITS)
 
 
 def _as_percent(record: Record) -> Record:

@@ -17,6 +17,8 @@ from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricId
 from opendp_lite.numbers.exact import quote
 from opendp_lite.spaces.domains import Domain, Origin, Rows
 
+T = TypeVar("T")
+
 
 @attrs.frozen(repr=False)
 class Tables(Rows):
@@ -145,7 +147,7 @@ class PersonTables(Domain):
         return domain, SymmetricIdDistance("id"), ("table", (("person", "id"),))
 
 
-def name_once(columns: Sequence[object], step: str) -> Sequence[object]:
+def name_once(columns: Sequence[T], step: str) -> Sequence[T]:
     """Columns of which a step asks for each once."""
     twice = next((each for place, each in enumerate(columns) if each in columns[:place]), None)
     if twice is not None:

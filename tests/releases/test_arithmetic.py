@@ -120,6 +120,16 @@ def test_groups_of_one_release_are_independent():
     assert (of_parts["f"]["a"] - of_parts["m"]["a"]).sampling
 
 
+def test_a_number_over_a_release_is_one() -> None:
+    f, m = PAY(TABLE).values()
+    low, high = f.interval
+    assert (2 / f).interval == pytest.approx((2 / high, 2 / low))
+    assert (2 / f).standard_error == pytest.approx(2 * f.standard_error / f.value**2)
+    assert (2 / f).sampling
+    assert (1 / f - 1 / m).value == 1 / f.value - 1 / m.value
+    assert (1 / estimate(0.5)).interval == (-inf, inf)
+
+
 @pytest.mark.parametrize("step", [dp.difference, dp.ratio])
 def test_what_may_be_of_the_same_people_is_refused_until_it_is_said(step):
     first, second = (PAY(TABLE)["f"] for _ in range(2))

@@ -140,6 +140,8 @@ def test_shares_print_as_percentages_with_their_counts():
     found = dp.histogram("sex", categories=["f", "m", None], epsilon=1)(TABLE)
     shares = found.shares()
     table = shares.table(percent=True, digits=1, suppress=100)
+    plain = [line.split() for line in str(shares.table(percent=True)).splitlines()[1:3]]
+    assert all(len(cell.partition(".")[2]) == 1 for line in plain for cell in line[1:4])
     assert table.columns["value"][2] is None
     assert table.columns["value"][0] == pytest.approx(100 * shares["f"].value, abs=0.05)
     assert table.columns["low"][0] <= 100 * shares["f"].interval[0]

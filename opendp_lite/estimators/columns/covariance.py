@@ -14,7 +14,7 @@ from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.display.formatting import hold_in, html_table, significant
+from opendp_lite.display.formatting import align, hold_in, html_table, significant
 from opendp_lite.estimators.columns.components import Correlation, PrincipalComponents
 from opendp_lite.estimators.parts.budget import (
     AnyAsk,
@@ -25,7 +25,7 @@ from opendp_lite.estimators.parts.budget import (
     budget_of,
     costs_budget,
 )
-from opendp_lite.estimators.parts.noisy_totals import FEW, Floats
+from opendp_lite.estimators.parts.noisy_totals import FEW, Floats, stand_out
 from opendp_lite.estimators.parts.request import BoundedColumn, Request
 from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, rings_for
 from opendp_lite.measurements.vector_noise import l2_mechanism
@@ -98,17 +98,16 @@ class NoisyProducts:
 
         Proof:
             For normal columns the product of two has the variance c_ii c_jj + c_ij^2. Only what
-            stands out of the noise departs from that (James and Stein 1961).
+            stands out of the noise departs from that.
         """
         matrix, above = self.matrix, np.triu_indices(len(self.totals))
         twice = np.where(above[0] == above[1], 1.0, 2.0)
         variances = np.diagonal(matrix)
         normal = (np.outer(variances, variances) + matrix**2)[above] * twice
         found = squares / self._people - matrix[above] ** 2 * twice - normal
-        noise = len(found) * (off / self._people) ** 2
-        seen = max(1 - noise / max(float(found @ found), _TINY), 0.0)
+        seen = stand_out(found, len(found) * (off / self._people) ** 2)
         spread = np.zeros_like(matrix)
-        spread[above] = np.maximum(normal + seen * found, 0.0) / twice
+        spread[above] = np.maximum(normal + seen, 0.0) / twice
         few = 1 + FEW / self._people
         return attrs.evolve(self, spread=np.maximum(spread, spread.T) * few)
 
@@ -207,9 +206,10 @@ class Covariance(Result):
         >>> error, ends = 0.1 * eye + 0.1, (3 * eye, 5 * eye)
         >>> found = Covariance(4 * eye, error, ends, 0.95, ("a", "b"), 90.0)
         >>> found
-        <Covariance of a, b: intervals in .interval, in 95 % of releases of these rows
-        [[4. 0.]
-         [0. 4.]]>
+        <Covariance: intervals in .interval, in 95 % of releases of these rows
+              a     b
+        a  4.00  0.00
+        b  0.00  4.00>
         >>> found.correlation()
         a  b  value    low  high  standard_error  rows
         a  b   0.00  -0.21  0.21            0.11    90
@@ -251,10 +251,14 @@ class Covariance(Result):
         return self.names or tuple(f"column {place}" for place in range(len(self.value)))
 
     def __repr__(self) -> str:
-        named = f" of {', '.join(self.names)}" if self.names else ""
         held = hold_in(self.confidence, sampling=self.sampling, several=self.several)
-        shown = np.array2string(self.value, precision=4)
-        return f"<Covariance{named}: intervals in .interval, in {held}\n{shown}>"
+        pairs = zip(self._titles, self.value, self.standard_error, strict=True)
+        lines = [
+            [name, *(significant(off, one)[0] for one, off in zip(values, errors, strict=True))]
+            for name, values, errors in pairs
+        ]
+        shown = align([["", *self._titles], *lines], set(range(1, len(lines) + 1)))
+        return "\n".join([f"<Covariance: intervals in .interval, in {held}", *shown]) + ">"
 
     def _repr_html_(self) -> str:
         names, shown = self._titles, {}
@@ -267,7 +271,6 @@ class Covariance(Result):
 
 _MIDDLES, _RINGS, _RADIUS = Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)
 _TOTALS, _ROWS, _SQUARES = Fraction(1, 20), Fraction(1, 20), Fraction(1, 20)
-_TINY: Final = 1e-300
 # Of the reach of a column: no column is stretched by more, whatever its rings tell.
 _NARROWEST: Final = 1 / 64
 # So many times half the width of bounds no radius needs to reach.

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opendp_lite.estimators.parts.noisy_totals import FEW, Floats, expect_positive
+from opendp_lite.estimators.parts.noisy_totals import FEW, Floats, expect_positive, stand_out
 
 # The noise matrix has a norm of about 2 sqrt(p) deviations of an entry off its diagonal; of one or
 # two entries it may have as much as 2.8 and more.
@@ -154,18 +154,12 @@ class Fit:
         gram = self.gram
         even = self.variance * gram.columns(gram.kept)
         if filling is not None:
-            even = even + _shrunken(filling.matrix - even, filling.off)
+            side, left_over = len(even), filling.matrix - even
+            # Noise of a variance of off^2 off the diagonal and of twice that on it.
+            even = even + stand_out(left_over, side * (side + 1) * filling.off**2)
         values, vectors = np.linalg.eigh(even)
         inner = (vectors * values.clip(min=0)) @ vectors.T
         left = max(gram.freedom, 1.0)
         few = (1 + FEW / left) * max(gram.rows, 1.0) / left
         found: Floats = self.bread @ inner @ self.bread * (self.growth * few)
         return found
-
-
-def _shrunken(found: Floats, off: float) -> Floats:
-    """What stands out of the noise of a symmetric matrix (James and Stein 1961)."""
-    side = len(found)
-    square = float((found * found).sum())
-    share = 1 - side * (side + 1) * off**2 / max(square, 1e-300)
-    return found * max(share, 0.0)

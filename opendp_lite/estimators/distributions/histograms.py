@@ -25,6 +25,7 @@ from opendp_lite.display.formatting import (
     for_json,
     hold_in,
     html_grid,
+    key_text,
     percent,
     printable,
     significant,
@@ -442,6 +443,8 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         few = [key for key, (low, _) in zip(keys, self.intervals, strict=True) if low <= 0]
         if not few:
             return []
+        if len(few) == len(keys):
+            return ["The noise hides all of these numbers: check the column and the keys."]
         words = [key for key in self if isinstance(key, str)]
         near = name_like(few[0], set(words) - {*few}) if few[0] in words else ()
         meant = f" Did you mean {near[0]}?" if near else ""
@@ -455,7 +458,7 @@ def label(key: Hashable) -> str:
         return " to ".join(map(label, key))
     if isinstance(key, str):
         return printable(key)
-    return "missing" if key is None else str(key)
+    return "missing" if key is None else key_text(key)
 
 
 def key_cells(columns: Sequence[str], key: Hashable) -> Record:

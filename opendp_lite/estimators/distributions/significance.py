@@ -462,7 +462,7 @@ def chi_square(
             "dp.chi_square(['sex', 'married'], [['f', 'm'], ['yes', 'no']], epsilon=1)"
         )
     table = histogram(
-        list(name_once(tuple(columns), "chi_square")),
+        list(name_once(columns, "chi_square")),
         categories=categories,
         epsilon=epsilon,
         rho=rho,

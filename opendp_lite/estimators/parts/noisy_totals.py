@@ -455,6 +455,11 @@ def expect_positive(value: float, off: float) -> float:
     return off * (score + exp(-score * score / 2) / sqrt(2 * pi) / below)
 
 
+def stand_out(found: Floats, noise: float) -> Floats:
+    """What stands out of noise whose squares are to add up to so much (James and Stein 1961)."""
+    return found * max(1 - noise / max(float((found * found).sum()), _TINY), 0.0)
+
+
 @attrs.frozen(eq=False)
 class NoisyTotals:
     """One release, or many simulated ones: ``total`` and ``rows`` are then arrays.

@@ -45,6 +45,8 @@ Released = TypeVar("Released")
 ByColumn = tuple[float | Estimate, ...]
 _LARGEST_BOUND: Final = rational_of_float(1e100)
 _BOUNDS: Final = 2
+# Of the noise of their number, in deviations: so many rows may be none in 1 of 600 releases.
+_SHOWS_ROWS: Final = 4
 
 
 @attrs.frozen
@@ -409,6 +411,7 @@ class Request:
             max(rows, 0) / ratio.least,
             self.sampling,
             bounds=(float(ratio.lower), float(ratio.upper)),
+            too_few=rows < _SHOWS_ROWS * ratio.errors.rows_deviation,
             noise_interval=of_rows,
             several=self.several and self.sampling,
         )

@@ -238,7 +238,8 @@ def test_what_is_shown():
     assert told["value"] == [[4.0, None], [None, 9.0]]
     assert told["names"] == ["a", "b"]
     assert told["interval"][1][0][0] == 5.0
-    assert "a, b" in repr(found)
+    lines = [line.split() for line in repr(found).splitlines()]
+    assert [line[0] for line in lines] == ["<Covariance:", "a", "a", "b"]
     assert "95 %" in repr(found)
     shown = made(np.array([[4.0, 3.0], [3.0, 9.0]]))._repr_html_()
     assert "3.000 (2.000 to 4.000)" in shown

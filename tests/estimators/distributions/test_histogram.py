@@ -280,6 +280,16 @@ def test_it_reads_as_a_table() -> None:
     odd = dp.histogram("a", categories=["Oslo", "Olso"], **EXACT)({"a": ["Oslo"] * 9})
     assert repr(odd).endswith("some of these numbers: Olso. Did you mean Oslo?")
     assert len(str(many.table()).splitlines()) == 32
+    none = dp.histogram("a", categories=[7, 8], **EXACT)({"a": [1, 1, 29]})
+    assert repr(none).endswith(
+        "The noise hides all of these numbers: check the column and the keys."
+    )
+    midnights = pd.date_range("2024-01-01", periods=2)
+    dated = dp.histogram("a", categories=midnights, **EXACT)(pd.DataFrame({"a": midnights}))
+    for shown in (repr(dated), repr(dated.table()), dated.table().to_csv()):
+        assert "2024-01-02" in shown
+        assert "00:00" not in shown
+    assert dated[midnights[1]].value == 1
     odd = dp.histogram("a", categories=["<b>", "a\nb"], **EXACT)({"a": ["<b>"]})
     assert "<b>" not in odd._repr_html_()
     assert "&lt;b&gt;" in odd._repr_html_()

@@ -37,6 +37,14 @@ def test_the_message_says_what_to_type(make, words):
         make()
 
 
+def test_groups_of_nobody_say_that_they_may_be() -> None:
+    """Of some, noise made the rows seem enough, and an interval of a quarter of the bounds."""
+    for loss in ({"epsilon": 1}, {"rho": 0.03}, {"epsilon": 1, "sampling": False}):
+        query = dp.by("a", range(200), dp.select("x") >> dp.mean(0, 50, **loss))
+        found = query.insecure_release({"a": [-1], "x": [1.0]}, seed=1).value
+        assert all("too few rows" in str(each) for each in found.values())
+
+
 REST = {
     "joint_mean": "epsilon=1",
     "recentred_mean": "rho=0.03",
