@@ -380,20 +380,31 @@ def _as_weighted(space: RowSpace, how: WeightedRow) -> Transformation[RowSpace, 
 
 @attrs.frozen(eq=False)
 class _Tail:
-    """How far rows lie from 0: distances, noisy numbers of rows, and how far any is seen."""
+    """How far rows lie from 0: distances, noisy numbers of rows, and how far any is seen.
+
+    ``hidden`` rows are taken to lie beyond: the noise may hide them.
+    """
 
     places: Floats
     rows: Floats
     end: float
+    hidden: float = 0.0
 
     @classmethod
-    def of(cls, limits: Limits, reach: float, unit: float) -> _Tail:
+    def of(cls, limits: Limits, reach: float, unit: float, hidden: float = 0.0) -> _Tail:
         """In a unit. Where noise may hide nearly all rows, all are taken to lie at the end."""
         places, rows = limits.away
         end = limits.reach
         if limits.unseen is not None or not rows.clip(0).sum():
-            places, rows, end = np.array([reach]), np.ones(1), reach
-        return cls(places / unit, rows.clip(0), end / unit)
+            places, rows, end, hidden = np.array([reach]), np.ones(1), reach, 0.0
+        return cls(places / unit, rows.clip(0), end / unit, hidden)
+
+    def moved(self, cuts: Floats) -> Floats:
+        """What each cut takes off a row on average. Hidden rows thin out exponentially."""
+        shown = np.maximum(self.places[:, None] - cuts, 0).T @ self.rows
+        hidden = self.hidden * self.end / 2 * np.exp(2 - 2 * cuts / self.end)
+        found: Floats = (shown + hidden) / self.rows.sum()
+        return found
 
 
 def _width(limits: Limits, reach: float, narrowest: float) -> float:
@@ -429,6 +440,11 @@ Rings tell what cutting moves no finer than to half a doubling: for y of 0 and 1
 a slope by half of its standard error, and 93 % held."""
 # What cutting moves may move a slope always the same way, so its square counts for more than one.
 _SHIFT: Final = 4.0
+# Rows that the noise of rings may hide beyond the last that shows, in deviations. With none of them
+# 72 % of intervals held for lognormal y, 20 000 rows and epsilon = 1, with a quarter 88, and with
+# this 92; normal y lost nothing.
+_HIDDEN: Final = 0.5
+_FARTHEST: Final = 4
 # Where y is not linear in x, less weight for rows far out moves slopes: by about so much of a unit,
 # times the share of the spread of x that is lost. Wages by years of school moved by twice that.
 _BENT: Final = 0.08
@@ -486,12 +502,14 @@ class _RegressionRun:
         root, looks = sqrt(many - 1), self._shows(_TAIL)
         lengths = _Tail(np.array([root]), np.ones(1), root + 2)
         rough = left * _ROUGH
-        query, off = self._moments(self._cuts(frame, lengths, tail, rough, _LEAST_CUT), rough)
+        how = self._cuts(frame, lengths, tail, rough, _LEAST_CUT)
+        query, off = self._moments(how, rough)
         if self.rows > norm_of_noise(off, many):
             left -= rough
             found = NoisyGram.of(self.ask(query), off)
             if not found.weak:
-                frame = frame.moved(found.fit()).turned(found)
+                moved = how.frame.moved(found.fit()).turned(found)
+                frame = attrs.evolve(moved, unit=frame.unit)
                 if looks:
                     left -= _TAIL
                     frame, tail = self._residuals(frame)
@@ -503,7 +521,7 @@ class _RegressionRun:
         fit, filling = NoisyGram.of(self.ask(query), off).fit(), None
         if plan.robust:
             query, off = self._moments(
-                attrs.evolve(how, frame=frame.moved(fit), scores=True), sandwich
+                attrs.evolve(how, frame=how.frame.moved(fit), scores=True), sandwich
             )
             filling = NoisyGram.of(self.ask(query), off)
         return self._shown(how, fit, filling)
@@ -549,7 +567,8 @@ class _RegressionRun:
         limits = self._around_zero(self.plan.rows >> _as_residuals(Residuals(frame, largest)))
         wide = _width(limits, 1.0, _NARROWEST_RESIDUAL)
         unit = frame.unit * largest * wide
-        return attrs.evolve(frame, unit=unit), _Tail.of(limits, 1.0, wide)
+        hidden = _HIDDEN * self.plan.budget.part(_TAIL).deviation(float(self.ask.space.unit))
+        return attrs.evolve(frame, unit=unit), _Tail.of(limits, 1.0, wide, hidden)
 
     def _lengths(self, frame: Frame) -> _Tail:
         """How long the rows of the columns are."""
@@ -565,21 +584,29 @@ class _RegressionRun:
     def _cuts(
         self, frame: Frame, lengths: _Tail, tail: _Tail, share: Fraction, least: float
     ) -> WeightedRow:
-        """The radius and the cut of the least error: sampling, noise, and what cutting moves."""
+        """The radius and the cut of the least error: sampling, noise, and what cutting moves.
+
+        Proof:
+            With rows (1, z) of a length l, the product of z and a residual r / s, for r up to c,
+            has the noise l^2 + (c / s)^2, times s in the unit of r: least, 2 l c, at s = c / l.
+        """
         root = sqrt(len(frame.middle))
         one = self._moments(WeightedRow(frame, 1.0, 1.0), share)[1] / (2 * sqrt(2))
         radii = np.geomspace(root, max(lengths.end, root + 1), _STEPS)[:, None]
-        cuts = np.geomspace(least, max(tail.end, least), _STEPS)
+        cuts = np.geomspace(least, _FARTHEST * max(tail.end, least), _STEPS)
+        long = np.sqrt(1 + radii**2)
         squares = lengths.places**2
         spread = squares * lengths.rows
         kept = np.minimum((1 + radii**2) / (1 + squares), 1) @ spread / max(spread.sum(), _TINY)
-        moved = np.maximum(tail.places[:, None] - cuts, 0).T @ tail.rows / tail.rows.sum()
         known = np.maximum(self.rows * kept[:, None], 1.0)
-        noise = one * (1 + radii**2 + cuts**2) / known
-        shift = _SHIFT * moved**2 + (_BENT * (1 - kept[:, None])) ** 2
+        stretch = np.maximum(cuts / long, 1.0)
+        noise = one * stretch * (long**2 + (cuts / stretch) ** 2) / known
+        shift = _SHIFT * tail.moved(cuts) ** 2 + (_BENT * (1 - kept[:, None])) ** 2
         best = int(np.argmin(1 / known + noise**2 + shift))
         row, column = divmod(best, _STEPS)
-        return WeightedRow(frame, sqrt(1 + float(radii[row, 0]) ** 2), float(cuts[column]))
+        by = float(stretch[row, column])
+        wider = attrs.evolve(frame, unit=frame.unit * by)
+        return WeightedRow(wider, float(long[row, 0]), float(cuts[column]) / by)
 
     def _moments(self, how: WeightedRow, share: Fraction) -> tuple[Noisy[Floats], float]:
         """The sum of outer products, and the deviation of its noise."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.estimators.columns import regression
 from opendp_lite.estimators.columns.least_squares import NoisyGram
 from tests.estimators.cases import WILD, space_of
 
@@ -122,6 +123,23 @@ def test_coefficients_are_off_by_what_the_fit_says(off):
     assert len(held) > 0.99 * runs
     assert 0.93 < np.mean(held) < 0.975
     assert (np.abs(np.mean(errors, axis=0)) < 0.25).all()
+
+
+@pytest.mark.parametrize(("cut", "moves"), [(regression._LEAST_CUT, False), (2.5, True)])
+def test_the_least_cut_leaves_ones_in_nine_as_they_are(cut, moves):
+    """Without noise: y is 1 for 10.5 % of the rows where x is 0, and for 16 % of the others.
+
+    At 2.5 deviations the slope of 5000 rows moves by more than half of its standard error.
+    """
+    x, y = np.array([0.0, 0, 1, 1]), np.array([0.0, 1, 0, 1])
+    shares = np.array([0.895, 0.105, 0.84, 0.16]) / 2
+    deviation = np.sqrt(shares @ (y - 0.105 - 0.055 * x) ** 2)
+    frame = regression.Frame(
+        np.array([0.5]), 2 * np.eye(1), np.eye(1) / 2, 0.1325, np.array([0.055]), deviation
+    )
+    _, z, residual = regression.WeightedRow(frame, 9.0, cut)(np.column_stack([x, y])).T
+    moved = abs(shares @ (z * residual)) * np.sqrt(5000)
+    assert (moved > 0.5) if moves else (moved < 1e-9)
 
 
 def test_products_are_read_as_the_matrix():
