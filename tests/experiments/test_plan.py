@@ -201,7 +201,7 @@ def test_published_numbers_belong_to_settings():
 def test_from_the_runs_to_the_figure(run, tiny, tmp_path, name):
     tiny(name)
     rhos = EXPERIMENTS[name].rhos[: 2 if name == "plan-a" else 1]
-    words = ("--runs", 2, "--workers", 1, "--out", tmp_path)
+    words = ("--runs", 1, "--workers", 1, "--out", tmp_path)
     status, out, err = run(name, "--rho", *rhos, *words)
     assert status == 0, err
     table = tmp_path / f"{name}.csv"
@@ -211,7 +211,7 @@ def test_from_the_runs_to_the_figure(run, tiny, tmp_path, name):
     ]
     assert "below ours" in out
     assert ("printed" in out) == (name == "plan-variance")
-    planned = plan_runs.list_runs(EXPERIMENTS[name], "usual", rhos, 2)
+    planned = plan_runs.list_runs(EXPERIMENTS[name], "usual", rhos, 1)
     assert set(Table(table).results()) == set(planned)
     assert tuple(lines(table)[0]) == FIELDS
     for line in lines(table):
@@ -310,7 +310,7 @@ def test_interrupted_with_several_processes(tmp_path):
 def test_the_number_of_processes_does_not_matter(run, tiny, tmp_path):
     tiny("plan-a")
     for workers in (1, 2):
-        words = ("--rho", 1, "--runs", 2, "--workers", workers, "--out", tmp_path / str(workers))
+        words = ("--rho", 1, "--runs", 1, "--workers", workers, "--out", tmp_path / str(workers))
         assert run("plan-a", *words)[0] == 0
     one, two = (tmp_path / workers / "plan-a.csv" for workers in "12")
     assert sorted(settings(one)) == sorted(settings(two))
