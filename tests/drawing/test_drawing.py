@@ -281,7 +281,7 @@ def test_a_picture_for_each_count(count: int) -> None:
     assert len(pictures_of(histogram(range(count)))) == count
 
 
-@pytest.mark.parametrize("count", [21, 1000, 5000])
+@pytest.mark.parametrize("count", [21, 1001])
 def test_many_counts_are_one_line_and_the_first_rows(count: int) -> None:
     whole, *rows = pictures_of(histogram(range(count)))
     assert len(rows) == 20

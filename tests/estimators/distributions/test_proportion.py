@@ -77,22 +77,22 @@ def test_a_share_by_weights_is_that_of_their_sums(asked, share, loss, seeded):
 
 
 def test_the_noise_of_a_share_is_that_of_two_counts(seeded):
-    """800 releases: the deviation is known to 2.5 %, so 15 % is six deviations off."""
+    """300 releases: the deviation is known to 4.1 %, so 25 % is six deviations off."""
     share = dp.proportion("city", among=["Rome"], epsilon=0.1, sampling=False)
-    found = [share(CITIES) for _ in range(800)]
+    found = [share(CITIES) for _ in range(300)]
     deviation = sqrt(2) * 10 * hypot(0.75, 0.25) / 2000
-    assert np.std([float(each) for each in found]) == pytest.approx(deviation, rel=0.15)
+    assert np.std([float(each) for each in found]) == pytest.approx(deviation, rel=0.25)
     assert np.median([each.standard_error for each in found]) == pytest.approx(deviation, rel=0.15)
 
 
 @pytest.mark.parametrize(("share", "rows"), [(0.02, 100), (0.3, 100), (0.02, 500)])
 def test_the_interval_holds_the_share_of_the_population(share, rows, seeded):
-    """Of 1000 samples 93 to 98 % would be near 95; 3.4 % below that is five deviations."""
+    """Of 400 samples 93 to 98 % would be near 95; 5.4 % below that is five deviations."""
     rng = np.random.default_rng(5)
     estimate = dp.proportion(among=[1], rho=0.5)
-    ends = np.array([estimate(rng.binomial(1, share, rows)).interval for _ in range(1000)])
+    ends = np.array([estimate(rng.binomial(1, share, rows)).interval for _ in range(400)])
     held = np.mean((ends[:, 0] <= share) & (share <= ends[:, 1]))
-    assert held > 0.916
+    assert held > 0.896
 
 
 def test_missing_values_are_left_out_unless_they_are_asked_for(seeded):
