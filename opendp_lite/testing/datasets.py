@@ -27,6 +27,7 @@ SMALL_SIZES: Final = (0, 1, 2, 3, 7)
 MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
 """Ranges of sizes, each drawn evenly on a logarithmic scale."""
 MOST_CHANGES: Final = 8
+USUAL: Final = (0.0, 1.0, -1.0, 0.5, 0.25, 0.1, 1 / 3, 2 / 3, 0.7, 0.75, 2.0, 10.0, 100.0, 1000.0)
 EQUAL_ROWS: Final = (0, 1, 2, 3, 10, 100, 1000)
 _EXTREMES = 4
 _HUGE = 10**300
@@ -106,7 +107,7 @@ def neighbours(
     Args:
         space: Where the rows lie.
         seed: Each pair follows from it and from the pair's number alone.
-        trials: How many pairs to draw; after them comes one pair for each rare value.
+        trials: How many pairs to draw.
         rare: Values to look at.
 
     Returns:
@@ -117,14 +118,9 @@ def neighbours(
         return
     rows = _Rows(space.domain.body, rare, seed, isinstance(space.domain, Tables))
     replaces = row_metric(space).fixed_size
-    for number in range(trials + len(rare)):
+    for number in range(trials):
         generator = np.random.default_rng([seed, number])
-        if number < trials:
-            yield _drawn(rows, generator, space.domain.size, replaces, number)
-        else:
-            size = space.domain.size or int(generator.integers(1, 5))
-            value = rare[number - trials]
-            yield from _with_value(rows, generator, size, replaces, value, number)
+        yield _drawn(rows, generator, space.domain.size, replaces, number)
 
 
 def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
@@ -140,7 +136,7 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
     drawn = body.draw(np.random.default_rng(0), _EXTREMES)
     extremes = _distinct(body, np.concatenate([ends, drawn]))[:_EXTREMES]
     near = [nextafter(value, end) for value in (*ends.ravel(), *own) for end in (-inf, inf)]
-    values = np.array([*own, *near], dtype=np.float64)[:, None]
+    values = np.array([*own, *near, *USUAL], dtype=np.float64)[:, None]
     special, none = _distinct(body, values.repeat(body.columns, axis=1))[:_POOL], extremes[:0]
     if row_metric(space).fixed_size:
         for row in extremes[:, None]:
@@ -277,24 +273,6 @@ def _size(generator: np.random.Generator, kind: int) -> int:
         return SMALL_SIZES[kind]
     low, high = MANY[kind - len(SMALL_SIZES)]
     return int(low * (high / low) ** generator.random())
-
-
-def _with_value(
-    rows: _Rows,
-    generator: np.random.Generator,
-    size: int,
-    replaces: bool,
-    value: float,
-    trial: int,
-) -> Iterator[Neighbours]:
-    """A row with this value in it, added or put for another, if the body has such a row."""
-    base = rows.body.draw(generator, size)
-    fresh = np.full((1, rows.body.columns), value)
-    if rows.body.columns > 1 and generator.random() < 0.5:
-        fresh[0, 1:] = rows.body.draw(generator, 1)[0, 1:]
-    if rows.body.contains(fresh).all():
-        kept = size - 1 if replaces else size
-        yield Neighbours(base[:kept], base[kept:], fresh, 1, trial)
 
 
 def _cut(data: Floats, lengths: Sequence[int]) -> Blocks:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -30,6 +30,7 @@ from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing.datasets import (
+    USUAL,
     Neighbours,
     containers,
     fixed_pairs,
@@ -91,7 +92,6 @@ def exact_norms(first: np.ndarray, second: np.ndarray, exponent: int | None) -> 
     return Norms.squared(sum(gaps, zero), sum((g * g for g in gaps), zero), max(gaps, default=zero))
 
 
-USUAL: Final = (0.0, 1.0, -1.0, 0.5, 0.25, 0.1, 1 / 3, 2 / 3, 0.7, 0.75, 2.0, 10.0, 100.0, 1000.0)
 _MOST = 34
 _MOST_OBJECTS = 400
 _PACKAGE = __name__.split(".")[0]

@@ -20,8 +20,8 @@ import opendp_lite as dp
 from opendp_lite.spaces.examples import examples_of, rows_in
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.spaces.tables import PersonTables
-from opendp_lite.testing.datasets import row_numbers
-from opendp_lite.testing.stable import USUAL, _Case, _recipe, constants
+from opendp_lite.testing.datasets import USUAL, row_numbers
+from opendp_lite.testing.stable import _Case, _recipe, constants
 from opendp_lite.transformations.entries import outer_products
 from tests.public_names import STEPS, returned
 
