@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.sessions.ledger.ledgers import DataIdentity
 from tests.engines.refusals import refusal
 
 ROWS = 603
@@ -298,6 +299,104 @@ class Sex(StrEnum):
 
     FEMALE = "f"
     MALE = "m"
+
+
+TEXTS = [
+    *(
+        "a",
+        "A",
+        "a ",
+        " a",
+        "",
+        "\0",
+        "a\0",
+        "\n",
+        "nan",
+        "None",
+        "NA",
+        "1",
+        "01",
+        "1.0",
+        "\ufeffa",
+    ),
+    *(
+        "\u00e9",
+        "e\u0301",
+        "\ufb01",
+        "fi",
+        "\u00df",
+        "ss",
+        "\u03c3",
+        "\u03c2",
+        "\U0001f600",
+        "x" * 40,
+    ),
+]
+WITH_NULL = pa.array([*reversed(TEXTS), "unused", None])
+
+
+def as_dictionary(cells: list[str | None]) -> pa.Array:
+    """Codes of a list that a person made, with a null in it and what does not occur."""
+    places = {text: place for place, text in enumerate(WITH_NULL.to_pylist())}
+    codes = pa.array([places[cell] for cell in cells], pa.uint8())
+    return pa.DictionaryArray.from_arrays(codes, WITH_NULL)
+
+
+KINDS_OF_TEXT: dict[str, Callable[[list[str | None]], object]] = {
+    "object": lambda cells: np.array(cells, dtype=object),
+    "pandas object": lambda cells: pd.Series(cells, dtype=object),
+    "pandas str": lambda cells: pd.Series(cells, dtype="str"),
+    "pandas python": lambda cells: pd.Series(cells, dtype=pd.StringDtype("python")),
+    "pandas category": lambda cells: pd.Series(cells, dtype="category"),
+    "pandas Arrow": lambda cells: pd.Series(cells, dtype=pd.ArrowDtype(pa.string())),
+    "Arrow": lambda cells: pa.array(cells),
+    "Arrow view": lambda cells: pa.array(cells, pa.string_view()),
+    "Arrow sliced": lambda cells: pa.array(["z", *cells, "z"]).slice(1, len(cells)),
+    "Arrow dictionary": as_dictionary,
+    "Arrow chunks": lambda cells: pa.chunked_array(
+        [pa.array(cells[:9]).dictionary_encode(), pa.array(cells[9:]).dictionary_encode()]
+    ),
+    "polars": pl.Series,
+    "polars category": lambda cells: pl.Series(cells, dtype=pl.Categorical),
+    "polars enum": lambda cells: pl.Series(cells, dtype=pl.Enum([*reversed(TEXTS), "unused"])),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TEXT)
+@pytest.mark.parametrize("times", [1, 7], ids=["nearly unique", "few"])
+def test_texts_are_told_apart_alike_in_every_container(kind: str, times: int) -> None:
+    """Where they repeat, the library that holds them finds the different ones."""
+    cells = [text for place, text in enumerate([*TEXTS, None]) for _ in range(1 + place % times)]
+    cells = [cells[place] for place in np.random.default_rng(3).permutation(len(cells))]
+    column, numbers = KINDS_OF_TEXT[kind](cells), np.arange(1.0, len(cells) + 1)
+    data = {"w": column, "x": numbers}
+    for keys in ([*TEXTS[::-2], None, "zz"], TEXTS[1:]):
+        counts = (dp.select("w") >> dp.one_hot(keys) >> dp.sum())({"w": column})
+        assert counts.tolist() == [cells.count(key) for key in keys]
+        total = dp.select("x") >> dp.clamp(0, 999) >> dp.sum() >> dp.gaussian(scale=1e-12)
+        sums = dp.by("w", [key for key in keys if key], total)(data)
+        assert {key: round(np.asarray(sum_).item()) for key, sum_ in sums.items()} == {
+            key: sum(x for x, cell in zip(numbers, cells, strict=True) if cell == key)
+            for key in keys
+            if key
+        }
+    found = dp.histogram("w", epsilon=1e9, delta=0.5).insecure_release({"w": column}, 1).value
+    many = [key for key in TEXTS if cells.count(key) > 4]
+    assert set(many) <= set(found) <= set(TEXTS)
+    assert [round(float(found[key])) for key in many] == [cells.count(key) for key in many]
+    kept = dp.select("w", "x") >> dp.bound_contributions(1, person="w") >> dp.count()
+    assert kept(data) == len(TEXTS)
+    same = DataIdentity.of({"w": column}, b"key"), DataIdentity.of({"w": cells}, b"key")
+    assert same[0] == same[1]
+
+
+def test_bytes_that_are_no_text_are_counted_as_before() -> None:
+    raw = pa.array([b"\xff", b"\xfe", b"a"] * 3).view(pa.string())
+    counted = dp.select("w") >> dp.one_hot(["\ufffd", "a"]) >> dp.sum()
+    for times in (1, 3):
+        column = raw[: 3 * times]
+        for each in (column, pd.Series(pd.arrays.ArrowExtensionArray(column))):
+            assert counted({"w": each}).tolist() == [2 * times, times]
 
 
 def test_categories_that_are_texts_of_another_type_are_texts() -> None:

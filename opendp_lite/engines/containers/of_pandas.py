@@ -16,7 +16,9 @@ from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import open_rows, open_source, read
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import (
+    SAMPLE,
     Values,
+    do_repeat,
     open_values,
     values_of,
 )
@@ -84,8 +86,15 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
     """
     values = column.array
     kind = values.dtype
+    if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
+        return values_of(values.__arrow_array__())
     if isinstance(kind, pd.StringDtype):
-        return Values(values, _objects, is_text=True)
+        # Its text may have what Arrow cannot hold.
+        begin = values[:SAMPLE]
+        if not do_repeat(len(begin.unique()), len(begin)):
+            return Values(values, _objects, is_text=True)
+        places, levels = values.factorize()
+        return Values.of_texts(places, list(levels))
     if isinstance(values, pd.arrays.ArrowExtensionArray):
         return values_of(values.__arrow_array__())
     if isinstance(values, pd.Categorical):

@@ -15,7 +15,7 @@ from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
-from opendp_lite.engines.data.values import Values, open_values
+from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
 _TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
 
@@ -52,7 +52,7 @@ def _objects(piece: pl.Series) -> np.ndarray:
 def _values_of_series(column: pl.Series) -> Values:
     kind = column.dtype
     if kind in (pl.String, pl.Categorical, pl.Enum):
-        return Values(column.cast(pl.String), _objects, is_text=True)
+        return _values_of_text(column)
     if kind.is_numeric() or kind == pl.Boolean:
         array = pl.Series.to_numpy if kind.is_float() else _objects
         return Values(column, array, is_text=False, whole=kind.is_integer())
@@ -60,6 +60,17 @@ def _values_of_series(column: pl.Series) -> Values:
         return Values.of_dates(column, kind == pl.Date, pl.Series.to_numpy)
     barred = "" if kind in (pl.Object, pl.Null) else f"type {kind}"
     return Values(column, _objects, unfit=barred)
+
+
+def _values_of_text(column: pl.Series) -> Values:
+    """Text as places among the different ones, which polars finds; as it is where few repeat."""
+    begin = column.head(SAMPLE)
+    if do_repeat(begin.n_unique(), len(begin)):
+        levels = column.drop_nulls().unique().cast(pl.String)
+        if do_repeat(len(levels), len(column)):
+            places = column.cast(pl.Enum(levels)).to_physical().cast(pl.Int32).fill_null(-1)
+            return Values.of_texts(places.to_numpy(), levels.to_list())
+    return Values(column.cast(pl.String), _objects, is_text=True)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -18,7 +18,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
-from opendp_lite.engines.data.values import Values, open_values
+from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
 _EXACT_DIGITS: Final = 15
 _EXACT_SCALE: Final = 22
@@ -123,13 +123,33 @@ def list_values(piece: arrow.ChunkedArray) -> Sequence[Any]:
 def _values_of_column(column: arrow.Array | arrow.ChunkedArray) -> Values:
     types, kind = arrow.types, value_type(column.type)
     if is_text(kind):
-        return Values(column, _objects, is_text=True)
+        return _values_of_text(column)
     if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None):
         return Values.of_dates(column, types.is_date(kind), _dates)
     if _is_number(kind):
         return Values(column, _numbers_or_objects, is_text=False, whole=types.is_integer(kind))
     barred = "" if types.is_null(kind) else f"type {kind}"
     return Values(column, _numbers_or_objects, unfit=barred)
+
+
+def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
+    """Text as places among the different ones, which Arrow finds; as it is where it hardly repeats.
+
+    Texts are told apart by their bytes. Two that are no UTF-8 may be one text, as they were.
+    """
+    encoded = column
+    if not arrow.types.is_dictionary(column.type):
+        begin = column.slice(0, SAMPLE).cast(arrow.large_string())
+        if do_repeat(len(begin.unique()), len(begin)):
+            encoded = column.cast(_COPIED.get(column.type, column.type)).dictionary_encode()
+    if isinstance(encoded, arrow.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    if not isinstance(encoded, arrow.DictionaryArray) or not do_repeat(
+        len(encoded.dictionary), len(encoded)
+    ):
+        return Values(column, _objects, is_text=True)
+    places = encoded.indices.cast(arrow.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return Values.of_texts(places, list_values(encoded.dictionary))
 
 
 def _dates(piece: arrow.ChunkedArray) -> np.ndarray:

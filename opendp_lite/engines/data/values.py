@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -60,6 +60,11 @@ class Values:
         """A column of which a function makes numpy's dates."""
         return cls(column, lambda piece: dates_in(array(piece)), days=days, dates=array)
 
+    @classmethod
+    def of_texts(cls, places: Numeric, levels: Sequence[object]) -> Values:
+        """A column of text, whose library found the different ones, as their places."""
+        return cls(places, identity, is_text=True, levels=levels)
+
     def __len__(self) -> int:
         return len(self.column)
 
@@ -99,6 +104,15 @@ class Values:
         if self.dates is not None:
             return ColumnRows(attrs.evolve(self, array=self.dates), numbers)
         return self.as_numbers(lambda values: numbers(python_dates(values.tolist())))
+
+
+SAMPLE: Final = 2**12
+"""Rows at the beginning of a column by which it is said whether its texts repeat."""
+
+
+def do_repeat(different: int, rows: int) -> bool:
+    """Whether so few of so many texts differ that their places are quicker than the texts."""
+    return 2 * different <= rows
 
 
 @singledispatch
