@@ -218,7 +218,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     law, lies = noise(Fraction(5, 2), 1), (Fraction(1, 4), Fraction(5, 8))
     bits, entropy = Bits(1), Pool(2)
     found = []
-    while len(found) < 500:
+    while len(found) < 300:
         level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
         size = LazyNormal(0, 0)
         length = Chi(unread(1, entropy), [Normal(None, True, size)])
