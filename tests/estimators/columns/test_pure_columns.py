@@ -217,7 +217,8 @@ NEIGHBOURS = {
 def test_neighbours_cost_the_claim_at_most_and_answers_tell_all(name, looks):
     """With few rows, and with so large a budget of the looks that a few rows decide them."""
     rows, other = NEIGHBOURS[name]
-    mean = dp.multivariate_mean(9, epsilon=300 if looks else 1)
+    given = {"epsilon": 300, "confidence": 0.9} if looks else {"epsilon": 1}
+    mean = dp.multivariate_mean(9, **given)
     for whole, kept in ((space(None, 2), rows), (space(4, 2), rows[1:])):
         pipeline, changed = whole >> mean, np.vstack([kept, other])
         events = record(partial(pipeline, rows))
