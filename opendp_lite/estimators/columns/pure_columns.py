@@ -58,7 +58,7 @@ _WITHOUT_LOOKS, _ROOM = 0.2, 1.25
 # Of what is left, for the rows that are shortened, where an interval is asked for.
 _BEYOND: Final = Fraction(1, 4)
 # Rows may be longer than twice the radius, beyond which they count as that.
-_LONGER: Final = 1.5
+_LONGER: Final = 2.0
 # Of the length of a corner of the box: if half of the rows are longer, little can be won.
 _LONG: Final = 0.85
 # The rows over the scale of the noise with which those are counted.

@@ -148,7 +148,7 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
         made = make_adaptive(on, look, dp.MaxDivergence(), budget.amount, "")
         told.append(made(rows))
     assert told[0].doubt == pytest.approx(moved_by_one * sqrt(3) / 2 * np.array([0.1, 0.2]), 0.01)
-    assert told[1].moved == pytest.approx([1.5 * 0.1 * 50, 0], abs=1e-3)
+    assert told[1].moved == pytest.approx([2 * 0.1 * 50, 0], abs=1e-3)
     assert told[0].unseen == 23, "180 / epsilon"
 
 
