@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import log10, prod, sqrt
+from math import log, prod, sqrt
 from typing import Final
 
 import attrs
@@ -269,9 +269,17 @@ square_root: Final = lru_cache(maxsize=8)(SquareRoot)
 """The strategy of so many cells, with what was computed of it before."""
 
 
+# By the noise alone tenths are a little better for both. Once shares are made to rise, sixths err
+# 8 % less on average where rows are added: one more size is a fourth more noise there, not a third.
+# Quarters err 12 % less with 1000 rows, but the largest error is 7 % more with 20 000.
+_ADDED, _REPLACED = 6, 10
+
+
 @attrs.frozen(slots=False)
 class Tree(Strategy):
-    """All rows, blocks of about a tenth of the cells, a tenth of those, down to single cells.
+    """All rows, blocks of about a sixth of the cells, a sixth of those, down to single cells.
+
+    Where rows are ``replaced``, of a tenth: the count of all rows then costs nothing.
 
     Proof:
         A row counts in one block of each of h sizes, so it adds h ones. Where one row takes the
@@ -286,16 +294,18 @@ class Tree(Strategy):
     """
 
     cells: int
+    replaced: bool = False
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The sizes of the blocks in cells, from single cells to one block of all."""
-        left, levels = self.cells, max(1, round(log10(self.cells)))
-        branches = []
+        branches = _REPLACED if self.replaced else _ADDED
+        left, levels = self.cells, max(1, round(log(self.cells) / log(branches)))
+        found = []
         for level in range(levels, 0, -1):
-            branches.append(_least_root(left, level))
-            left = -(-left // branches[-1])
-        return tuple(prod(branches[place:]) for place in range(levels, -1, -1))
+            found.append(_least_root(left, level))
+            left = -(-left // found[-1])
+        return tuple(prod(found[place:]) for place in range(levels, -1, -1))
 
     @property
     def _width(self) -> int:

@@ -90,7 +90,8 @@ def block_counts(
 ) -> Transformation[Space[Rows], Space[Vectors]]:
     """Counts the numbers in cells and in blocks of cells: what ``dp.cdf`` adds Laplace noise to.
 
-    There are blocks of some sizes, each about ten times the one before. The number of rows up to an
+    There are blocks of some sizes, each about six times the one before, or ten times where rows
+    are replaced. The number of rows up to an
     edge is the sum of a few blocks, so it has little noise.
 
     Args:
@@ -116,7 +117,8 @@ def block_counts(
         dp.Norms(l1=2.0, l2=1.4142135623730951, linf=1.0)
     """
     public = Cells.between("block_counts", lower, upper, cells)
-    return strategy_products(space, public, tree(len(public.edges)), "block_counts")
+    blocks = tree(len(public.edges), row_metric(space).fixed_size)
+    return strategy_products(space, public, blocks, "block_counts")
 
 
 @stage(

@@ -120,11 +120,17 @@ class CumulativeDistribution(Answers):
 
     @classmethod
     def _of_parts(
-        cls, *, ends: tuple[Fraction, Fraction], edges: Floats, blocks: bool, **found: Any
+        cls,
+        *,
+        ends: tuple[Fraction, Fraction],
+        edges: Floats,
+        blocks: bool,
+        size: int | None,
+        **found: Any,
     ) -> Self:
         """As its pickle has it: with counts of blocks of cells, or with prefix sums."""
-        strategy = tree(len(edges)) if blocks else square_root(len(edges))
-        return cls(Cells(ends, edges), strategy, **found)
+        strategy = tree(len(edges), size is not None) if blocks else square_root(len(edges))
+        return cls(Cells(ends, edges), strategy, size=size, **found)
 
     @property
     def _shares(self) -> Reading:
@@ -392,7 +398,8 @@ def cdf(
     summed = (block_counts if pure else prefix_features)(lower, upper, cells=cells)
     released = whole.with_claimed_loss((summed >> whole.noise()).bind(space))
     (law,) = released.facts.laws
-    strategy, size = (tree if pure else square_root)(len(public.edges)), space.domain.size
+    size, count = space.domain.size, len(public.edges)
+    strategy = tree(count, size is not None) if pure else square_root(count)
 
     def cumulative_distribution(sums: Floats) -> CumulativeDistribution:
         deviation = law.standard_deviation

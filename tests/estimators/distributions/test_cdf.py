@@ -94,7 +94,7 @@ def test_the_noise_follows_the_sensitivity():
         assert release([0.5] * 50).deviation == pytest.approx(2 * root.l2, rel=1e-6)
         pure = space >> dp.cdf(0, 1, cells=99, epsilon=Fraction(1, 100), confidence=None)
         assert pure.map(1) == 0.01
-        tree = getattr(Tree(100), norms)()
+        tree = getattr(Tree(100, replaced=norms == "diameters"), norms)()
         deviation = 100 * sqrt(2) * float(tree.l1)
         assert pure([0.5] * 50).deviation == pytest.approx(deviation, rel=1e-4)
         both = space >> dp.cdf(0, 1, cells=99, epsilon=1, delta=1e-6, confidence=None)
