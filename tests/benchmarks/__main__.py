@@ -31,6 +31,7 @@ import second_day
 import speed
 import spread
 import unbounded
+import winners
 from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
@@ -71,6 +72,7 @@ SLOW: dict[str, Group] = {
     "plan": plan.rows,
     "columns": columns.rows,
     "pure": pure.rows,
+    "winners": winners.rows,
     "quantile_ends": second_day.quantile_ends,
     "significance": second_day.significance,
 }
