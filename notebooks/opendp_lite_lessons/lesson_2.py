@@ -98,7 +98,7 @@ def judge_neighbours(data, neighbour, *, careless, total, verdict):
         f"values are clipped to 40 before they are added: the sums are {sums}"
     )
     assert max(sums) >= 500, f"the sums are {sums}: below 500 the noise is honest"
-    found = verdict(dp.audit, total >> careless(1), data, neighbour, releases=3000)
+    found = verdict(dp.audit, total >> careless(1), data, neighbour, releases=600)
     assert found != "nothing found", f"the sums are {sums}: choose a last row that moves them more"
 
 
