@@ -279,7 +279,7 @@ def test_exact_decisions_alone_follow_the_law(stretch):
 
 @CUBE
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
-@pytest.mark.parametrize(("columns", "count"), [(1, 10_000), (2, 8000), (5, 6000), (60, 3000)])
+@pytest.mark.parametrize(("columns", "count"), [(1, 5000), (2, 4000), (5, 3000), (60, 1500)])
 def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, stretch, cube):
     """Whatever the norm, a length r has the density r^(d-1) exp(-max(r, ...))."""
     law = CoreNoise(FINE, 0, 3 * FINE, 0, stretch, columns, cube)
@@ -311,7 +311,7 @@ def test_directions_are_uniform_whatever_the_rest(columns):
 
 @CUBE
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
-@pytest.mark.parametrize(("columns", "count"), [(1, 8000), (3, 6000), (100, 2000)])
+@pytest.mark.parametrize(("columns", "count"), [(1, 2000), (3, 1500), (100, 500)])
 def test_moments(columns, count, stretch, cube):
     """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""
     law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns, cube)
