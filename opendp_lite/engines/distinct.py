@@ -85,7 +85,7 @@ class Distinct:
         return np.fromiter(map(self._places.get, listed, repeat(_UNKNOWN)), np.float64, len(listed))
 
     def _of_range(self, values: Numeric, from_least: NDArray[np.int64], least: int) -> Floats:
-        occur = np.flatnonzero(np.bincount(from_least))
+        occur = np.flatnonzero(np.bincount(from_least.astype(np.intp, copy=False)))
         table = np.full(occur[-1] + 1, nan)
         table[occur] = self.of_list((occur + least).tolist())
         found: Floats = table[from_least]

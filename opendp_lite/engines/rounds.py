@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, TypeVar, cast
 import numpy as np
 
 from opendp_lite.engines.data.fold import Summary
+from opendp_lite.engines.data.source import THREADS
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, summaries
 
 Result = TypeVar("Result")
@@ -94,8 +95,12 @@ def in_turns(work: Callable[[], object]) -> Going:
     """Work that calls ``ask_for``, on its way: in a thread, which runs while this one waits.
 
     Samplers that choose among numbers on other machines ask deep within. As coroutines all of them
-    would be slower where the numbers are here.
+    would be slower where the numbers are here. Without threads the work asks at once, so that its
+    passes are its own.
     """
+    if not THREADS:
+        with np.errstate(all="ignore"):
+            return work()
     turns: SimpleQueue[AnyRequest | tuple[object] | BaseException] = SimpleQueue()
     answers: SimpleQueue[Sequence[object]] = SimpleQueue()
 

@@ -87,7 +87,8 @@ _CELL: Final = "text-align:left;vertical-align:top;white-space:normal;padding:3p
 _TRUST: Final = (
     "Model: central. A trusted curator holds the data and makes the release.",
     "The loss bounds what the release tells anybody of what is protected, whatever else they know.",
-    "The curator also trusts the computer, the operating system, Python, numpy and OpenSSL.",
+    "The curator also trusts the computer, the operating system, Python, numpy and the source of "
+    "random bits.",
 )
 _ALONE: Final = (
     "This release alone is stated here. The losses of other releases of the same data add up."

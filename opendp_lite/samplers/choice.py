@@ -251,7 +251,7 @@ def below_each(totals: Counts, entropy: Entropy) -> Counts:
     As ``below``: the low bits of a word, and of another one while they are not below the total.
     """
     if len(totals) == 1:
-        return np.array([below(int(totals[0]), entropy)])
+        return np.array([below(int(totals[0]), entropy)], dtype=np.int64)
     masks = np.array([(1 << total.bit_length()) - 1 for total in totals.tolist()], dtype=np.uint64)
     found = np.empty_like(totals)
     left = np.arange(len(totals))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import ClassVar, Final
@@ -18,6 +19,8 @@ Words = NDArray[np.uint64]
 _MIXED_BYTES = 32
 # 64 words: for so few, a call of the kernel costs less than OpenSSL with its mixing.
 _FEW_BYTES = 512
+# Pyodide's ``ssl`` is a part to be loaded first, and draws from the browser as ``os.urandom`` does.
+_IN_BROWSER: Final = sys.platform == "emscripten"
 # Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more.
 _PIECE = 2**24
 _OTHER: Final = (
@@ -43,7 +46,8 @@ class SecureEntropy(Entropy):
 
     The kernel gives words where up to 64 are asked for at a time, which is faster for so few.
     OpenSSL gives them where more are. Before OpenSSL gives the first words of
-    a release, fresh bits of the kernel are mixed in.
+    a release, fresh bits of the kernel are mixed in. In a browser all come from the browser's
+    generator (``crypto.getRandomValues``), which is what ``os.urandom`` asks there.
 
     No word is kept for later, so a forked process repeats nothing. It gives words only in the
     process that made it: a function between two noises could fork, and the fork would release the
@@ -51,7 +55,9 @@ class SecureEntropy(Entropy):
     """
 
     generator: ClassVar[str] = (
-        "the kernel's generator, and from OpenSSL's with fresh bits of the kernel mixed in"
+        "the browser's generator"
+        if _IN_BROWSER
+        else "the kernel's generator, and from OpenSSL's with fresh bits of the kernel mixed in"
     )
 
     def __init__(self) -> None:
@@ -60,7 +66,7 @@ class SecureEntropy(Entropy):
 
     def words(self, count: int) -> Words:
         if count <= _PIECE:
-            few = 8 * count <= _FEW_BYTES
+            few = _IN_BROWSER or 8 * count <= _FEW_BYTES
             drawn = os.urandom(8 * count) if few else self._many_bytes(8 * count)
             # After the draw, so that no fork slips in between: see the class.
             if this_process() != self._process:

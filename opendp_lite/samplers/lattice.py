@@ -50,7 +50,7 @@ class Lattice(ABC):
 
     def point(self, cell: int) -> float:
         """The middle of a cell."""
-        return float(self.points(np.array([cell]))[0])
+        return float(self.points(np.array([cell], dtype=np.int64))[0])
 
 
 @attrs.frozen
@@ -107,7 +107,7 @@ class AsinhLattice(Lattice):
     def __attrs_post_init__(self) -> None:
         zero = int(self._whole(np.array(self.unit)))
         # The unit loses the bits that cells drop: so 0 is an edge, and cells mirror around it.
-        edge = float(np.array(zero << self._spare_bits).view(np.float64))
+        edge = float(np.int64(zero << self._spare_bits).view(np.float64))
         for name, value in (("unit", edge), ("_zero", zero)):
             object.__setattr__(self, name, value)
         first, last = self._from_zero(self.lower), self._from_zero(self.upper)

@@ -111,7 +111,8 @@ class QuantileTable:
         np.copyto(uniform, index)
         np.right_shift(uniform.view(np.int64), _SHIFT, out=index)
         np.subtract(index, _BEFORE, out=index)
-        np.take(self.cubics, index, axis=0, out=rows, mode="clip")
+        places = index.astype(np.intp, copy=False)  # A copy only where a place has 32 bits.
+        np.take(self.cubics, places, axis=0, out=rows, mode="clip")
         np.multiply(rows[:, 0], uniform, out=out)
         for power in (1, 2):
             np.add(out, rows[:, power], out=out)

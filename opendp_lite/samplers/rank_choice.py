@@ -389,7 +389,7 @@ class Columns:
     @property
     def cells(self) -> Counts:
         """How many there are, in all columns or in each."""
-        return np.array([lattice.cells for lattice in self.lattices])
+        return np.array([lattice.cells for lattice in self.lattices], dtype=np.int64)
 
     def find_cells(self, lanes: Counts | slice, numbers: LatticeValues) -> Counts:
         """The cells of numbers, a row for each of some columns."""
@@ -420,7 +420,7 @@ class Columns:
     def _keep_beyond(self, lane: int, cell: int, outside: Fraction, entropy: Entropy) -> int:
         """A cell beyond the items of a column if it is kept, else one that is drawn anew."""
         law, cell = _of(self.laws, lane), cell % _of(self.lattices, lane).cells
-        under, over = self.column(lane).before(np.array([cell, cell + 1])).tolist()
+        under, over = self.column(lane).before(np.array([cell, cell + 1], dtype=np.int64)).tolist()
         distance = law.distance(under, self.size - over, self.size)
         # The rest is drawn by its bound, and a cell of it kept by the exact ratio.
         if happens(Fraction(1), law.slope * (distance - outside), entropy):
@@ -550,7 +550,8 @@ class Items:
         """The exact exponent of a cell of a column; the bound on it for one beyond."""
         slope: Fraction = _of(self.columns.laws, lane).slope
         place = int(self.bounds[lane].searchsorted(cell, side="right")) - 1
-        item = int(self.find(*(np.array([each]) for each in (lane, place, cell)))[0])
+        alone = np.array([[lane], [place], [cell]], dtype=np.int64)
+        item = int(self.find(*alone)[0])
         middle, rank = self.columns.target, self.first + item
         before, after = ceil(middle), floor(middle)
         if item == len(self.away) - 1:

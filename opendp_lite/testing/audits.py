@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats, identity
@@ -350,8 +350,10 @@ def region(x: int, y: int, count: int, failure: float) -> tuple[Floats, Floats]:
     """
     product = fisher(failure)
     tails = np.geomspace(product, 1.0, _CELLS)
-    least = beta.ppf(tails[:-1], x, count - x + 1) if x else np.zeros(_CELLS - 1)
-    most = beta.isf(product / tails[1:], y + 1, count - y) if y < count else np.ones(_CELLS - 1)
+    # Clopper and Pearson's ends, by the functions that ``scipy.stats.beta`` calls: its own ``ppf``
+    # gives NaN for some of these arguments in a browser.
+    least = betaincinv(x, count - x + 1, tails[:-1]) if x else np.zeros(_CELLS - 1)
+    most = betainccinv(y + 1, count - y, product / tails[1:]) if y < count else np.ones(_CELLS - 1)
     return least, most
 
 

@@ -259,7 +259,9 @@ class MagnitudeFold(Reduction[Counts]):
             # The number of bits: 1 for one doubling, 2 for the next two, 3 for the next four.
             cells += np.minimum(np.frexp(np.maximum(beyond, 0))[1], self._blocks)
         places = self._cells + np.where(values < 0, -cells, cells)
-        return np.bincount(places, minlength=2 * self._cells + 1).astype(np.int64)
+        return np.bincount(
+            places.astype(np.intp, copy=False), minlength=2 * self._cells + 1
+        ).astype(np.int64, copy=False)
 
     def merge(self, first: Counts, second: Counts) -> Counts:
         return first + second

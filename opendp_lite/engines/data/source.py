@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -241,6 +242,8 @@ class NoRows(Source):
 
 Job: TypeAlias = Callable[[Source], object]
 Merge: TypeAlias = Callable[..., object]
+THREADS: Final = sys.platform != "emscripten"
+"""Whether threads can be started: Pyodide, Python in a browser, has none."""
 _PROCESSORS: Final = min(4, os.cpu_count() or 1)
 
 
@@ -258,8 +261,8 @@ def reduce(source: Source, job: Job, merge: Merge) -> Any:
         The summary.
     """
     first, *others = source.parts(_PROCESSORS)
-    if not others:
-        return job(first)
+    if not (others and THREADS):
+        return functools.reduce(merge, map(job, (first, *others)))
     # Imported only here: with its logging it costs five milliseconds, and few rows need no thread.
     with import_module("concurrent.futures").ThreadPoolExecutor(len(others)) as pool:
         running = [pool.submit(job, other) for other in others]

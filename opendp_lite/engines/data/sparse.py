@@ -154,7 +154,7 @@ class SparseRows(Layout):
         return numbers if len(numbers) == 1 else numbers[self.indices]
 
     def of_rows(self, numbers: Numeric) -> Numeric:
-        return np.repeat(numbers, np.diff(self.ends))
+        return np.repeat(numbers, np.diff(self.ends).astype(np.intp, copy=False))
 
     def sums(self, terms: Floats) -> Floats:
         found = np.zeros(len(self))
@@ -239,7 +239,7 @@ class SparseMatrix(Source):
 
 
 def _in_order(values: Floats, indices: Numeric, ends: Whole) -> tuple[Floats, Numeric, Whole]:
-    row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    row = np.repeat(np.arange(len(ends) - 1), np.diff(ends).astype(np.intp, copy=False))
     order = np.lexsort((indices, row))
     row, indices, values = row[order], indices[order], values[order]
     fresh = np.append(True, (row[1:] != row[:-1]) | (indices[1:] != indices[:-1]))

@@ -309,7 +309,8 @@ class Labels:
 
     def drop_unused(self) -> Labels:
         """The same without values that no row has."""
-        occur = np.flatnonzero(np.bincount(self.codes[self.codes >= 0]))
+        known = self.codes[self.codes >= 0].astype(np.intp, copy=False)
+        occur = np.flatnonzero(np.bincount(known))
         table = np.full(len(self.values) + 1, -1, dtype=np.int64)
         table[occur] = np.arange(len(occur))
         return Labels([self.values[place] for place in occur.tolist()], table[self.codes])

@@ -221,8 +221,8 @@ class _Stretch:
         """How many of some numbers, given by their cells, lie in each part."""
         inside = cells[(cells >= self.first) & (cells < self.last)]
         parts = -(-(self.last - self.first) // self.step)
-        counts: Counts = np.bincount((inside - self.first) // self.step, minlength=parts)
-        return counts
+        places = ((inside - self.first) // self.step).astype(np.intp, copy=False)
+        return np.bincount(places, minlength=parts).astype(np.int64, copy=False)
 
     def part(self, counts: Counts, place: int) -> _Stretch:
         """The part with the number at a place among all numbers."""
@@ -371,7 +371,7 @@ class _NumbersElsewhere(InCells):
         cells, counts = self._found(_TallyCells(low.first, high.last))
         ends = low.under + np.cumsum(counts)
         taken = np.minimum(ends, last) - np.maximum(ends - counts, first)
-        return np.repeat(cells - self.first, np.maximum(taken, 0))
+        return np.repeat(cells - self.first, np.maximum(taken, 0).astype(np.intp, copy=False))
 
     def before(self, cells: Counts) -> Counts:
         found = self._found(_CountBefore(np.append(0, cells) + self.first))
@@ -534,7 +534,7 @@ class SortedLine(ABC):
 
     def value(self, cell: int) -> float:
         """The number that stands for a cell."""
-        return float(self.values(np.array([cell]))[0])
+        return float(self.values(np.array([cell], dtype=np.int64))[0])
 
     @abstractmethod
     def ends(self, first: int, last: int) -> tuple[float, float]:
@@ -644,7 +644,7 @@ class CandidateLine(SortedLine):
         steps = np.empty(2 * self.cells - 1, dtype=np.int64)
         steps[::2] = size - under - over
         steps[1::2] = under[1:] - (size - over[:-1])
-        rows = np.repeat(np.arange(len(steps)), steps)
+        rows = np.repeat(np.arange(len(steps), dtype=np.int64), steps.astype(np.intp, copy=False))
         found = _placed_here(rows, len(steps) + 1, entropy)
         half = 1 << (found.bits - 1)
         return PlacedHere(found.rows + half, found.places, found.bits + 1)

