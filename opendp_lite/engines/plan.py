@@ -292,8 +292,8 @@ class _OfGroups:
 
     def finish(self, summaries: object) -> list[object]:
         """The value of each group's summary."""
-        one, finish = cast(AnyReduction, self.fold.how).one_group, self.fold.finish
-        return [finish(one(summaries, group)) for group in range(self.groups.count)]
+        how = cast(AnyReduction, self.fold.how)
+        return list(map(self.fold.finish, how.each_group(summaries, self.groups.count)))
 
 
 AnyFold: TypeAlias = "Fold | _OfGroups"

@@ -151,13 +151,13 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
     def merge_groups(self, first: Whole, second: Whole) -> Whole:
         return first + second
 
-    def one_group(self, summaries: Whole | None, group: int) -> Totals:
+    def each_group(self, summaries: Whole | None, groups: int) -> Sequence[Totals]:
         if summaries is None:
-            return self.empty()
+            return [self.empty()] * groups
         # As Python's integers: both parts together may be beyond int64.
-        low, high = summaries[:, :, group].astype(object)
+        low, high = summaries.transpose(0, 2, 1).astype(object)
         nothing = np.zeros(self._body.columns, dtype=np.int64)
-        return Totals(nothing, 0, low + high * (_LOW + 1))
+        return [Totals(nothing, 0, settled) for settled in low + high * (_LOW + 1)]
 
     def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> Totals:
         steps = layout.column_sums(self._snapper.steps(entries, layout))
@@ -200,6 +200,8 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def finish(self, totals: Totals) -> Numeric:
         """The sums in grid steps: int64 where that is certainly enough, else Python integers."""
+        if not totals.rows and totals.settled is not None:
+            return totals.settled
         steps = self._steps(totals)
         if totals.settled is None:
             return steps
@@ -412,8 +414,8 @@ class CountFold(EntryFold[int]):
     def merge_groups(self, first: Whole, second: Whole) -> Whole:
         return first + second
 
-    def one_group(self, summaries: Whole | None, group: int) -> int:
-        return 0 if summaries is None else int(summaries[group])
+    def each_group(self, summaries: Whole | None, groups: int) -> Sequence[int]:
+        return [0] * groups if summaries is None else summaries.tolist()
 
     def merge(self, first: int, second: int) -> int:
         return first + second

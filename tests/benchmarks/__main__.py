@@ -30,6 +30,7 @@ import pure
 import second_day
 import speed
 import spread
+import text_keys
 import unbounded
 import winners
 from compare import Clock, Row, table
@@ -59,6 +60,7 @@ SLOW: dict[str, Group] = {
     "quantile_errors": errors.quantile_errors,
     "quantile_peer": errors.quantile_peer,
     "growth": growth.rows,
+    "text_keys": text_keys.rows,
     "value_times": speed.value_times,
     "distributions": distributions.rows,
     "coverage": coverage.coverage,

@@ -154,12 +154,10 @@ class Reduction(ABC, Generic[Summary]):
             merged[group] = self.merge(merged[group], summary) if group in merged else summary
         return merged
 
-    def one_group(self, summaries: Any, group: int) -> Summary:
-        """The summary of one group; ``summaries`` is None where there were no rows at all."""
-        if summaries is None or group not in summaries:
-            return self.empty()
-        found: Summary = summaries[group]
-        return found
+    def each_group(self, summaries: Any, groups: int) -> Sequence[Summary]:
+        """The summary of each group; ``summaries`` is None where there were no rows at all."""
+        known: dict[int, Summary] = {} if summaries is None else summaries
+        return [known[group] if group in known else self.empty() for group in range(groups)]
 
     def fuses_with(self, function: Block) -> bool:
         """Whether this block function, coming just before, would change nothing."""
