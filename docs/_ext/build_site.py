@@ -24,12 +24,9 @@ from sphinx.cmd.build import main as sphinx  # noqa: E402
 from _ext.reference import pages, public_names  # noqa: E402
 
 _WORDS = """\
-import matplotlib_inline.backend_inline as _inline
-from opendp_lite.plotting import alt_text as _alt_text
+from opendp_lite_lessons.pictures import describe_pictures as _describe
 
-_inline._fetch_figure_metadata = lambda figure: {
-    "image/png": {"alt": " ".join(_alt_text(ax) for ax in figure.axes)}
-}
+_describe()
 """
 CELL = {
     "cell_type": "code",
@@ -171,8 +168,16 @@ def _copy(path: Path, target: Path) -> None:
 
 
 def _describe_pictures(lesson: Path) -> None:
+    """Adds the cell that nobody sees, and a link to the lesson as it is without them."""
+    kept = lesson.parent / "download" / lesson.name
+    kept.parent.mkdir(exist_ok=True)
+    shutil.copyfile(lesson, kept)
     notebook = json.loads(lesson.read_text("utf-8"))
-    notebook["cells"].insert(1, CELL)
+    link = f"{{download}}`Download this notebook <download/{lesson.name}>`\n"
+    words = [
+        f"{link}It runs after `pip install . ./notebooks`: see [the list of lessons](README.md)."
+    ]
+    notebook["cells"][1:1] = [{"cell_type": "markdown", "metadata": {}, "source": words}, CELL]
     lesson.write_text(json.dumps(notebook), "utf-8")
 
 

@@ -49,6 +49,15 @@ class Lesson:
         """Prints whether the exercise's answer is right, or what to look at again."""
         print(_verdict(exercise, self._judges[exercise], sys._getframe(1).f_globals))
 
+    def require(self, exercise: int) -> None:
+        """For a program that grades.
+
+        Raises:
+            AssertionError: If the exercise's answer is not right.
+        """
+        told = _verdict(exercise, self._judges[exercise], sys._getframe(1).f_globals)
+        assert told.startswith("Right."), told
+
 
 def _verdict(exercise: int, judge: Judge, names: Mapping[str, Any]) -> str:
     asked = inspect.signature(judge).parameters.values()

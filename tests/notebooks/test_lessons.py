@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import time
@@ -113,6 +114,16 @@ def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path) -> None:
     words = re.compile(r"Not yet: (?!the answer does not work here)|Not answered yet\.$")
     assert not [each for each in refused if not words.match(each[3])]
     assert not [each for each in refused if each[0] != "wrong" and each[0] not in each[3]]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(path: Path) -> None:
+    notebook, numbers = runpy.run_path(str(FOLDER / "teach.py"))["as_assignment"](path)
+    assert numbers == exercises_in(path)
+    marks = [cell.metadata["nbgrader"] for cell in notebook.cells if "nbgrader" in cell.metadata]
+    assert [each["points"] for each in marks if each["locked"]] == [1] * len(numbers)
+    assert sum(each["solution"] for each in marks) == len(numbers)
+    assert not any("(solutions/" in cell.source for cell in notebook.cells)
 
 
 def test_the_list_of_lessons_names_each() -> None:
