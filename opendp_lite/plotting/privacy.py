@@ -81,7 +81,7 @@ def neighbour_releases(
     axes, unit_height = canvas.axes_of(ax), 1.0 if few else step
     for turn, name in enumerate(("without the row", "with the row")):
         heights = np.exp(law.log_probability(places - turn * shift, Fraction(0))) / unit_height
-        filled = canvas.tint(axes, turn) | ({"step": "mid"} if few else {})
+        filled: canvas.Style = {**canvas.tint(axes, turn), **({"step": "mid"} if few else {})}
         axes.fill_between(places * step, heights, **filled)
         axes.plot(places * step, heights, label=name, **look, **canvas.line_style(turn))
     pair = law.log_probability(np.array([spot, spot - shift], dtype=np.float64), Fraction(0))
