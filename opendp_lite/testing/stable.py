@@ -118,8 +118,10 @@ def _reach(waiting: deque[object]) -> Iterator[float]:
         if isinstance(each, bool | str | bytes):
             continue
         if isinstance(each, int | float | Fraction):
-            if -_LARGEST <= each <= _LARGEST:
-                yield float(each)
+            # A loss with a curve has no order.
+            with suppress(TypeError):
+                if -_LARGEST <= each <= _LARGEST:
+                    yield float(each)
         else:
             waiting.extend(_inside(each))
 
