@@ -156,10 +156,6 @@ MESSAGES = [
         "The index is no column: table.reset_index() makes one of it",
     ),
     (
-        "(dp.period('n', 'day') >> dp.histogram('n', epsilon=1, delta=1e-6))(TABLE.assign(n=1))",
-        "needs a column of dates, and this one holds whole numbers; if they are days",
-    ),
-    (
         "dp.linear_regression('a', ['b'], {'a': (0, 1)}, epsilon=1)",
         "bounds= lacks 'b'; type bounds={'a': (0, 100), 'b': (0, 100)}",
     ),
@@ -428,7 +424,6 @@ def test_what_the_types_of_columns_refuse_costs_nothing() -> None:
         dp.proportion("cars", among=["20"], epsilon=0.1),
         dp.linear_regression("age", ["city"], bounds, epsilon=0.1),
         dp.linear_regression("age", ["agee"], bounds, epsilon=0.1),
-        dp.period("cars", "day") >> dp.by("cars", dp.periods("day", DAY, DAY), LAPLACE),
     ):
         with pytest.raises(dp.DataError, match="column"):
             ask(refused)

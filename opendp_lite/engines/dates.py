@@ -179,11 +179,6 @@ class ByPeriod:
     form: str | None = None
 
     def __call__(self, values: Values) -> Values:
-        if values.whole:
-            raise DataError(
-                "period needs a column of dates, and this one holds whole numbers; if they are "
-                "days since 1970-01-01, pandas.to_datetime(column, unit='D') makes dates of them"
-            )
         if self.form is None and values.is_text is not False:
             values.require_dates("period", "say how it is written, as in form='%Y-%m-%d'")
         if values.dates is not None:

@@ -106,7 +106,7 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
         own = isinstance(values, pd.arrays.FloatingArray)
         array = _floats if own else _objects
         of_floats = kind.kind == "f"
-        return Values(values, array, False, fits_all=of_floats, whole=kind.kind in "iu")
+        return Values(values, array, False, fits_all=of_floats)
     if isinstance(values, pd.arrays.DatetimeArray) and values.tz is None:
         return Values.of_dates(values, False, np.asarray)
     if isinstance(kind, pd.IntervalDtype | pd.PeriodDtype):

@@ -55,7 +55,7 @@ def _values_of_series(column: pl.Series) -> Values:
         return _values_of_text(column)
     if kind.is_numeric() or kind == pl.Boolean:
         array = pl.Series.to_numpy if kind.is_float() else _objects
-        return Values(column, array, is_text=False, whole=kind.is_integer())
+        return Values(column, array, is_text=False)
     if kind == pl.Date or (isinstance(kind, pl.Datetime) and kind.time_zone is None):
         return Values.of_dates(column, kind == pl.Date, pl.Series.to_numpy)
     barred = "" if kind in (pl.Object, pl.Null) else f"type {kind}"

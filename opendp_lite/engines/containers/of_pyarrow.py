@@ -127,7 +127,7 @@ def _values_of_column(column: arrow.Array | arrow.ChunkedArray) -> Values:
     if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None):
         return Values.of_dates(column, types.is_date(kind), _dates)
     if _is_number(kind):
-        return Values(column, _numbers_or_objects, is_text=False, whole=types.is_integer(kind))
+        return Values(column, _numbers_or_objects, is_text=False)
     barred = "" if types.is_null(kind) else f"type {kind}"
     return Values(column, _numbers_or_objects, unfit=barred)
 

@@ -39,7 +39,6 @@ class Values:
         only: The class of which all values are, where none of them is text, a number or a date.
         levels: The different values, where the container lists them; a place below 0 is missing.
         fits_all: Whether no categories are refused, whatever the type says.
-        whole: Whether the type is one of whole numbers: no value of it is missing for that.
     """
 
     column: Cuttable
@@ -51,7 +50,6 @@ class Values:
     only: type | None = None
     levels: Sequence[object] | None = None
     fits_all: bool = False
-    whole: bool = False
 
     @classmethod
     def of_dates(
@@ -131,8 +129,7 @@ def _of_array(column: np.ndarray) -> Values:
         return Values.of_dates(column, are_days(column.dtype), _unmask_dates)
     kind = column.dtype.kind
     unfit = "" if kind in "biufUO" else f"dtype {column.dtype}"
-    is_text = None if kind == "O" else kind == "U"
-    return Values(column, _unmask, is_text, unfit, whole=kind in "iu")
+    return Values(column, _unmask, None if kind == "O" else kind == "U", unfit)
 
 
 def _unmask(piece: Numeric) -> Numeric:
