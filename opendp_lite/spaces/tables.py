@@ -69,7 +69,8 @@ class Tables(Rows):
     def _name_step(self, column: object, step: str) -> str:
         if not isinstance(column, str):
             raise ParameterError(
-                f"{step}: a table's columns are picked by name, such as 'age'; got {quote(column)}"
+                f"{step}: a table's columns are picked by name, such as 'age'; got a value of type "
+                f"{type(column).__name__}"
             )
         if self.names is None or column in self.names:
             return column

@@ -352,8 +352,11 @@ def region(x: int, y: int, count: int, failure: float) -> tuple[Floats, Floats]:
     tails = np.geomspace(product, 1.0, _CELLS)
     # Clopper and Pearson's ends, by the functions that ``scipy.stats.beta`` calls: its own ``ppf``
     # gives NaN for some of these arguments in a browser.
-    least = betaincinv(x, count - x + 1, tails[:-1]) if x else np.zeros(_CELLS - 1)
-    most = betainccinv(y + 1, count - y, product / tails[1:]) if y < count else np.ones(_CELLS - 1)
+    least, most = np.zeros(_CELLS - 1), np.ones(_CELLS - 1)
+    if x:
+        least[:] = betaincinv(x, count - x + 1, tails[:-1])
+    if y < count:
+        most[:] = betainccinv(y + 1, count - y, product / tails[1:])
     return least, most
 
 

@@ -127,7 +127,7 @@ REFUSALS = {
         "--rho 1 --categories f --person ag --most 1 --header": "did you mean 'age'?",
         "--edges 0 1 --rho 1": "column 'sex' holds text, not numbers",
         "age --edges 0 1 --rho 1": "--edges is for one column",
-        "sex --categories f --categories f --rho 1": "column 'sex' is asked for twice",
+        "sex --categories f --categories f --rho 1": "column 'sex' stands there twice; name it",
     },
     "quantile NUMBERS --quantiles 0.5": {
         "--rho 1": "arguments are required: --bounds. See opendp-lite q",

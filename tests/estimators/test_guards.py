@@ -25,7 +25,8 @@ from tests.public_names import PUBLIC, returned
 TESTS = Path(__file__).parents[1]
 PURPOSES = {
     "privacy": r"nothing_is_found|finds?_nothing|would_be_found|says_which|explanation_says_which"
-    r"|noise_is_scaled|test_columns|costs_the_budget|no_release_tells",
+    r"|noise_is_scaled|test_columns|costs_the_budget|no_release_tells|loses_what_is_claimed"
+    r"|tells_its_answers_alone|a_row_costs_the_claim",
     "budget": r"loss_is_what|cost_rho|follows_the_sensitivity",
     "error": r"errors?_(is|are|of|on|near)|_errors_and|has_its_error|as_simulated|stated_cov"
     r"|most_values|every_shape|err_as|unbiased|variances_of|finds_its_quantile|cover"

@@ -762,7 +762,9 @@ dp.plotting.error_parts(
 )
 dp.plotting.neighbour_releases(pure_count, at=-1, unit="rows")
 dp.plotting.budget_bar([dp.session([0.5], budget=dp.epsilon(1))(pure_count)])
-dp.plotting.heat_map(dp.histogram(edges=[0, 50, 100], epsilon=1)(made_up))
+dp.plotting.heat_map(
+    dp.histogram(["a", "b"], categories=[[1], [2]], epsilon=1)({"a": [1], "b": [2]})
+)
 dp.plotting.simplex_picture(0, 100, public_values=[20, 30])
 dp.plotting.noise_shapes((4, 1), rho=1)
 dp.plotting.plan_steps([[1.0, 2.0], [2.0, 5.0], [4.0, 0.0]], rho=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import attrs
 import numpy as np
@@ -87,7 +88,8 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
     values = column.array
     kind = values.dtype
     if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
-        return values_of(values.__arrow_array__())
+        held: Any = values  # An ArrowStringArray, which pandas' types do not name.
+        return values_of(held.__arrow_array__())
     if isinstance(kind, pd.StringDtype):
         # Its text may have what Arrow cannot hold.
         begin = values[:SAMPLE]

@@ -272,17 +272,18 @@ def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
     found = [bound.insecure_release(rows, seed=seed).value for seed in range(40)]
     for column, each in enumerate(zip(*found, strict=True)):
         widths = [np.diff(one.interval).item() / (3.92 * one.standard_error) for one in each]
-        # With rho they also cover what shortening may move, mostly to one side.
-        most = 2.2 if "rho" in loss else 1.1
+        # They also cover what shortening may move, mostly to one side.
+        most = 2.2 if "rho" in loss else 4
         assert all(0.9 < width < most for width in widths)
         ends = [one.noise_interval or one.clipped_interval or one.interval for one in each]
         of_noise = [np.diff(each).item() / 3.92 for each in ends]
         errors = [one.value - rows[:, column].mean() for one in each]
         # What is shortened moves a mean beside.
-        moved = np.mean(errors) if "rho" in loss else 0.0
-        # The noise of the look at rows beyond the radius is 1.5 to 3 times that of the mean.
-        wide = "rho" in loss and sampling
-        least, most = (0.28, 0.75) if wide else (0.6, 1.4)
+        moved = np.mean(errors)
+        # The noise of the look at rows beyond the radius is 1.5 to 3 times that of the mean, and
+        # three to five times with an epsilon.
+        wide = (0.28, 0.75) if "rho" in loss else (0.15, 0.4)
+        least, most = wide if sampling else (0.6, 1.4)
         assert least < np.std(np.subtract(errors, moved) / of_noise) < most
         if sampling:
             of_sample = np.sqrt(

@@ -216,7 +216,7 @@ def test_a_release_says_how_many_far_rows_it_may_not_show():
     ids=repr,
 )
 def test_bounds_that_are_none_are_refused(given):
-    with pytest.raises(dp.OpenDPLiteError, match=r"bound|lower"):
+    with pytest.raises(dp.OpenDPLiteError, match=r"bound|lower|a pair for each column"):
         space_of(2) >> dp.multivariate_mean(given, rho=1)
 
 
