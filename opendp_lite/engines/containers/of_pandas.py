@@ -17,9 +17,7 @@ from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import open_rows, open_source, read
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import (
-    SAMPLE,
     Values,
-    do_repeat,
     open_values,
     values_of,
 )
@@ -91,12 +89,9 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
         held: Any = values  # An ArrowStringArray, which pandas' types do not name.
         return values_of(held.__arrow_array__())
     if isinstance(kind, pd.StringDtype):
-        # Its text may have what Arrow cannot hold.
-        begin = values[:SAMPLE]
-        if not do_repeat(len(begin.unique()), len(begin)):
-            return Values(values, _objects, is_text=True)
-        places, levels = values.factorize()
-        return Values.of_texts(places, list(levels))
+        # Its text may have what Arrow cannot hold. Not ``factorize``: it takes a lone surrogate and
+        # its repr for one text, and pandas 2 cuts texts at NUL, so that one row would move many.
+        return Values(values, _objects, is_text=True)
     if isinstance(values, pd.arrays.ArrowExtensionArray):
         return values_of(values.__arrow_array__())
     if isinstance(values, pd.Categorical):

@@ -138,7 +138,12 @@ def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
     Texts are told apart by their bytes. Two that are no UTF-8 may be one text, as they were.
     """
     encoded = column
-    if not arrow.types.is_dictionary(column.type):
+    if arrow.types.is_dictionary(column.type):
+        chunks = column.chunks if isinstance(column, arrow.ChunkedArray) else [column]
+        if any(each.dictionary.null_count for each in chunks):
+            # Arrow cannot unify these, which a missing value makes: no refusal may tell of one.
+            encoded = column.cast(column.type.value_type).dictionary_encode()
+    else:
         begin = column.slice(0, SAMPLE).cast(arrow.large_string())
         if do_repeat(len(begin.unique()), len(begin)):
             encoded = column.cast(_COPIED.get(column.type, column.type)).dictionary_encode()
