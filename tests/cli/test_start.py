@@ -34,6 +34,7 @@ OF_FILE = (
     "is read as",
     "too few to find bounds",
     "asked for twice",
+    "stands there twice",
     "NAME is needed",
 )
 
