@@ -77,6 +77,25 @@ def test_an_old_entry_that_was_changed_by_hand(ledger, opened, change, meanwhile
     refused("entry 2 has the hash of another", lambda: opened(ledger), ledger.verify)
 
 
+def test_an_old_entry_that_is_changed_while_a_payment_lets_go_of_the_file(
+    ledger, opened, monkeypatch
+):
+    """After the commit, and before the mark that opening trusts: nothing is added then."""
+    ledger.reserve(Fraction(1, 100), asked="{}", note="a first note")
+    spend(ledger)
+    assert not opened(ledger)[0]
+    tell = LedgerFile._tell
+
+    def late(self, table, entry):
+        replace(ledger)
+        return tell(self, table, entry)
+
+    with monkeypatch.context() as between:
+        between.setattr(LedgerFile, "_tell", late)
+        ledger.reserve(Fraction(1, 100), asked="{}", note="a second note")
+    refused("entry 2 has the hash of another", lambda: LedgerFile.open(ledger.path))
+
+
 def test_whatever_else_was_written_has_all_entries_checked(ledger, opened):
     spend(ledger)
     os.utime(ledger.path)

@@ -137,13 +137,8 @@ def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
 
     Texts are told apart by their bytes. Two that are no UTF-8 may be one text, as they were.
     """
-    encoded = column
-    if arrow.types.is_dictionary(column.type):
-        chunks = column.chunks if isinstance(column, arrow.ChunkedArray) else [column]
-        if any(each.dictionary.null_count for each in chunks):
-            # Arrow cannot unify these, which a missing value makes: no refusal may tell of one.
-            encoded = column.cast(column.type.value_type).dictionary_encode()
-    else:
+    encoded = column = _without_null_in_dictionaries(column)
+    if not arrow.types.is_dictionary(column.type):
         begin = column.slice(0, SAMPLE).cast(arrow.large_string())
         if do_repeat(len(begin.unique()), len(begin)):
             encoded = column.cast(_COPIED.get(column.type, column.type)).dictionary_encode()
@@ -155,6 +150,19 @@ def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
         return Values(column, _objects, is_text=True)
     places = encoded.indices.cast(arrow.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     return Values.of_texts(places, list_values(encoded.dictionary))
+
+
+def _without_null_in_dictionaries(
+    column: arrow.Array | arrow.ChunkedArray,
+) -> arrow.Array | arrow.ChunkedArray:
+    """Chunks as plain text if a dictionary of one lists null, as a missing value can make it.
+
+    Arrow cannot join such dictionaries, and no refusal may tell of a missing value.
+    """
+    if not isinstance(column, arrow.ChunkedArray) or not arrow.types.is_dictionary(column.type):
+        return column
+    listed = any(each.dictionary.null_count for each in column.chunks)
+    return column.cast(column.type.value_type) if listed else column
 
 
 def _dates(piece: arrow.ChunkedArray) -> np.ndarray:
@@ -212,5 +220,5 @@ def _rows_of_column(
     container: arrow.Array | arrow.ChunkedArray, places: RowPlaces
 ) -> arrow.Array | arrow.ChunkedArray:
     kind = _COPIED.get(container.type)
-    whole = container if kind is None else container.cast(kind)
+    whole = _without_null_in_dictionaries(container if kind is None else container.cast(kind))
     return whole.take(arrow.array(places))

@@ -538,10 +538,12 @@ class LedgerFile(LedgerStanding):
             entry = entry.seal()
             table.add(entry)
             place.require_unchanged()
+            before = _version(table)
             commit(table.connection)
             place.require_unchanged()
             self._heads.append(entry)
-            if self._tell(table, entry) is entry and checked:
+            # Whoever writes between the two locks may change an old entry and add none.
+            if self._tell(table, entry) is entry and checked and _version(table) == before:
                 self._checked.append(CheckMark.write(self.path, entry))
             return entry
 
@@ -606,3 +608,8 @@ def _require_seen(table: EntryTable, sightings: Iterable[Sightings]) -> None:
 
 def _random(words: int) -> str:
     return SecureEntropy().words(words).tobytes().hex()
+
+
+def _version(table: EntryTable) -> object:
+    """Another one after each commit of any other connection, in this process or elsewhere."""
+    return table.connection.execute("PRAGMA data_version").fetchone()
