@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import cache, partial
 from typing import Any, Final, TypeVar
 
@@ -50,6 +51,10 @@ _FORKS: Final[list[None]] = []
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=partial(_FORKS.append, None))
+
+
+IN_BROWSER: Final = sys.platform == "emscripten"
+"""Whether this is Pyodide, Python in a browser: no threads, no forks, and one source of bits."""
 
 
 def this_process() -> tuple[int, int]:

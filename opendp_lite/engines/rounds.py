@@ -16,8 +16,8 @@ from typing import Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from opendp_lite.base.frozen import IN_BROWSER
 from opendp_lite.engines.data.fold import Summary
-from opendp_lite.engines.data.source import THREADS
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, summaries
 
 Result = TypeVar("Result")
@@ -98,7 +98,7 @@ def in_turns(work: Callable[[], object]) -> Going:
     would be slower where the numbers are here. Without threads the work asks at once, so that its
     passes are its own.
     """
-    if not THREADS:
+    if IN_BROWSER:
         with np.errstate(all="ignore"):
             return work()
     turns: SimpleQueue[AnyRequest | tuple[object] | BaseException] = SimpleQueue()

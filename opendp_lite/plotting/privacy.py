@@ -147,12 +147,13 @@ def budget_bar(paid: Iterable[Release[Any]] | Ledger, *, ax: Axes | None = None)
     whole, parts = numbers_of(budget.loss)[0], dict[str, Fraction]()
     for name, price in payments:
         parts[name] = parts.get(name, Fraction(0)) + numbers_of(price)[0] / whole
-    parts["left"] = 1 - sum(parts.values(), Fraction(0))
+    # Beside the parts and none of them: a note may be "left" too.
+    rest = 1 - sum(parts.values(), Fraction(0))
     axes, start = canvas.axes_of(ax, _FLAT), 0.0
-    for place, (name, part) in enumerate(parts.items()):
+    for place, (name, part) in enumerate([*parts.items(), ("left", rest)]):
         share, words = float(part), f"{name}: {percent(float(f'{float(100 * part):.3g}') / 100)}"
         left: canvas.Style = {"facecolor": canvas.GREY, "alpha": canvas.opacity(axes)}
-        look = left if name == "left" else {**canvas.bar_style(place), "linewidth": 0.8}
+        look = left if place == len(parts) else {**canvas.bar_style(place), "linewidth": 0.8}
         axes.barh([0], [share], left=start, label=words, **look)
         start += share
     axes.set_yticks([0], ["paid"])

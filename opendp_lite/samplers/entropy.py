@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import ClassVar, Final
@@ -12,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import SpaceError
-from opendp_lite.base.frozen import this_process
+from opendp_lite.base.frozen import IN_BROWSER, this_process
 
 Words = NDArray[np.uint64]
 # 256 bits, the strength of OpenSSL's generator: a restored copy of a machine draws other words.
 _MIXED_BYTES = 32
 # 64 words: for so few, a call of the kernel costs less than OpenSSL with its mixing.
 _FEW_BYTES = 512
-# Pyodide's ``ssl`` is a part to be loaded first, and draws from the browser as ``os.urandom`` does.
-_IN_BROWSER: Final = sys.platform == "emscripten"
 # Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more.
 _PIECE = 2**24
 _OTHER: Final = (
@@ -56,7 +53,7 @@ class SecureEntropy(Entropy):
 
     generator: ClassVar[str] = (
         "the browser's generator"
-        if _IN_BROWSER
+        if IN_BROWSER
         else "the kernel's generator, and from OpenSSL's with fresh bits of the kernel mixed in"
     )
 
@@ -66,7 +63,8 @@ class SecureEntropy(Entropy):
 
     def words(self, count: int) -> Words:
         if count <= _PIECE:
-            few = _IN_BROWSER or 8 * count <= _FEW_BYTES
+            # Pyodide's ``ssl`` must be loaded first, and draws from the browser as this does.
+            few = IN_BROWSER or 8 * count <= _FEW_BYTES
             drawn = os.urandom(8 * count) if few else self._many_bytes(8 * count)
             # After the draw, so that no fork slips in between: see the class.
             if this_process() != self._process:

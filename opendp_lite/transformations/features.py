@@ -91,8 +91,8 @@ def block_counts(
     """Counts the numbers in cells and in blocks of cells: what ``dp.cdf`` adds Laplace noise to.
 
     There are blocks of some sizes, each about six times the one before, or ten times where rows
-    are replaced. The number of rows up to an
-    edge is the sum of a few blocks, so it has little noise.
+    are replaced. The number of rows up to an edge is the sum of a few blocks, so it has little
+    noise.
 
     Args:
         lower: The lower bound of the numbers. Numbers up to it have a cell of their own.

@@ -55,8 +55,8 @@ def period(
     ``dp.periods`` lists the keys.
 
     Args:
-        column: The name of a column of dates or of times. Of floats, which are days since
-            1970-01-01. Or of text, with ``form``. Whole numbers, such as years, are refused.
+        column: The name of a column of dates or of times. Of numbers, which are days since
+            1970-01-01. Or of text, with ``form``.
         period: "day", "week", "month", "quarter" or "year". A week begins on Monday.
         form: How text is written, such as "%d.%m.%Y": see ``datetime.strptime``. Text that is
             written otherwise is missing.

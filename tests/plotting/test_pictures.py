@@ -211,6 +211,8 @@ def test_a_budget_is_drawn_in_shares(tmp_path) -> None:
         "release 1: 12.5 %": 0.125,
         "left: 12.5 %": 0.125,
     }
+    noted = shares(PLOT.budget_bar(paid([0.25], "left")))
+    assert noted == {"left: 25 %": 0.25, "left: 75 %": 0.75}
     terms = {"budget": dp.mu(1), "unit": "row", "data": "made up"}
     ledger = dp.Ledger.create(tmp_path / "a.ledger", **terms)
     with pytest.raises(dp.ParameterError, match="nothing was paid"):

@@ -102,8 +102,7 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
     if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)
         array = _floats if own else _objects
-        of_floats = kind.kind == "f"
-        return Values(values, array, False, fits_all=of_floats)
+        return Values(values, array, is_text=False, fits_all=kind.kind == "f")
     if isinstance(values, pd.arrays.DatetimeArray) and values.tz is None:
         return Values.of_dates(values, False, np.asarray)
     if isinstance(kind, pd.IntervalDtype | pd.PeriodDtype):

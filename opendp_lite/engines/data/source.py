@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import DataError, OpenDPLiteError, ParameterError
+from opendp_lite.base.frozen import IN_BROWSER
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.numbers.exact import quote, whole
 
@@ -242,8 +243,6 @@ class NoRows(Source):
 
 Job: TypeAlias = Callable[[Source], object]
 Merge: TypeAlias = Callable[..., object]
-THREADS: Final = sys.platform != "emscripten"
-"""Whether threads can be started: Pyodide, Python in a browser, has none."""
 _PROCESSORS: Final = min(4, os.cpu_count() or 1)
 
 
@@ -261,7 +260,7 @@ def reduce(source: Source, job: Job, merge: Merge) -> Any:
         The summary.
     """
     first, *others = source.parts(_PROCESSORS)
-    if not (others and THREADS):
+    if IN_BROWSER or not others:
         return functools.reduce(merge, map(job, (first, *others)))
     # Imported only here: with its logging it costs five milliseconds, and few rows need no thread.
     with import_module("concurrent.futures").ThreadPoolExecutor(len(others)) as pool:

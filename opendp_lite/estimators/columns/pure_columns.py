@@ -240,10 +240,8 @@ class _PureMean:
             )
             expected = f"{error:.4g} over the number of rows"
         else:
-            way, expected = (
-                self._looks(size).explain(self._unseen),
-                f"{2 * error / max(size, 1):.4g}",
-            )
+            way = self._looks(size).explain(self._unseen)
+            expected = f"{2 * error / max(size, 1):.4g}"
         return (
             f"the estimator is that of a pure epsilon\n  {way}\n"
             f"  error of a column with noise of the bounds, over half their width: {expected}"
