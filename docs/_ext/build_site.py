@@ -200,7 +200,8 @@ def _describe_pictures(lesson: Path) -> None:
     notebook = json.loads(lesson.read_text("utf-8"))
     link = f"{{download}}`Download this notebook <download/{lesson.name}>`\n"
     words = [
-        f"{link}It runs after `pip install . ./notebooks`: see [the list of lessons](README.md)."
+        "Change and run any cell in this page. The first run fetches Python, some 45 MB. "
+        f"{link}to keep your answers. It runs after `pip install . ./notebooks`."
     ]
     notebook["cells"][1:1] = [{"cell_type": "markdown", "metadata": {}, "source": words}, CELL]
     lesson.write_text(json.dumps(notebook), "utf-8")

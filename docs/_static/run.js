@@ -1,61 +1,81 @@
-// Lets a reader run the code of a page in the browser, by Pyodide. Within <div class="run"> each block
-// of code can be edited, and a button below it runs it. All blocks of a page share their names.
+// Lets a reader run the code of a page in the browser, by Pyodide. Each block within <div class="run">,
+// and each cell of a lesson, can be edited and has a button that runs it. They share their names, so
+// those above that have not run yet run first.
+"use strict";
 const PYODIDE = window.PYODIDE ?? "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/";
 // opendp_lite, attrs and the lessons' judges: beside this file, wherever the page is.
 const ARCHIVE = new URL("python.zip", document.currentScript.src);
 let starting;
 
 async function start() {
+  if (location.protocol === "file:") throw new Error("Code runs where a server gives the page, not from a disk.");
   const { loadPyodide } = await import(`${PYODIDE}pyodide.mjs`);
-  const python = await loadPyodide({ indexURL: PYODIDE });
-  await python.loadPackage(["numpy", "scipy"], { messageCallback: () => {} });
+  const python = await loadPyodide({ indexURL: PYODIDE, env: { MPLBACKEND: "agg", HOME: "/home/pyodide" } });
+  const ofLessons = document.querySelector(".cell_input") ? ["matplotlib", "pandas", "sqlite3"] : [];
+  await python.loadPackage(["numpy", "scipy", ...ofLessons], { messageCallback: () => {} });
   const answer = await fetch(ARCHIVE);
   if (!answer.ok) throw new Error(`${ARCHIVE} is not there`);
   python.unpackArchive(await answer.arrayBuffer(), "zip");
-  // As in a notebook, the last expression is shown.
-  python.runPython(`
-from pyodide.code import eval_code
-
-def _run(code):
-    last = eval_code(code, globals())
-    if last is not None:
-        print(repr(last))
-`);
-  return python;
+  return { python, run: python.pyimport("opendp_lite_lessons.cells").run };
 }
 
-async function run(code, shown) {
-  shown.textContent = "Python is fetched, some 20 MB at the first run ...";
+// Runs one block and shows what came of it; whether it ended well.
+async function run({ block, shown }) {
+  const text = shown.appendChild(document.createElement("pre"));
+  text.textContent = "Python is fetched, 30 to 45 MB at the first run ...";
   try {
     starting ??= start();
-    const python = await starting;
-    shown.textContent = "";
-    python.setStdout({ batched: (line) => (shown.textContent += `${line}\n`) });
-    python.globals.get("_run")(code);
+    const { python, run } = await starting;
+    text.textContent = "";
+    const write = { batched: (line) => (text.textContent += `${line}\n`) };
+    python.setStdout(write);
+    python.setStderr(write);
+    shown.insertAdjacentHTML("beforeend", run(block.innerText, python.globals));
+    return true;
   } catch (problem) {
     // The message without its traceback, whose lines are indented but for its first.
     const lines = String(problem.message).trim().split("\n");
     const first = lines.findLastIndex((line) => /^[\w.]+(Error|Refuted|Exception)\b/.test(line));
-    shown.textContent += lines.slice(Math.max(first, 0)).join("\n");
+    text.textContent += lines.slice(Math.max(first, 0)).join("\n");
+    return false;
+  } finally {
+    if (!text.textContent) text.remove();
   }
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  for (const block of document.querySelectorAll(".run pre")) {
+  const cells = [];
+  for (const block of document.querySelectorAll(".run pre, .cell_input pre")) {
     const button = document.createElement("button");
-    const shown = document.createElement("pre");
-    button.textContent = "Run it here";
+    const shown = document.createElement("div");
+    const cell = { block, shown, ran: false };
+    cells.push(cell);
+    button.className = "run-here";
+    button.textContent = "Run";
+    shown.className = "shown";
     shown.setAttribute("aria-live", "polite");
-    shown.hidden = true;
-    shown.style.whiteSpace = "pre-wrap";
     block.contentEditable = "plaintext-only";
     block.spellcheck = false;
+    block.addEventListener("input", () => (cell.ran = false));
+    // As in a notebook.
+    block.addEventListener("keydown", (key) => {
+      if (key.key === "Enter" && key.shiftKey) {
+        key.preventDefault();
+        button.click();
+      }
+    });
     button.addEventListener("click", async () => {
       button.disabled = true;
-      shown.hidden = false;
-      await run(block.innerText, shown);
+      cell.ran = false;
+      for (const each of cells.slice(0, cells.indexOf(cell) + 1).filter((each) => !each.ran)) {
+        // What the page showed before was of another run.
+        each.block.closest(".cell")?.querySelector(".cell_output")?.remove();
+        each.shown.replaceChildren();
+        each.ran = await run(each);
+        if (!each.ran) break;
+      }
       button.disabled = false;
     });
-    block.after(button, shown);
+    (block.closest(".cell_input") ?? block).after(button, shown);
   }
 });

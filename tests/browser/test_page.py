@@ -25,18 +25,24 @@ import opendp_lite as dp
 count = dp.count() >> dp.laplace(epsilon=1)
 print("loses", count.map(1))
 count([1.0] * 100) > 0
-</pre><pre>
-count.map(-1)
 </pre></div>
+<div class="cell"><div class="cell_input"><pre>
+dp.plotting.neighbour_releases(count, at=-1, unit="answers");
+</pre></div><div class="cell_output">of the build</div></div>
+<div class="cell"><div class="cell_input"><pre>
+dp.epsilon(1)
+</pre></div></div>
+<div class="cell"><div class="cell_input"><pre>
+count.map(-1)
+</pre></div></div>
 """
 RUN = """(async () => {
-    const told = [];
-    for (const button of document.querySelectorAll("button")) {
-        button.click();
-        while (button.disabled) await new Promise((wake) => setTimeout(wake, 100));
-        told.push(button.nextSibling.textContent);
-    }
-    return told;
+    const last = [...document.querySelectorAll("button.run-here")].at(-1);
+    last.click();
+    while (last.disabled) await new Promise((wake) => setTimeout(wake, 100));
+    const pictures = [...document.images].map((each) => [each.naturalWidth > 300, each.alt]);
+    const told = [...document.querySelectorAll(".shown")].map((each) => each.innerText.trim());
+    return [told, pictures, document.querySelectorAll(".cell_output").length];
 })()"""
 
 
@@ -60,8 +66,15 @@ def test_code_of_a_page_runs(assets: Path, tmp_path: Path) -> None:
         Thread(target=site.serve_forever, daemon=True).start()
         with browser(PROGRAM, tmp_path / "profile") as tab:
             tab.open(f"http://127.0.0.1:{site.server_port}/index.html", 700)
-            first, second = tab.value(RUN)
+            told, pictures, of_the_build = tab.value(RUN)
             tab.picture(tmp_path / "page.png")
         site.shutdown()
-    assert first == "loses 1.0\nTrue\n"
-    assert second.startswith("opendp_lite.ParameterError: d_in (a number of rows) must be")
+    # The last button ran the cells above first, and took away what the build had shown.
+    assert told[0] == "loses 1.0\n\nTrue"
+    assert told[1] == ""
+    assert "epsilon" in told[2]
+    assert told[3].startswith("opendp_lite.ParameterError: d_in (a number of rows) must be")
+    ((drawn, words),) = pictures
+    assert drawn
+    assert words.startswith("Releases of two neighbours")
+    assert of_the_build == 0
