@@ -127,14 +127,15 @@ PROGRAMS = IN_RADIUS | UNBOUNDED | SIZED | BINARY
 def case_of(name: str, radius: float) -> Case:
     """A program with a bound; its release is within it where it is a mean."""
     most = np.inf if name in UNBOUNDED | BINARY else radius * (1 + 1e-12)
+    shapes = (0, 3), (1, 1), (2, 4), (40, 3), (0, 1), (2, 1), (1, 5), (3, 9)
     return Case(
         partial(PROGRAMS[name], radius),
         -most,
         most,
-        losses=BUDGETS,
+        losses=BUDGETS if radius == RADII[1] else BUDGETS[::2],
         asked=PLAIN,
         where=(REPLACED,) if name in SIZED | BINARY else EITHER,
-        shapes=((0, 1), (0, 3), (1, 1), (2, 1), (1, 5), (2, 4), (3, 9), (40, 3)),
+        shapes=shapes if radius == RADII[1] else shapes[:4],
         is_array=None if name == "quantile_by_search" else True,
     )
 
@@ -198,7 +199,7 @@ OTHERS = {
         losses=({"rho": 1e-6}, {"rho": 0.5}, {"rho": 1e6}),
         asked=({}, *ASKED[1:]),
         where=EITHER,
-        shapes=ONE_OR_TWENTY,
+        shapes=((0, 1), (7, 1), (1, 20), (7, 20)),
         is_array=True,
     ),
     "gaussian_mean, told": told(partial(E.gaussian_mean, 6), losses=RHO[1:2]),

@@ -262,14 +262,14 @@ def test_rows_beyond_the_simplex_are_brought_to_it():
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 20}], ids=str)
 @pytest.mark.parametrize("sampling", [True, False])
 def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
-    """With seeds. Errors of 40 releases over what they say come to 1 +- 0.4.
+    """With seeds. Errors of 24 releases over what they say come to 1 +- 0.4.
 
-    Without seeds a test in 400 would fail: an error of half as much is 4.5 deviations off.
+    Without seeds a test in 100 would fail: an error of half as much is 3.5 deviations off.
     """
     rows = np.random.default_rng(1).normal([1, 20], [2, 5], (5000, 2))
     asked = {"confidence": 0.95, "sampling": sampling}
     bound = dp.records(columns=2) >> dp.multivariate_mean(50, **loss, **asked)
-    found = [bound.insecure_release(rows, seed=seed).value for seed in range(40)]
+    found = [bound.insecure_release(rows, seed=seed).value for seed in range(24)]
     for column, each in enumerate(zip(*found, strict=True)):
         widths = [np.diff(one.interval).item() / (3.92 * one.standard_error) for one in each]
         # They also cover what shortening may move, mostly to one side.

@@ -185,14 +185,14 @@ def test_few_rows_go_to_the_bounds_with_all_of_the_budget():
     ids=["lognormal", "exponential", "rare ones"],
 )
 def test_intervals_of_skewed_columns_hold(law, true):
-    """Of 20 samples of three columns, seeded; 57 are expected, and below 48 comes by 1e-4."""
+    """Of 14 samples of three columns, seeded; 40 are expected, and below 31 comes by 1e-6."""
     random = np.random.default_rng(9)
     mean = space_of(3) >> dp.multivariate_mean(1e3, rho=0.03, confidence=0.95)
     held = []
-    for seed in range(20):
+    for seed in range(14):
         found = mean.insecure_release(law(random, (5000, 3)), seed=seed).value
         held += [each.interval[0] <= true <= each.interval[1] for each in found]
-    assert sum(held) >= 48
+    assert sum(held) >= 31
     assert all(each.interval[0] <= each.clipped_interval[0] for each in found)
 
 

@@ -231,19 +231,19 @@ def test_few_rows_are_not_clipped_to_a_part_of_their_spread(loss):
 def test_an_interval_is_never_narrow_where_noise_hides_the_spread(space, loss):
     """A tenth of the rows is not 0. An interval of no width around 0 would be wrong.
 
-    At 95 % four of 12 miss with a probability of 2e-3; the seeds are fixed.
+    At 95 % three of 6 miss with a probability of 2e-3; the seeds are fixed.
     """
     generator = np.random.default_rng(5)
     values = np.where(generator.random(1000) < 0.9, 0, generator.exponential(1, 1000))
     release = space >> dp.variance(0, 100, **loss, confidence=0.95, sampling=False)
     misses = 0
-    for seed in range(12):
+    for seed in range(6):
         found = release.insecure_release(values, seed=seed).value
         low, high = found.interval
         assert 0.02 < high <= 2500
         assert 0 < found.standard_error <= high
         misses += high >= 2 and low > values.var()
-    assert misses <= 3
+    assert misses <= 2
 
 
 def unseen(counts: np.ndarray, scale: float) -> value_search.Unseen:
@@ -340,7 +340,7 @@ def test_the_spread_of_a_sample_widens_an_interval_as_it_must():
 @pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
 def test_intervals_for_a_population_hold(loss):
     """Five deviations below what is said; without ``sampling`` they hold in less than half."""
-    generator, runs, held = np.random.default_rng(2), 40, [0, 0]
+    generator, runs, held = np.random.default_rng(2), 24, [0, 0]
     releases = [
         dp.records() >> dp.variance(0, 1, **loss, confidence=0.95, sampling=sampling)
         for sampling in (True, False)
