@@ -305,11 +305,19 @@ class Release:
 
     Where a law ``asks``, it is a coroutine: it yields what it wants to know of the rows and is sent
     that. So several releases share each pass, however many passes each needs.
+
+    Args:
+        of: Makes the exact values.
+        law: Adds the noise, or chooses.
+        after: The plain functions.
+        price: The map of the law's loss, and the space of what it is given: for a falsifier, which
+            compares them with what happens.
     """
 
     of: Plan
     law: Function
     after: tuple[Function, ...] = ()
+    price: object = None
 
     def on(self, earlier: Node) -> Release:
         """The same release of values that another plan makes first."""

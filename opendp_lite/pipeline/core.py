@@ -313,6 +313,9 @@ class Measurement(_Joined[In], Private[In, M, R]):
     def __attrs_post_init__(self) -> None:
         checked = PrivacyMap.between(self.input_space, self.output_measure, self.privacy_map)
         object.__setattr__(self, "privacy_map", checked)
+        if self.function.price is None:
+            price = checked.law, self.input_space
+            object.__setattr__(self, "function", attrs.evolve(self.function, price=price))
 
     def _release(self, data: object, entropy: Entropy) -> R:
         domain = self.input_space.domain

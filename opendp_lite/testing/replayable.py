@@ -280,7 +280,7 @@ class _Recorder(Witness):
             self.list = outer
 
 
-def record(work: Callable[[], object]) -> Events:
+def record_events(work: Callable[[], object]) -> Events:
     """What programs ask while some work is done, with the answers that they get."""
     recorder = _Recorder()
     watch(recorder, work)
@@ -453,7 +453,7 @@ def assert_replayable(
         name is None,
         f"the program holds the data, as {name!r}: it may know nothing but its answers",
     )
-    events = record(partial(work, data))
+    events = record_events(partial(work, data))
     if not any(event.within or isinstance(event, Question) for event in events):
         raise ParameterError(
             "assert_replayable: no program asked anything. Give a pipeline with dp.adaptive in it, "

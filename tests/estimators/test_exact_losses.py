@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.testing.replayable import record, replay
+from opendp_lite.testing.replayable import record_events, replay
 from tests.exact_losses import lost
 
 E = dp.estimators
@@ -153,7 +153,7 @@ def test_a_program_tells_its_answers_alone(mechanism, pair):
     What its queries lose is for their own tests, and that they pay for it for ``test_losses.py``.
     """
     pipeline = bound(mechanism, *pair)
-    events = record(partial(pipeline, pair[0]))
+    events = record_events(partial(pipeline, pair[0]))
     assert events
     for data in pair:
         assert replay(partial(pipeline, data), events) is None

@@ -18,7 +18,7 @@ from opendp_lite.pipeline.steps import Recipe
 from opendp_lite.spaces.examples import examples_of
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing.datasets import neighbours
-from opendp_lite.testing.replayable import alike, held_data, record, replay
+from opendp_lite.testing.replayable import alike, held_data, record_events, replay
 from tests.public_names import STEPS, returned
 
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
@@ -392,7 +392,7 @@ def test_the_core_takes_any_work_that_asks():
         found = dp.adaptive(len_of_ask, dp.rho(1))(data)
         return [dp.adaptive(len_of_ask, dp.rho(1))(data) for _ in range(more)], found
 
-    events = record(partial(work, ROWS))
+    events = record_events(partial(work, ROWS))
     assert [len(event.within) for event in events] == [1]
     assert replay(partial(work, FEWER), events) is None
     assert (
@@ -461,7 +461,7 @@ ESTIMATORS = {
 
 
 def asks(space: AnySpace, pipeline: Recipe, data: object) -> bool:
-    return any(event.within for event in record(partial(space >> pipeline, data)))
+    return any(event.within for event in record_events(partial(space >> pipeline, data)))
 
 
 def source_of(step: Callable[..., object]) -> str:

@@ -15,7 +15,7 @@ from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.pure_columns import Looks, _PureMean
 from opendp_lite.estimators.parts.budget import Budget
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.testing.replayable import record, replay
+from opendp_lite.testing.replayable import record_events, replay
 from tests.exact_losses import lost
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -227,7 +227,7 @@ def test_neighbours_cost_the_claim_at_most_and_answers_tell_all(name, looks):
     mean = dp.multivariate_mean(9, **given)
     for whole, kept in ((space(None, 2), rows), (space(4, 2), rows[1:])):
         pipeline, changed = whole >> mean, np.vstack([kept, other])
-        events = record(partial(pipeline, rows))
+        events = record_events(partial(pipeline, rows))
         assert events
         assert replay(partial(pipeline, changed), events) is None
         if not looks:
