@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from opendp_lite.plotting import alt_text, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Series: TypeAlias = Mapping[str, tuple[Sequence[float], Sequence[float]]]
+_EPSILONS: Final = (0.1, 0.2, 0.5, 1, 2, 5)
+_NONE: Final[Series] = MappingProxyType({})
+_FEW: Final = 20
 
 
 def describe_pictures() -> None:
@@ -21,20 +28,46 @@ def describe_pictures() -> None:
 
 
 def draw_lines(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    series: Series,
     title: str,
     x: str,
     y: str,
     message: str,
+    *,
+    marks: Series = _NONE,
+    ax: Axes | None = None,
     **settings: Any,
 ) -> Axes:
-    """Draws a line with marks for each name, from its places and its heights.
+    """Draws a line for each name, from its places and its heights, with marks if they are few.
 
-    The message says what there is to see, for readers who do not see it. Settings are those of
-    ``Axes.set``: ``xscale="log"``, say.
+    The message says what there is to see, for readers who do not see it. What is in ``marks`` has
+    no line. A name that begins with "_" is not in the legend. Settings are those of ``Axes.set``:
+    ``xscale="log"``, say.
     """
-    axes = canvas.new_axes()
+    axes = canvas.axes_of(ax)
     for turn, (name, (places, heights)) in enumerate(series.items()):
-        axes.plot(places, heights, label=name, **canvas.marked_style(turn))
+        style = canvas.marked_style if len(places) <= _FEW else canvas.line_style
+        axes.plot(places, heights, label=name, **style(turn))
+    for turn, (name, (places, heights)) in enumerate(marks.items()):
+        look = {**canvas.marked_style(turn), "linestyle": ""}
+        axes.plot(places, heights, label=name, **look)
     axes.set(**settings)
-    return canvas.dress(axes, title, x, y, message)
+    several = len(axes.get_legend_handles_labels()[0]) > 1
+    return canvas.dress(axes, title, x, y, message, legend=several)
+
+
+def slide_epsilon(draw: Callable[[float], object]) -> None:
+    """Draws a picture again for each epsilon that the reader slides to.
+
+    Without ipywidgets there is no slider, and the picture is that of epsilon = 1.
+    """
+    if find_spec("ipywidgets") is None:
+        draw(1)
+    else:
+        widgets = import_module("ipywidgets")
+        slider = widgets.SelectionSlider(options=_EPSILONS, value=1)
+
+        def show(epsilon: float) -> None:
+            draw(epsilon)
+
+        widgets.interact(show, epsilon=slider)

@@ -35,6 +35,9 @@ LIES: Final = {
     "the exact value, in one of 10^12 releases": False,
     "the release takes longer if Ann is in the data": False,
 }
+THRESHOLD: Final = """limit_of_99 = dp.above_threshold(
+    find_limit, threshold={}, epsilon={}, monotone=True
+)"""
 RATIO: Final = "by_coins.standard_error / by_collector.standard_error"
 ANSWERS: Final[Mapping[tuple[str, int], Answers]] = {
     ("9_the_coin_flip_survey", 1): Answers(
@@ -756,5 +759,123 @@ ANSWERS: Final[Mapping[tuple[str, int], Answers]] = {
             "far_enough_for_laplace = 103": "your own mechanism",
         },
         ["far_enough_for_laplace = 81", "far_enough_for_laplace = -35 * math.log(0.1)"],
+    ),
+    ("11_choosing", 1): Answers(
+        {
+            "spread = 1": "opposite directions",
+            "spread = 0": "their difference",
+            "spread = -2": "without a sign",
+            "spread = 190": "how many votes",
+        },
+        ["spread = 2.0"],
+    ),
+    ("11_choosing", 2): Answers(
+        {
+            "chosen_first = 100 / 190": "not to e^",
+            "chosen_first = 1 / (1 + np.e)": "second book",
+            "chosen_first = 1 / (1 + np.exp(-0.5))": "do not divide",
+            "chosen_first = np.e": "add up to 1",
+            "chosen_first = 1 - np.exp(-1) / 2": "exercise 3",
+        },
+        ["chosen_first = 0.73", "chosen_first = np.exp(10) / (np.exp(10) + np.exp(9))"],
+    ),
+    ("11_choosing", 3): Answers(
+        {
+            "chosen_by_max = 1 / (1 + np.exp(-1))": "exponential mechanism",
+            "chosen_by_max = 1 - np.exp(-1)": "not always first",
+            "chosen_by_max = np.exp(-1) / 2": "second book",
+            "chosen_by_max = 0.5": "is not taken",
+            "chosen_by_max = (1 - np.exp(-1)) / 2": "add the case",
+        },
+        ["chosen_by_max = 0.82", "chosen_by_max = 1 / 2 + (1 - np.exp(-1)) / 2"],
+    ),
+    ("11_choosing", 4): Answers(
+        {
+            "votes_behind = np.log(20) / 0.1": "1000 books",
+            "votes_behind = np.log(1000) / 0.1": "t is missing",
+            "votes_behind = np.log(20_000)": "divide by epsilon",
+            "votes_behind = 2 * np.log(20_000) / 0.1": "spread is 1",
+            "votes_behind = (np.log(1000) - np.log(20)) / 0.1": "is added",
+        },
+        ["votes_behind = 99", "votes_behind = 10 * np.log(1000 / 0.05)"],
+    ),
+    ("11_choosing", 5): Answers(
+        {
+            "limit_of_99 = 21": "without calling it",
+            THRESHOLD.format(0.99, 0.1): "not a share",
+            THRESHOLD.format(99, 0.1): "not a percentage",
+            THRESHOLD.format(0.95 * 20_190, 0.1): "95 % of the rows",
+            THRESHOLD.format(19_988, 1): "loses 1, not 0.1",
+            THRESHOLD.format(20_190, 0.1): "99 % of 20 190 rows",
+        },
+        [THRESHOLD.format(19_989, 0.1), THRESHOLD.format("0.99 * len(visits)", "1 / 10")],
+    ),
+    ("11_choosing", 6): Answers(
+        {
+            "distance = 100 * np.log(10)": "all 100",
+            "distance = 100 * np.log(20)": "either side",
+            "distance = np.log(1000)": "units of the scale",
+            "distance = 100 * np.log(2000)": "one side",
+        },
+        ["distance = 100 * np.log(1000)", "distance = 690"],
+    ),
+    ("12_composition", 1): Answers(
+        {
+            "epsilon_of_one = 104": "multiplies",
+            "epsilon_of_one = 2 / 52**0.5": "not their squares",
+            "epsilon_of_one = 52 / 2": "upside down",
+            "epsilon_of_one = 2 / 50": "52 weeks",
+        },
+        ["epsilon_of_one = 0.038", "epsilon_of_one = 1 / 26"],
+    ),
+    ("12_composition", 2): Answers(
+        {
+            "plus = 0.5": "a little more",
+            "plus = 1 / (1 + np.exp(0.1))": "that is the probability of -0.1",
+            "plus = np.exp(0.1)": "the ratio",
+            "plus = 0.55": "compute it",
+            "plus = 0.1": "how probable",
+        },
+        ["plus = 0.525", "plus = 1 / (1 + np.exp(-0.1))"],
+    ),
+    ("12_composition", 3): Answers(
+        {
+            "average = 50 * 0.1": "largest sum",
+            "average = 0.1 * (2 * p - 1)": "there are 50",
+            "average = 0": "a little more probable",
+            "average = 50 * 0.1 * p": "take off",
+            "average = 50 * (2 * p - 1)": "size of a loss",
+        },
+        ["average = sums @ exact", "average = 0.25"],
+    ),
+    ("12_composition", 4): Answers(
+        {
+            "delta_at_two = exact[sums > 2].sum()": "in full",
+            "delta_at_two = (exact * np.exp(2 - sums))[sums > 2].sum()": "does not count",
+            "delta_at_two = (exact * (1 - np.exp(2 - sums))).sum()": "beyond 2 count",
+            "delta_at_two = (1 - np.exp(2 - sums))[sums > 2].sum()": "by its probability",
+            "delta_at_two = delta": "another epsilon",
+        },
+        ["delta_at_two = fifty.delta(2)", "delta_at_two = 0.001"],
+    ),
+    ("12_composition", 5): Answers(
+        {
+            "releases = 34": "one more",
+            "releases = 34.5": "whole number",
+            "releases = 28": "second part",
+            "releases = 15": "natural logarithm",
+            "releases = 300": "there are fewer",
+        },
+        ["releases = 35.0"],
+    ),
+    ("12_composition", 6): Answers(
+        {
+            "rate = 0.1": "not in proportion",
+            "rate = np.exp(0.1) - 1": "divide by e - 1",
+            "rate = 0.1 / (np.e - 1)": "leaves out the logarithm",
+            "rate = (np.e - 1) / (np.exp(0.1) - 1)": "upside down",
+            "rate = 6.1": "percentage",
+        },
+        ["rate = 0.061", "rate = np.expm1(0.1) / np.expm1(1)"],
     ),
 }

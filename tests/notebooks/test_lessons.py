@@ -1,9 +1,9 @@
 """Lessons: both forms agree, every cell runs, exercises wait, and their judges know the answers.
 
-Each runs once, in an interpreter and a kernel of its own: an exercise as it is, with wrong answers,
-and then solved. No other cell reads an answer, so that one run serves all. All randomness of
-releases is the library's, so a judge is written such that it fails by chance in less than 1e-6 of
-runs.
+Each runs once, all in one kernel, which forgets the names of the lesson before: an exercise as it
+is, with wrong answers, and then solved. No other cell reads an answer, so that one run serves all.
+All randomness of releases is the library's, so a judge is written such that it fails by chance in
+less than 1e-6 of runs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import runpy
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -37,25 +39,32 @@ from lessons import (
     written,
 )
 
+Ran: TypeAlias = Callable[[Path], list[tuple[str, int, str, str]]]
 SCRIPT = Path(__file__).with_name("lessons.py")
 MOST_SECONDS = 120
 FEWEST_HINTS = 3
 
 
-@cache
-def ran(path: Path) -> list[tuple[str, int, str, str]]:
+@pytest.fixture(scope="module")
+def ran() -> Iterator[Ran]:
     """The role, the exercise, the answer and the verdict of each check of a lesson."""
-    start = time.perf_counter()
-    found = subprocess.run(
-        [sys.executable, str(SCRIPT), str(path)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "MPLBACKEND": "Agg", "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr[-3000:]
-    assert time.perf_counter() - start < 2 * MOST_SECONDS, "a lesson takes two minutes at most"
-    return [tuple(each) for each in json.loads(found.stdout.splitlines()[-1])]
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    command = [sys.executable, str(SCRIPT)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes, env=environment) as runner:
+
+        @cache
+        def run(path: Path) -> list[tuple[str, int, str, str]]:
+            start = time.perf_counter()
+            runner.stdin.write(f"{path}\n")
+            runner.stdin.flush()
+            told = next(json.loads(each) for each in runner.stdout if each.startswith("{"))["told"]
+            assert isinstance(told, list), told[-3000:]
+            assert time.perf_counter() - start < 2 * MOST_SECONDS, "a lesson takes two minutes"
+            return [tuple(each) for each in told]
+
+        yield run
+        runner.stdin.close()
 
 
 def exercises_in(path: Path) -> list[int]:
@@ -98,7 +107,7 @@ def test_no_cell_reads_an_answer(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_judges_wait_for_an_answer_and_know_what_is_right(path: Path) -> None:
+def test_judges_wait_for_an_answer_and_know_what_is_right(path: Path, ran: Ran) -> None:
     told = {role: [each for each in ran(path) if each[0] == role] for role in ("waits", "right")}
     assert [each[1] for each in told["waits"]] == exercises_in(path)
     assert all(each[3] == "Not answered yet." for each in told["waits"]), told["waits"]
@@ -108,7 +117,7 @@ def test_judges_wait_for_an_answer_and_know_what_is_right(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path) -> None:
+def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path, ran: Ran) -> None:
     refused = [each for each in ran(path) if each[0] not in ("waits", "right")]
     assert len(refused) >= (len(WRONG) + 1) * len(exercises_in(path))
     words = re.compile(r"Not yet: (?!the answer does not work here)|Not answered yet\.$")
@@ -126,7 +135,16 @@ def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(pat
     assert not any("(solutions/" in cell.source for cell in notebook.cells)
 
 
-def test_the_list_of_lessons_names_each() -> None:
-    listed = re.findall(r"\]\((\d+_\w+)\.ipynb\)", (FOLDER / "README.md").read_text("utf-8"))
-    assert listed == [path.stem for path in LESSONS]
-    assert {lesson for lesson, _ in ANSWERS} <= set(listed)
+def test_pages_name_each_lesson_by_its_number_and_title() -> None:
+    page = (FOLDER / "README.md").read_text("utf-8")
+    listed = dict(re.findall(r"\[(\d+ [^\]]+)\]\((\d+_\w+)\.ipynb\)", page))
+    assert sorted(listed.values()) == sorted(path.stem for path in LESSONS)
+    assert {lesson for lesson, _ in ANSWERS} == set(listed.values())
+    for title, stem in listed.items():
+        heading = (FOLDER / f"{stem}.md").read_text("utf-8").partition("\n")[0]
+        assert heading.replace(".", "", 1).startswith(f"# {title}"), heading
+    plan = (FOLDER.parent / "docs" / "teach.md").read_text("utf-8").partition("## A plan")[2]
+    rows = [each for each in plan.splitlines() if each.startswith("| ") and each[2].isdigit()]
+    assert len(rows) == len(LESSONS) == 12
+    named = re.findall(r"lesson (\d+)(?:, (\d+) or (\d+))?", "\n".join(rows))
+    assert {int(each) for found in named for each in found if each} == set(range(1, 13))
