@@ -18,7 +18,7 @@ import opendp_lite as dp
 from opendp_lite.engines.data.blocks import FileColumn
 from opendp_lite.engines.data.source import BLOCK_ENTRIES
 from opendp_lite.engines.files import csv as csv_file
-from opendp_lite.engines.files import csv_arrow, csv_plain, csv_rows
+from opendp_lite.engines.files import csv_arrow, csv_rows
 from opendp_lite.engines.files.cells import MISSING
 from opendp_lite.engines.files.csv import csv_column
 from opendp_lite.engines.files.csv_rows import LONGEST_CELL
@@ -412,13 +412,13 @@ def test_a_path_can_be_gone_through_again(tmp_path):
     assert (dp.clamp(0, 10) >> dp.sum())(column).tolist() == [6.0]
 
 
-@pytest.mark.parametrize("reader", [csv_arrow.ArrowRows, csv_plain.NumpyRows])
+@pytest.mark.parametrize("reader", [csv_arrow.ArrowRows, None])
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
 @pytest.mark.parametrize("row", ["3,4", "3"])
 @pytest.mark.parametrize("several", [False, True])
 def test_a_file_that_grows_is_refused(tmp_path, monkeypatch, reader, packed, row, several):
     """The row that is too short is left to the reader that goes row by row."""
-    monkeypatch.setattr(csv_file, "_plain_rows", lambda: reader)
+    monkeypatch.setattr(csv_file, "_quick_reader", lambda: reader)
     path = tmp_path / "data.csv"
     path.write_bytes(packed(f"x,y\n1,2\n{row}\n".encode()))
     (tmp_path / "other.csv").write_text("x,y\n7,8\n")

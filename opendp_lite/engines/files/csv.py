@@ -17,7 +17,7 @@ from functools import cache, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.engines.data.blocks import (
@@ -30,7 +30,6 @@ from opendp_lite.engines.data.blocks import (
     require_state,
     state_of,
 )
-from opendp_lite.engines.files.csv_plain import NumpyRows, PlainRows
 from opendp_lite.engines.files.csv_rows import (
     BY_NUMBER,
     ColumnCells,
@@ -42,6 +41,9 @@ from opendp_lite.engines.files.csv_rows import (
 )
 from opendp_lite.engines.files.source_files import files_named, unpack
 from opendp_lite.spelling.suggestions import explain_names
+
+if TYPE_CHECKING:
+    from opendp_lite.engines.files.csv_arrow import ArrowRows
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _Open = Callable[[], Iterable[object]]
@@ -269,8 +271,9 @@ def _again(path: Path, state: FileState, wish: Wish) -> Iterator[object]:
         for each in (stream, again):
             require_state(state_of(os.fstat(each.fileno())), state)
         table = _find_columns(wish, stream)
-        quick = wish.delimiter.isascii() and table.width > 0
-        yield from map(wish.block, _quick_blocks(table, again) if quick else table.blocks())
+        quick = _quick_reader() if wish.delimiter.isascii() and table.width else None
+        blocks = table.blocks() if quick is None else _quick_blocks(table, again, quick)
+        yield from map(wish.block, blocks)
         require_state(state_of(os.fstat(again.fileno())), state)
 
 
@@ -282,10 +285,12 @@ def _reopen(path: Path) -> BinaryIO:
     raise refusal
 
 
-def _quick_blocks(table: CsvTable, stream: BinaryIO) -> Iterator[tuple[ColumnCells, ...]]:
+def _quick_blocks(
+    table: CsvTable, stream: BinaryIO, reader: type[ArrowRows]
+) -> Iterator[tuple[ColumnCells, ...]]:
     """The blocks of a table, of the same bytes from their start: quickly where rows are plain."""
     wish, done = table.wish, 0
-    plain = _plain_rows()(
+    plain = reader(
         unpack(stream), wish.delimiter, table.width, table.places, table.headed, wish.missing
     )
     for columns in plain.blocks():
@@ -303,12 +308,12 @@ def _quick_blocks(table: CsvTable, stream: BinaryIO) -> Iterator[tuple[ColumnCel
 
 
 @cache
-def _plain_rows() -> type[PlainRows]:
-    """What reads plain rows: Arrow where it is installed, which is faster, or numpy."""
+def _quick_reader() -> type[ArrowRows] | None:
+    """What reads plain rows several times as fast, where Arrow is installed."""
     try:
-        found: type[PlainRows] = import_module("opendp_lite.engines.files.csv_arrow").ArrowRows
+        found: type[ArrowRows] = import_module("opendp_lite.engines.files.csv_arrow").ArrowRows
     except ImportError:
-        return NumpyRows
+        return None
     return found
 
 

@@ -8,7 +8,7 @@ not as wide as the others, or whose quotes are not proper, the rows are left to 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -19,8 +19,10 @@ from pyarrow import compute, csv
 
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import QUIET
-from opendp_lite.engines.files.csv_plain import OfTexts, PlainCells, PlainRows
 from opendp_lite.engines.files.source_files import Unpacked
+
+OfTexts = Callable[[Sequence[str]], Floats]
+"""The numbers that stand in some texts, whatever else stands there."""
 
 _FLOAT_BYTES: Final = 8
 _QUOTE: Final = ord('"')
@@ -93,10 +95,36 @@ class _Watched:
 
 
 @attrs.define(eq=False, repr=False)
-class ArrowRows(PlainRows):
-    """Rows that Arrow cuts."""
+class ArrowRows:
+    """The rows of a stream from its start, as long as they are plain.
 
-    def blocks(self) -> Iterator[Sequence[PlainCells]]:
+    Plain rows are as wide as the first one, and each quote opens a cell, closes it, or is one of
+    two within it.
+
+    Attributes:
+        stream: Bytes, unpacked.
+        delimiter: The character between cells.
+        width: How many cells each row has.
+        places: The columns to read.
+        headed: Whether the first row is a header.
+        missing: Cells that count as missing.
+        whole: Whether all rows of the stream were plain, once they were gone through.
+    """
+
+    stream: Unpacked
+    delimiter: str
+    width: int
+    places: Sequence[int]
+    headed: bool
+    missing: Collection[str]
+    whole: bool = True
+
+    def blocks(self) -> Iterator[Sequence[_ArrowCells]]:
+        """The cells of the columns, a block of rows at a time.
+
+        Once a row is not plain the rest is read and not given: the time that this takes does not
+        tell where the row stands.
+        """
         between = f'{self.delimiter}\r\n"'.encode()
         watched = _Watched(self.stream, between)
         left = int(self.headed)
@@ -143,7 +171,7 @@ class ArrowRows(PlainRows):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _ArrowCells(PlainCells):
+class _ArrowCells:
     """An Arrow array of bytes, null where a cell is missing."""
 
     cells: arrow.Array
@@ -152,7 +180,10 @@ class _ArrowCells(PlainCells):
         return len(self.cells)
 
     def numbers(self, of_texts: OfTexts) -> Floats:
-        """By Arrow, where it sees a number in each and no NaN: it takes nan(1) for that."""
+        """By Arrow, where it sees a number in each and no NaN: it takes nan(1) for that.
+
+        Else ``of_texts`` reads them all.
+        """
         try:
             found = self.cells.view(arrow.string()).cast(arrow.float64())
         except arrow.ArrowException:
@@ -162,6 +193,7 @@ class _ArrowCells(PlainCells):
         return _floats(found)
 
     def texts(self) -> Sequence[str]:
+        """The text of each."""
         return [(cell or b"").decode("utf-8", "replace") for cell in self.cells.to_pylist()]
 
 

@@ -1,13 +1,10 @@
-"""CSV files by Arrow and by numpy: the same cells and refusals as our reader of any row gives."""
+"""CSV files by Arrow: the same cells and refusals as our reader of any row gives."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +14,8 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.files import csv as csv_file
-from opendp_lite.engines.files import csv_arrow, csv_plain, csv_rows
-from opendp_lite.engines.files.csv_arrow import ArrowRows, _floats, _Watched
-from opendp_lite.engines.files.csv_plain import NumpyRows, PlainRows, plain_numbers
+from opendp_lite.engines.files import csv_arrow, csv_rows
+from opendp_lite.engines.files.csv_arrow import _floats, _Watched
 
 CELLS = [
     *("1", "-2.5", "+3", " 4 ", "1e3", "1E-400", "1e400", "inf", "-Infinity", ".5", "5."),
@@ -51,30 +47,20 @@ def outcome(data: Any) -> tuple[list[Any], str]:
     return [np.frombuffer(joined).tolist(), words], ""
 
 
-@contextmanager
-def read_by(reader: type[PlainRows]) -> Iterator[None]:
-    """Files are read by this reader as long as their rows are plain."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_file, "_plain_rows", lambda: reader)
-        yield
-
-
-def by(reader: type[PlainRows], source: Any, **options: Any) -> tuple[list[Any], str]:
-    """What a reader gives."""
+def by_us(source: Any, **options: Any) -> tuple[list[Any], str]:
+    """What a source gives: a file by Arrow where its rows are plain, and a stream row by row."""
     kinds = {"x": float, "w": str} if options.get("header", True) else {1: float, 2: str}
-    with read_by(reader):
-        try:
-            return outcome(dp.csv_table(source, kinds, **options))
-        except dp.DataError as problem:
-            return [], str(problem)
+    try:
+        return outcome(dp.csv_table(source, kinds, **options))
+    except dp.DataError as problem:
+        return [], str(problem)
 
 
 def both(path: Path, table: bytes, **options: Any) -> tuple[list[Any], str]:
-    """What the readers give, which must be the same. A stream is read row by row."""
+    """What both readers give, which must be the same."""
     path.write_bytes(table)
-    expected = by(ArrowRows, io.BytesIO(table), **options)
-    for reader in (ArrowRows, NumpyRows):
-        assert repr(by(reader, path, **options)) == repr(expected), table
+    expected = by_us(io.BytesIO(table), **options)
+    assert repr(by_us(path, **options)) == repr(expected), table
     return expected
 
 
@@ -133,8 +119,7 @@ LONG = "1," + "a" * 2**17
 @pytest.mark.parametrize("row", ['"1"x,a', "1,a,b", "1", '"1', "text,a", LONG])
 def test_an_odd_row_among_many(tmp_path: Path, monkeypatch: Any, place: int, row: str) -> None:
     """In blocks of a sixteenth of their size."""
-    for reader, name in ((csv_arrow, "_BLOCK_BYTES"), (csv_plain, "_BLOCK_BYTES")):
-        monkeypatch.setattr(reader, name, getattr(reader, name) // 16)
+    monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", csv_arrow._BLOCK_BYTES // 16)
     monkeypatch.setattr(csv_rows, "_BLOCK_ROWS", 4096)
     lines = ["1.5,a"] * 9000
     lines[place] = row
@@ -144,102 +129,47 @@ def test_an_odd_row_among_many(tmp_path: Path, monkeypatch: Any, place: int, row
     assert cells == [] or len(cells[0]) == 9000
 
 
-@pytest.mark.parametrize("reader", [ArrowRows, NumpyRows])
-def test_plain_files_are_read_to_their_end(
-    tmp_path: Path, monkeypatch: Any, reader: type[PlainRows]
-) -> None:
+def test_plain_files_are_read_to_their_end(tmp_path: Path, monkeypatch: Any) -> None:
     def unused(*given: object) -> None:
         raise AssertionError("our own reader read rows")
 
     monkeypatch.setattr(csv_rows.CsvTable, "blocks", unused)
     path = tmp_path / "x.csv"
     path.write_bytes(b'x,w\r\n1,"a, ""b"""\r\n\r\n,NA\r\n"2","c\nd"')
-    found = by(reader, path)
+    found = by_us(path)
     assert repr(found) == repr(([[1.0, np.nan, 2.0], ['a, "b"', None, "c\nd"]], ""))
 
 
-@pytest.mark.parametrize("reader", [ArrowRows, NumpyRows])
-def test_files_without_a_header(tmp_path: Path, reader: type[PlainRows]) -> None:
+def test_files_without_a_header(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("1,a\n2,b\n")
-    with read_by(reader):
-        column = dp.csv_column(path, 1, header=False)
-        assert [block.tolist() for block in column.open()] == [[1, 2]]
-        path.write_text("x\n1\n\n2\n")
-        assert [block.tolist() for block in dp.csv_column(path).open()] == [[1, 2]]
+    column = dp.csv_column(path, 1, header=False)
+    assert [block.tolist() for block in column.open()] == [[1, 2]]
+    path.write_text("x\n1\n\n2\n")
+    assert [block.tolist() for block in dp.csv_column(path).open()] == [[1, 2]]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-def test_numpy_reads_alike_however_a_stream_is_cut(
+def test_rows_are_read_alike_however_a_stream_is_cut(
     tmp_path: Path, monkeypatch: Any, size: int
 ) -> None:
-    monkeypatch.setattr(csv_plain, "_BLOCK_BYTES", size)
+    monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", size)
     rows = [b"x,w", b'1.5,"a, ""b"""', b'"-2",', b"", b'NA,"c\r\nd"', b'+.5e1,"\xc3\xa9"']
     for end in (b"\n", b"\r\n", b"\r"):
         for table in (end.join(rows), end.join([*rows, b"3"]), end.join([*rows, b'4,"']), end):
             both(tmp_path / "x.csv", table)
 
 
-def numpy_numbers(cells: list[str]) -> tuple[Any, Any]:
-    """What numpy sees in cells that stand one after the other."""
-    stops = np.cumsum([len(cell) for cell in cells])
-    data = np.frombuffer("".join(cells).encode() + bytes(21), np.uint8)
-    return plain_numbers(data, np.append(0, stops[:-1]), stops)
-
-
-def test_plain_numbers_are_those_of_float_to_the_last_bit() -> None:
-    generator = np.random.default_rng(8)
-    cells = ["0", "-0", "+0.0", "000000000000001", ".5", "-5.", "9" * 15, "." + "9" * 15, "0.1"]
-    for digits in (1, 2, 5, 9, 14, 15):
-        for number in generator.integers(0, 10**digits, 4000):
-            text = f"{number:0{digits}}"
-            point = generator.integers(0, digits + 1)
-            sign = generator.choice(["", "-", "+"])
-            cells.append(f"{sign}{text[:point]}.{text[point:]}" if number % 3 else sign + text)
-    found, known = numpy_numbers(cells)
-    assert known.all()
-    assert found.tobytes() == np.array([float(cell) for cell in cells]).tobytes()
-
-
-def test_numbers_of_more_digits_are_those_of_float_or_not_known() -> None:
-    """Among them the middle between two floats, and numbers just beside it."""
-    generator = np.random.default_rng(9)
-    cells = [f"{number!r}" for number in generator.normal(0, 2, 20_000).tolist()]
-    for power in range(54, 60):
-        for number in generator.integers(2**53, 2**54, 200).tolist():
-            whole = (2 * number + 1) * 2 ** (power - 54)
-            cells += [str(each) for each in (whole - 1, whole, whole + 1)]
-            cells += [f"{each}.{digit}" for each in (whole - 1, whole) for digit in (1, 9)]
-    for power in range(-12, 60):
-        middle = (2 - Fraction(1, 2**53)) * Fraction(2) ** power
-        for after in range(20):
-            for whole in (int(middle * 10**after), int(middle * 10**after) + 1):
-                if 10**15 <= whole < 10**19:
-                    text = f"{whole:0{after}}"
-                    point = len(text) - after
-                    cells.append(f"{text[:point]}.{text[point:]}")
-    for digits in (16, 17, 18, 19):
-        for number in generator.integers(0, 10**digits, 2000, dtype=np.uint64).tolist():
-            text = f"{number:0{digits}}"
-            point = int(generator.integers(0, digits + 1))
-            cells.append(f"-{text[:point]}.{text[point:]}")
-    found, known = numpy_numbers(cells)
-    expected = np.array([float(cell) for cell in cells])
-    assert found[known].tobytes() == expected[known].tobytes()
-    assert known[:20_000].mean() > 0.99 or np.finfo(np.longdouble).nmant < 63
-
-
-def test_what_is_no_plain_number_is_left_to_float() -> None:
-    cells = ["", "-", ".", "-.", "1.2.3", "1e5", " 1", "1 ", "--1", "+-1", "1-", "1_0", "1,5", "1:"]
-    cells += ["inf", "nan", "9" * 20, "0." + "0" * 18 + "1", "1" + "0" * 300, "0x1", "1/2", "1\x00"]
-    assert not numpy_numbers(cells)[1].any()
-
-
-def test_numpy_reads_where_pyarrow_is_not_installed(monkeypatch: Any) -> None:
+def test_files_are_read_row_by_row_where_pyarrow_is_not_installed(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setitem(sys.modules, "opendp_lite.engines.files.csv_arrow", None)
-    csv_file._plain_rows.cache_clear()
-    assert csv_file._plain_rows() is NumpyRows
-    csv_file._plain_rows.cache_clear()
+    csv_file._quick_reader.cache_clear()
+    try:
+        assert csv_file._quick_reader() is None
+        assert both(tmp_path / "x.csv", b'x,w\n1.5,"a, b"\n,c\n')[0][1] == ["a, b", "c"]
+    finally:
+        csv_file._quick_reader.cache_clear()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
