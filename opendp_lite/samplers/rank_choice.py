@@ -160,6 +160,11 @@ class NumbersInCells(InCells):
     def between(self, first: int, last: int) -> Counts:
         return self.lattice.cell(sort_between(self.column, first, last))
 
+    def within(self, places: Stretch) -> NumbersInCells:
+        """Of numbers that are places: those of some places alone."""
+        inside = (self.column >= places.first) & (self.column < places.last)
+        return NumbersInCells(places, self.column[inside])
+
     def before(self, cells: Counts) -> Counts:
         return counts_before(self.lattice.cell(self.column), cells)
 

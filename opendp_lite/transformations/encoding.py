@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from numbers import Number
 from typing import Any, Final
@@ -58,8 +57,8 @@ class _Coded:
     def __call__(self, block: Floats) -> Floats:
         found = np.empty((len(block), len(self.axes)))
         for column, axis in enumerate(self.axes):
-            code = axis.of_read if self.read else axis.of_numbers
-            found[:, column] = code(block[:, column])
+            known = self.read and axis.reading is not NUMBERS
+            found[:, column] = block[:, column] if known else axis.of_numbers(block[:, column])
         return found
 
 
@@ -104,7 +103,7 @@ def bins(
         >>> counts.map(1)
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
-    axis = EdgeAxis.of(edges, "bins", other=other)
+    axis = _between_edges(edges, "bins", other=other)
     require_one_column(space, "bins")
     placed = Map(Placed(axis.places), before=Map(_Coded((axis,))))
     after = Rows(axis.places, space.domain.size, OneHots(axis.places))
@@ -223,7 +222,7 @@ def _apart(space: Space[TablesOrRows], axes: tuple[Axis, ...]) -> tuple[tuple[Ax
         return axes, metric.of_new_values()
     found, told = [], []
     for name, axis in zip(names, axes, strict=True):
-        keyed = axis.by_key() if metric.most_alike(Fraction(1), [name]) < 1 else None
+        keyed = axis.by_key if metric.most_alike(Fraction(1), [name]) < 1 else None
         found.append(keyed or axis)
         told += [] if keyed is None else [name]
     return tuple(found), metric.of_places(told)
@@ -242,9 +241,9 @@ def _axes(
             "column"
         )
     return (
-        *(CategoryAxis(Codes(Categories.of(each, "one_hot", other=other))) for each in lists),
+        *(_by_category(Categories.of(each, "one_hot", other=other)) for each in lists),
         *(
-            (DateAxis if are_dates(each) else EdgeAxis).of(each, "one_hot", other=other)
+            (_between_dates if are_dates(each) else _between_edges)(each, "one_hot", other=other)
             for each in ends
         ),
     )
@@ -328,163 +327,83 @@ _FEWEST, _MOST = 2, 2**24
 _LISTS: Final = (list, tuple, range, np.ndarray)
 
 
-class Axis(ABC):
-    """The places in which the values of one column are counted."""
-
-    @property
-    @abstractmethod
-    def places(self) -> int:
-        """How many there are."""
-
-    @property
-    @abstractmethod
-    def reading(self) -> ColumnReading:
-        """How the column of a table is read."""
-
-    def by_key(self) -> Axis | None:
-        """The same with values of one key alone in each place; None where a place has several."""
-        return None
-
-    @abstractmethod
-    def of_numbers(self, numbers: Numeric) -> Floats:
-        """The place of each number; NaN for what is in none."""
-
-    @abstractmethod
-    def of_read(self, found: Floats) -> Floats:
-        """As ``of_numbers``, for what the reading gave."""
-
-
 @attrs.frozen(eq=False)
-class CategoryAxis(Axis):
+class Axis:
+    """The places in which the values of one column are counted.
+
+    Attributes:
+        places: How many there are.
+        reading: How the column of a table is read: as numbers, or as places already.
+        of_numbers: The place of each number; NaN for what is in none.
+        by_key: The same with values of one key alone in each place; None where a place has several.
+    """
+
+    places: int
+    reading: ColumnReading
+    of_numbers: Callable[[Numeric], Floats]
+    by_key: Axis | None = None
+
+
+def _by_category(categories: Categories) -> Axis:
     """A place for each category."""
-
-    codes: Codes
-
-    @property
-    def places(self) -> int:
-        return self.codes.categories.places
-
-    @property
-    def reading(self) -> ColumnReading:
-        return self.codes
-
-    def by_key(self) -> Axis | None:
-        categories = self.codes.categories
-        return None if categories.other else CategoryAxis(KeyedCodes(categories))
-
-    def of_numbers(self, numbers: Numeric) -> Floats:
-        return self.codes.places(numbers)
-
-    def of_read(self, found: Floats) -> Floats:
-        return found
+    codes, keyed = Codes(categories), KeyedCodes(categories)
+    of_keys = None if categories.other else Axis(categories.places, keyed, keyed.places)
+    return Axis(categories.places, codes, codes.places, of_keys)
 
 
-@attrs.frozen(eq=False)
-class EdgeAxis(Axis):
-    """A place for each interval between rising edges; the last one holds both of its edges.
-
-    Attributes:
-        edges: As floats.
-        other: Whether numbers beyond the edges have a further place, the last one.
-    """
-
-    edges: Floats
-    other: bool
-
-    @classmethod
-    def of(cls, given: object, step: str, *, other: bool) -> EdgeAxis:
-        """The edges that a person typed, refused where they do not rise."""
-        if isinstance(given, Number):
-            raise ParameterError(
-                f"{step}: edges is a list, such as range(0, 101, 10) for ten bins from 0 to 100; "
-                f"got {quote(given)}"
-            )
-        if are_dates(given):
-            raise ParameterError(
-                f"{step} takes numbers; dp.histogram('day', edges=[...]) counts between dates"
-            )
-        points = to_floats(parse_bounds(given, "edges"))
-        if not _FEWEST <= len(points) <= _MOST:
-            raise ParameterError(
-                f"{step} takes from 2 to 2^24 rising edges, such as range(0, 101, 10) for ten bins "
-                f"from 0 to 100; got {len(points)}"
-            )
-        if not np.isfinite(points).all():
-            raise ParameterError(f"{step}: the edges must be floats, so below 1.8e308 in size")
-        falls = np.flatnonzero(points[1:] <= points[:-1])
-        if len(falls):
-            first, second = points[falls[0] : falls[0] + 2].tolist()
-            raise ParameterError(
-                f"{step}: the edges must rise, as floats, and {first} comes before {second}; sort "
-                "them and drop repeats"
-            )
-        return cls(points, other)
-
-    @property
-    def places(self) -> int:
-        return len(self.edges) - 1 + self.other
-
-    @property
-    def reading(self) -> ColumnReading:
-        return NUMBERS
-
-    def of_numbers(self, numbers: Numeric) -> Floats:
-        found = place_between(self.edges, numbers, other=self.other)
-        found[np.isnan(numbers)] = np.nan
-        return found
-
-    def of_read(self, found: Floats) -> Floats:
-        return self.of_numbers(found)
+def _between_edges(given: object, step: str, *, other: bool) -> Axis:
+    """A place for each interval between rising numbers; the last one holds both of its edges."""
+    if isinstance(given, Number):
+        raise ParameterError(
+            f"{step}: edges is a list, such as range(0, 101, 10) for ten bins from 0 to 100; "
+            f"got {quote(given)}"
+        )
+    if are_dates(given):
+        raise ParameterError(
+            f"{step} takes numbers; dp.histogram('day', edges=[...]) counts between dates"
+        )
+    points = to_floats(parse_bounds(given, "edges"))
+    if not np.isfinite(points).all():
+        raise ParameterError(f"{step}: the edges must be floats, so below 1.8e308 in size")
+    example = ", such as range(0, 101, 10) for ten bins from 0 to 100"
+    _require_rising(points, points.tolist(), step, example, ", as floats,")
+    of_numbers = partial(place_between, points, other=other)
+    return Axis(len(points) - 1 + other, NUMBERS, of_numbers)
 
 
-@attrs.frozen(eq=False)
-class DateAxis(Axis):
-    """A place for each interval between rising dates or times: see ``EdgeAxis``.
+def _between_dates(given: Sequence[object], step: str, *, other: bool) -> Axis:
+    """A place for each interval between rising dates or times, likewise."""
+    typed = require_dates(given, f"{step}: edges")
+    edges, numbers = numbers_of(typed)
+    _require_rising(edges, typed, step)
+    places = partial(_place_dates, edges, numbers, other)
+    reading = DateReading(places, "edges=[datetime.date(2024, 1, 31), ...]")
+    return Axis(len(edges) - 1 + other, reading, reading.of_numbers)
 
-    Attributes:
-        edges: As whole numbers.
-        numbers: Makes such numbers of a column.
-        other: Whether dates beyond the edges have a further place, the last one.
-    """
 
-    edges: NDArray[np.int64]
-    numbers: Callable[[Dates], NDArray[np.int64]]
-    other: bool
+def _require_rising(
+    edges: Numeric, typed: Sequence[object], step: str, example: str = "", kind: str = ""
+) -> None:
+    if not _FEWEST <= len(edges) <= _MOST:
+        raise ParameterError(f"{step} takes from 2 to 2^24 rising edges{example}; got {len(edges)}")
+    falls = np.flatnonzero(edges[1:] <= edges[:-1])
+    if len(falls):
+        first, second = typed[falls[0] : falls[0] + 2]
+        raise ParameterError(
+            f"{step}: the edges must rise{kind or ','} and {first} comes before {second}; sort "
+            "them and drop repeats"
+        )
 
-    @classmethod
-    def of(cls, given: Sequence[object], step: str, *, other: bool) -> DateAxis:
-        """The dates that a person typed, refused where they do not rise."""
-        typed = require_dates(given, f"{step}: edges")
-        edges, numbers = numbers_of(typed)
-        if not _FEWEST <= len(edges) <= _MOST:
-            raise ParameterError(f"{step} takes from 2 to 2^24 rising edges; got {len(edges)}")
-        falls = np.flatnonzero(edges[1:] <= edges[:-1])
-        if len(falls):
-            first, second = typed[falls[0] : falls[0] + 2]
-            raise ParameterError(
-                f"{step}: the edges must rise, and {first} comes before {second}; sort them and "
-                "drop repeats"
-            )
-        return cls(edges, numbers, other)
 
-    @property
-    def places(self) -> int:
-        return len(self.edges) - 1 + self.other
-
-    @property
-    def reading(self) -> ColumnReading:
-        return DateReading(self._places, "edges=[datetime.date(2024, 1, 31), ...]")
-
-    def of_numbers(self, numbers: Numeric) -> Floats:
-        return self.reading.of_numbers(numbers)
-
-    def of_read(self, found: Floats) -> Floats:
-        return found
-
-    def _places(self, dates: Dates) -> Floats:
-        found = place_between(self.edges, self.numbers(dates), other=self.other)
-        found[np.isnat(dates)] = np.nan
-        return found
+def _place_dates(
+    edges: NDArray[np.int64],
+    numbers: Callable[[Dates], NDArray[np.int64]],
+    other: bool,
+    dates: Dates,
+) -> Floats:
+    found = place_between(edges, numbers(dates), other=other)
+    found[np.isnat(dates)] = np.nan
+    return found
 
 
 def place_between(edges: Numeric, numbers: Numeric, *, other: bool) -> Floats:
@@ -495,6 +414,7 @@ def place_between(edges: Numeric, numbers: Numeric, *, other: bool) -> Floats:
     found[numbers == edges[-1]] = count - 1
     beyond = (found < 0) | (found >= count)
     found[beyond] = count if other else np.nan
+    found[np.isnan(numbers)] = np.nan
     return found
 
 

@@ -22,7 +22,7 @@ from opendp_lite.engines.rows import LazyRows
 from opendp_lite.measurements.quantile.columns import (
     ColumnsElsewhere,
     ColumnsHere,
-    PlacedHere,
+    PlacedRows,
     QuantileColumns,
 )
 from opendp_lite.measurements.quantile.tree import Prices, cells_by_parts
@@ -257,7 +257,7 @@ def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
         inside = np.histogram(found % (1 << there.bits), 8, (0, 1 << there.bits))[0]
         assert chisquare(inside).pvalue > 1e-8
     root = planned(tuple(NINTHS), prices).map(lambda slope: slope / 4)
-    here = PlacedHere(rows[0].copy(), there.places, there.bits)
+    here = PlacedRows.here(rows[0].copy(), there.places, there.bits)
     for seed in range(3):
         both = (
             cells_by_parts(root, prices, each, 8, InsecureSeededEntropy(seed))

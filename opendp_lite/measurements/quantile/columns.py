@@ -6,9 +6,8 @@ Rows on other machines stay there. Numbers of them are found by counting, in pas
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -48,48 +47,31 @@ _POWERS: Final = 10.0 ** np.arange(18)
 _PARTS: Final = 2**13
 
 
-class PlacedRows(ABC):
+@attrs.frozen(eq=False)
+class PlacedRows:
     """The rows of one column at places of their own: those of one cell in random order.
 
     Attributes:
+        numbers: Their places, here or on other machines.
         places: The public stretch of places where these rows lie.
         bits: A cell has 2^bits places.
     """
 
+    numbers: NumbersInCells | _NumbersElsewhere
     places: Stretch
     bits: int
 
-    @property
-    @abstractmethod
-    def numbers(self) -> InCells:
-        """Their places."""
+    @classmethod
+    def here(cls, rows: Counts, places: Stretch, bits: int) -> PlacedRows:
+        """Rows in memory, by the place of each."""
+        return cls(NumbersInCells(places, rows), places, bits)
 
-    @abstractmethod
     def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
         """The rows below a place, and the others."""
-
-
-@attrs.frozen(eq=False)
-class PlacedHere(PlacedRows):
-    """Rows in memory.
-
-    Args:
-        rows: The place of each row.
-    """
-
-    rows: Counts
-    places: Stretch
-    bits: int
-
-    @property
-    def numbers(self) -> InCells:
-        return NumbersInCells(self.places, self.rows)
-
-    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
-        under = self.rows < place
+        under, over = Stretch(self.places.first, place), Stretch(place, self.places.last)
         return (
-            PlacedHere(self.rows[under], Stretch(self.places.first, place), self.bits),
-            PlacedHere(self.rows[~under], Stretch(place, self.places.last), self.bits),
+            PlacedRows(self.numbers.within(under), under, self.bits),
+            PlacedRows(self.numbers.within(over), over, self.bits),
         )
 
 
@@ -104,10 +86,10 @@ def at_places(cells: Counts, words: NDArray[np.uint64], bits: int) -> Counts:
     return (cells << bits) | inside.astype(np.int64)
 
 
-def _placed_here(cells: Counts, count: int, entropy: Entropy) -> PlacedHere:
+def _place_here(cells: Counts, count: int, entropy: Entropy) -> tuple[Counts, Stretch, int]:
     bits = place_bits(count)
     rows = at_places(cells, entropy.words(len(cells)), bits)
-    return PlacedHere(rows, Stretch(0, count << bits), bits)
+    return rows, Stretch(0, count << bits), bits
 
 
 class QuantileColumn(ABC):
@@ -163,7 +145,7 @@ class ColumnHere(QuantileColumn):
         return NumbersInCells(lattice, self.numbers)
 
     def place_rows(self, lattice: Lattice, entropy: Entropy) -> PlacedRows:
-        return _placed_here(lattice.cell(self.numbers), lattice.cells, entropy)
+        return PlacedRows.here(*_place_here(lattice.cell(self.numbers), lattice.cells, entropy))
 
 
 @attrs.frozen(eq=False)
@@ -201,101 +183,6 @@ class ColumnsHere(QuantileColumns):
         return sum(piece.shape[1] for piece in self.pieces)
 
 
-@attrs.frozen
-class _Stretch:
-    """The cells from ``first`` to ``last`` - 1, and how many numbers lie in cells before.
-
-    It is cut into parts of one length; the last one may be shorter.
-    """
-
-    first: int
-    last: int
-    under: int
-
-    @property
-    def step(self) -> int:
-        """The length of a part."""
-        return max(1, -(-(self.last - self.first) // _PARTS))
-
-    def counts(self, cells: Counts) -> Counts:
-        """How many of some numbers, given by their cells, lie in each part."""
-        inside = cells[(cells >= self.first) & (cells < self.last)]
-        parts = -(-(self.last - self.first) // self.step)
-        places = ((inside - self.first) // self.step).astype(np.intp, copy=False)
-        return np.bincount(places, minlength=parts).astype(np.int64, copy=False)
-
-    def part(self, counts: Counts, place: int) -> _Stretch:
-        """The part with the number at a place among all numbers."""
-        under = self.under + np.cumsum(counts) - counts
-        part = int(np.searchsorted(under, place, side="right")) - 1
-        first = self.first + part * self.step
-        return _Stretch(first, min(first + self.step, self.last), int(under[part]))
-
-
-class _Count(ABC, Generic[Summary]):
-    """What one pass counts of the cells of numbers. It can be sent to other machines."""
-
-    @abstractmethod
-    def of(self, cells: Counts) -> Summary:
-        """The count of some numbers."""
-
-    @abstractmethod
-    def merge(self, first: Summary, second: Summary) -> Summary:
-        """The count of both."""
-
-
-@attrs.frozen(eq=False)
-class _CountParts(_Count[Counts]):
-    """How many numbers lie in each part of some stretches."""
-
-    stretches: tuple[_Stretch, ...]
-
-    def of(self, cells: Counts) -> Counts:
-        return np.concatenate([stretch.counts(cells) for stretch in self.stretches])
-
-    def merge(self, first: Counts, second: Counts) -> Counts:
-        return first + second
-
-    def narrow(self, counts: Counts, places: Sequence[int]) -> list[_Stretch]:
-        """Of each stretch the part with the number at a place."""
-        ends = np.cumsum([len(each.counts(np.empty(0, np.int64))) for each in self.stretches])
-        split = np.split(counts, ends[:-1])
-        pairs = zip(self.stretches, split, places, strict=True)
-        return [stretch.part(own, place) for stretch, own, place in pairs]
-
-
-@attrs.frozen(eq=False)
-class _CountBefore(_Count[Counts]):
-    """How many numbers lie before each of some cells."""
-
-    cells: Counts
-
-    def of(self, cells: Counts) -> Counts:
-        return counts_before(cells, self.cells)
-
-    def merge(self, first: Counts, second: Counts) -> Counts:
-        return first + second
-
-
-@attrs.frozen(eq=False)
-class _TallyCells(_Count[Tally]):
-    """The cells from ``first`` to ``last`` - 1 that hold numbers, and how many."""
-
-    first: int
-    last: int
-
-    def of(self, cells: Counts) -> Tally:
-        inside = cells[(cells >= self.first) & (cells < self.last)]
-        return np.unique(inside, return_counts=True)
-
-    def merge(self, first: Tally, second: Tally) -> Tally:
-        both = np.concatenate([first[0], second[0]])
-        cells, places = np.unique(both, return_inverse=True)
-        counts = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(counts, places.reshape(-1), np.concatenate([first[1], second[1]]))
-        return cells, counts
-
-
 @attrs.frozen(eq=False, repr=False)
 class _CellsOf:
     """The cells of a column's numbers, or with a secret their places in random order within.
@@ -324,23 +211,67 @@ class _CellsOf:
 
 @attrs.frozen(eq=False, repr=False)
 class _CountCells(Reduction[Summary]):
-    """One pass over rows elsewhere: what is counted of the cells of their numbers."""
+    """What one pass over rows elsewhere counts of the cells of their numbers."""
 
     cells: _CellsOf
-    count: _Count[Summary]
-    cells_of: Callable[[Floats], Counts] | None = None
+    cells_of: Callable[[Floats], Counts] | None = attrs.field(default=None, kw_only=True)
+
+    @abstractmethod
+    def count(self, cells: Counts) -> Summary:
+        """The count of some numbers."""
 
     def of_part(self, source: Source) -> _CountCells[Summary]:
         return attrs.evolve(self, cells_of=self.cells.of_part(source))
 
     def empty(self) -> Summary:
-        return self.count.of(np.empty(0, dtype=np.int64))
+        return self.count(np.empty(0, dtype=np.int64))
 
     def summarise(self, block: Floats, scratch: Scratch) -> Summary:
-        return self.count.of(cast(Callable[[Floats], Counts], self.cells_of)(block))
+        return self.count(cast(Callable[[Floats], Counts], self.cells_of)(block))
 
-    def merge(self, first: Summary, second: Summary) -> Summary:
-        return self.count.merge(first, second)
+
+@attrs.frozen(eq=False, repr=False)
+class _CountBefore(_CountCells[Counts]):
+    """How many numbers lie before each of some cells."""
+
+    edges: Counts
+
+    def count(self, cells: Counts) -> Counts:
+        return counts_before(cells, self.edges)
+
+    def merge(self, first: Counts, second: Counts) -> Counts:
+        return first + second
+
+
+@attrs.frozen(eq=False, repr=False)
+class _TallyCells(_CountCells[Tally]):
+    """The cells from ``first`` to ``last`` - 1 that hold numbers, and how many."""
+
+    first: int
+    last: int
+
+    def count(self, cells: Counts) -> Tally:
+        inside = cells[(cells >= self.first) & (cells < self.last)]
+        return np.unique(inside, return_counts=True)
+
+    def merge(self, first: Tally, second: Tally) -> Tally:
+        both = np.concatenate([first[0], second[0]])
+        cells, places = np.unique(both, return_inverse=True)
+        counts = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(counts, places.reshape(-1), np.concatenate([first[1], second[1]]))
+        return cells, counts
+
+
+def _cut(first: int, last: int) -> Counts:
+    """The cells where the parts of a stretch begin, which have one length, and its end."""
+    step = max(1, -(-(last - first) // _PARTS))
+    return np.append(np.arange(first, last, step, dtype=np.int64), last)
+
+
+def _find_part(edges: Counts, before: Counts, place: int) -> tuple[int, int, int]:
+    """The part that holds the number at a place among all: its ends, and how many lie before."""
+    part = int(np.searchsorted(before, place, side="right")) - 1
+    return int(edges[part]), int(edges[part + 1]), int(before[part])
 
 
 @attrs.frozen(eq=False)
@@ -360,67 +291,48 @@ class _NumbersElsewhere(InCells):
 
     @property
     def size(self) -> int:
-        return int(self._coarse.sum())
+        return int(self._coarse[-1] - self._coarse[0])
 
     def between(self, first: int, last: int) -> Counts:
         if first >= last:
             return np.empty(0, dtype=np.int64)
-        places = first, last - 1
-        how = _CountParts(tuple(self._whole.part(self._coarse, place) for place in places))
-        low, high = how.narrow(self._found(how), places)
-        cells, counts = self._found(_TallyCells(low.first, high.last))
-        ends = low.under + np.cumsum(counts)
+        # The places among the numbers of all cells.
+        first, last = first + int(self._coarse[0]), last + int(self._coarse[0])
+        places, edges = (first, last - 1), _cut(self.first, self.last)
+        parts = [_cut(*_find_part(edges, self._coarse, place)[:2]) for place in places]
+        found = np.split(self._count_before(np.concatenate(parts)), [len(parts[0])])
+        (low, _, under), (_, high, _) = map(_find_part, parts, found, places)
+        cells, counts = self._find(_TallyCells(self.cells, low, high))
+        ends = under + np.cumsum(counts)
         taken = np.minimum(ends, last) - np.maximum(ends - counts, first)
         return np.repeat(cells - self.first, np.maximum(taken, 0).astype(np.intp, copy=False))
 
+    def within(self, places: Stretch) -> _NumbersElsewhere:
+        """Those at some of the places alone."""
+        return attrs.evolve(self, first=places.first, last=places.last)
+
     def before(self, cells: Counts) -> Counts:
-        found = self._found(_CountBefore(np.append(0, cells) + self.first))
+        found = self._count_before(np.append(0, cells) + self.first)
         inside: Counts = found[1:] - found[0]
         return inside
 
     @property
-    def _whole(self) -> _Stretch:
-        return _Stretch(self.first, self.last, 0)
-
-    @property
     def _coarse(self) -> Counts:
-        """How many lie in each part of all cells, counted once.
+        """How many lie before each part of all cells, counted once.
 
         Never a ``cached_property``: before Python 3.12 it holds one lock for all objects while it
         computes, and here the thread waits within for its turn, which other threads need too.
         """
         if not self._known:
-            self._known.append(self._found(_CountParts((self._whole,))))
+            self._known.append(self._count_before(_cut(self.first, self.last)))
         return self._known[0]
 
-    def _found(self, how: _Count[Summary]) -> Summary:
-        found: Summary = ask_for(
-            FoldRequest(self.rows, _CountCells(self.cells, how), self.cells.step)
-        )
+    def _count_before(self, edges: Counts) -> Counts:
+        return self._find(_CountBefore(self.cells, edges))
+
+    def _find(self, how: _CountCells[Summary]) -> Summary:
+        found: Summary = ask_for(FoldRequest(self.rows, how, self.cells.step))
         return found
-
-
-@attrs.frozen(eq=False, slots=False)
-class _PlacedElsewhere(PlacedRows):
-    """Rows on other machines, at places that follow from a secret of the release."""
-
-    rows: LazyRows
-    cells: _CellsOf
-    places: Stretch
-    bits: int
-
-    @property
-    def numbers(self) -> InCells:
-        return self._numbers
-
-    @cached_property
-    def _numbers(self) -> InCells:
-        """Once, so that their counts are."""
-        return _NumbersElsewhere(self.rows, self.cells, self.places.first, self.places.last)
-
-    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
-        under, over = Stretch(self.places.first, place), Stretch(place, self.places.last)
-        return attrs.evolve(self, places=under), attrs.evolve(self, places=over)
 
 
 @attrs.frozen(eq=False)
@@ -445,7 +357,8 @@ class ColumnElsewhere(QuantileColumn):
         secret = SecretWords.of(lambda places: entropy.words(len(places)))
         bits = place_bits(lattice.cells)
         cells = _CellsOf(self.place, lattice, secret, self.step)
-        return _PlacedElsewhere(self.rows, cells, Stretch(0, lattice.cells << bits), bits)
+        places = Stretch(0, lattice.cells << bits)
+        return PlacedRows(_NumbersElsewhere(self.rows, cells, 0, places.last), places, bits)
 
 
 @attrs.frozen(eq=False)
@@ -645,9 +558,8 @@ class CandidateLine(SortedLine):
         steps[::2] = size - under - over
         steps[1::2] = under[1:] - (size - over[:-1])
         rows = np.repeat(np.arange(len(steps), dtype=np.int64), steps.astype(np.intp, copy=False))
-        found = _placed_here(rows, len(steps) + 1, entropy)
-        half = 1 << (found.bits - 1)
-        return PlacedHere(found.rows + half, found.places, found.bits + 1)
+        rows, places, bits = _place_here(rows, len(steps) + 1, entropy)
+        return PlacedRows.here(rows + (1 << (bits - 1)), places, bits + 1)
 
     def outside(self, data: Counts, first: Counts, last: Counts) -> Outside:
         under, over, size = self._beside(data)
