@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from math import nan
 from typing import Final
 
 MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."})
@@ -27,11 +26,3 @@ def category_in(cell: str, missing: Collection[str]) -> str | None:
         return None
     whole = _WHOLE.fullmatch(text) if "." in text else None
     return text if whole is None else whole[1]
-
-
-def mark_number(mark: str) -> float:
-    """The number that a mark of a missing value is; NaN where it is none."""
-    try:
-        return float(mark)
-    except ValueError:
-        return nan

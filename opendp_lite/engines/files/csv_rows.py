@@ -8,7 +8,6 @@ import zlib
 from _csv import Reader
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
-from functools import cached_property
 from importlib.util import find_spec, module_from_spec
 from itertools import count, islice, repeat
 from math import nan
@@ -24,7 +23,7 @@ from opendp_lite.engines.data.blocks import FileError
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.table import take
 from opendp_lite.engines.data.values import Values
-from opendp_lite.engines.files.cells import MISSING, category_in, mark_number
+from opendp_lite.engines.files.cells import MISSING, category_in
 from opendp_lite.engines.files.source_files import unpack
 from opendp_lite.numbers.exact import quote
 
@@ -247,26 +246,6 @@ class Wish:
         number = float(text)
         return number if number == number else nan
 
-    def bare_numbers(self, cells: Sequence[str]) -> Floats:
-        """The number in each, where all cells are numbers or missing; else raises ``ValueError``.
-
-        No space may stand around a number that may be a mark of a missing value.
-        """
-        texts = cells
-        if not self.missing.isdisjoint(cells):
-            texts = ["nan" if cell in self.missing else cell for cell in cells]
-        every = "".join(texts)
-        if "_" in every or (self._marks_numbers and every.split(None, 1) != [every]):
-            raise ValueError
-        found = np.fromiter(map(float, texts), np.float64, len(texts))
-        found[np.isnan(found)] = nan
-        return found
-
-    @cached_property
-    def _marks_numbers(self) -> bool:
-        """Whether a mark of a missing value is a number."""
-        return any(number == number for number in map(mark_number, self.missing))
-
 
 _BLOCK_ROWS = 65536
 # So few lists at once that Python's collector of garbage has no cause to run.
@@ -344,10 +323,7 @@ class CsvTable:
 
     def numbers(self, place: int, texts: Sequence[str]) -> Floats:
         """The same for a column of numbers."""
-        try:
-            return self.wish.bare_numbers(texts)
-        except ValueError:
-            return np.fromiter(self._each_number(place, texts), np.float64, len(texts))
+        return np.fromiter(self._each_number(place, texts), np.float64, len(texts))
 
     def _each_number(self, place: int, texts: Sequence[str]) -> Iterator[float]:
         number, refuses = self.wish.number, self.wish.text == "refuse"
