@@ -243,45 +243,22 @@ def _least_of_part(
     source: Source,
 ) -> _KeyedRows:
     """The rows with the least keys of a part of the rows."""
-    nothing = np.empty(0, dtype=np.int64)
-    none = _KeyedRows(nothing.astype(np.uint64), nothing, np.empty((0, columns)))
-    least = _LeastSoFar(most, secret.of_rows(source, step), first_place(source), none)
-    from_blocks(LazyRows(source, functions), least.add)
-    return least.settle()
+    keys, nothing = secret.of_rows(source, step), np.empty(0, dtype=np.int64)
+    held = [_KeyedRows(nothing.astype(np.uint64), nothing, np.empty((0, columns)))]
+    place = first_place(source)
 
-
-@attrs.define(eq=False, repr=False)
-class _LeastSoFar:
-    """The rows with the least keys of those that came."""
-
-    most: int
-    keys: Keys
-    place: int
-    least: _KeyedRows
-    waiting: list[_KeyedRows] = attrs.field(factory=list, init=False)
-    entries: int = attrs.field(default=0, init=False)
-
-    def add(self, block: RowBlock) -> None:
+    def take(block: RowBlock) -> None:
         """Takes a block; rows are left out once as many wait as are kept."""
+        nonlocal place
         rows = np.array(block)
-        places = np.arange(self.place, self.place + len(rows))
-        self.place += len(rows)
-        fresh = _KeyedRows(self.keys(places), places, rows)
-        if len(self.least.words) == self.most:
-            # A key above the greatest that is kept can no longer be among the least.
-            low = fresh.words <= self.least.words.max()
-            fresh = _KeyedRows(fresh.words[low], places[low], rows[low])
-        self.waiting.append(fresh)
-        self.entries += fresh.rows.size
-        if self.entries > max(_WAITING, self.least.rows.size):
-            self.settle()
+        places = np.arange(place, place + len(rows))
+        place += len(rows)
+        held.append(_KeyedRows(keys(places), places, rows))
+        if sum(each.rows.size for each in held[1:]) > max(_WAITING, held[0].rows.size):
+            held[:] = [_keep_least(most, *held)]
 
-    def settle(self) -> _KeyedRows:
-        """Leaves out the rows that are too many."""
-        self.least = _keep_least(self.most, self.least, *self.waiting)
-        self.waiting.clear()
-        self.entries = 0
-        return self.least
+    from_blocks(LazyRows(source, functions), take)
+    return _keep_least(most, *held)
 
 
 # Of rows that have no key in the column of the groups: together they are one group.
