@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from importlib import import_module
 from itertools import combinations_with_replacement, product
 from math import inf, nan
@@ -61,6 +62,7 @@ def neighbours(relation: str, values=PLACES, most: int = MOST) -> Iterator[tuple
                 yield from (((*rows, a), (*rows, b)) for a, b in pairs if a != b)
 
 
+@cache
 def off(quantile: Fraction, pairs, cells: int, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """How far off each cell is, in units of 1 / denominator: whole numbers, for both datasets."""
     a, b = quantile.numerator, quantile.denominator
@@ -100,7 +102,7 @@ def losses(bound, pairs, cells: int = CELLS, copies: int = 1, law: RankLaw | Non
     law = law or laws_of(bound)[0][0]
     claim = bound.loss(1)
     zcdp = bound.output_measure == dp.ZeroConcentratedDivergence()
-    first, second = off(law.quantile, pairs, cells, copies)
+    first, second = off(law.quantile, tuple(pairs), cells, copies)
     change = first - second
     widest = Fraction(int(np.ptp(change, axis=1).max()), law.quantile.denominator) * law.slope
     square, allowed = widest * widest, 8 * claim if zcdp else claim * claim
@@ -128,7 +130,7 @@ def assert_private(found: Found) -> None:
     assert found.renyi <= 1 + 1e-4
 
 
-PAIRS = {relation: list(neighbours(relation)) for relation in RELATIONS}
+PAIRS = {relation: tuple(neighbours(relation)) for relation in RELATIONS}
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

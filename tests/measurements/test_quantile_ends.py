@@ -129,14 +129,15 @@ DRAWS = {
         {"candidates": range(101)},
     ),
 }
-RUNS = 300
+RUNS = 120
 
 
 @pytest.mark.parametrize("kind", DRAWS)
-@pytest.mark.parametrize("sampling", [False, True])
-@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.03}], ids=str)
+@pytest.mark.parametrize(
+    ("loss", "sampling"), [({"epsilon": 1}, False), ({"rho": 0.03}, True)], ids=str
+)
 def test_intervals_hold_and_are_not_too_wide(kind, sampling, loss):
-    """At 95 %, fewer than 260 of 300 have a probability of 1e-8; half as wide, 235 are held."""
+    """At 95 %, fewer than 99 of 120 have a probability of 1e-6; half as wide, 94 are held."""
     draw, where = DRAWS[kind]
     pipeline = dp.private_quantile(0.5, **where, confidence=0.95, sampling=sampling, **loss)
     truth = float(np.median(draw(np.random.default_rng(0), 400_001)))
@@ -147,7 +148,7 @@ def test_intervals_hold_and_are_not_too_wide(kind, sampling, loss):
         true = [truth] * 2 if sampling else [rows[249], rows[250]]
         held += low <= true[1] and true[0] <= high
         ranks.append(np.searchsorted(rows, high, "right") - np.searchsorted(rows, low))
-    assert held >= 260
+    assert held >= 99
     reach = float(release_of(pipeline.bind(dp.records())).laws[0][0].choices(500)[2].offset)
     if kind != "whole":
         assert np.mean(ranks) == pytest.approx(2 * reach, rel=0.15)

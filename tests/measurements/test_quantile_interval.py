@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 from itertools import combinations_with_replacement, product
 from math import ceil, floor
 
@@ -80,24 +79,23 @@ def test_the_exact_law_keeps_half_of_the_claim(relation, quantile, loss, samplin
     """The other half is for the quantile itself."""
     ((kind, claim),) = loss.items()
     law = law_of(built(relation, quantile, sampling=sampling, **loss))
-    reach, ratio, true = Fraction(0), 0.0, 0.0
-
-    @cache
-    def known(rows: tuple[int, ...], middles: tuple[int, ...]) -> tuple[list, np.ndarray]:
-        found = exponents(law, rows, *middles)
-        return found, weighed(law, found, *middles)
-
     pairs = {tuple(tuple(sorted(side)) for side in pair) for pair in neighbours(relation)}
-    for one, other in pairs:
-        for middles in [(middle,) for middle in MIDDLES] if quantile in (0.5, 0.9) else SEVERAL:
-            (far, p), (moved, q) = known(one, middles), known(other, middles)
-            change = [a - b for a, b in zip(far, moved, strict=True)]
+    rows = sorted({side for pair in pairs for side in pair})
+    at = np.array([[rows.index(side) for side in pair] for pair in pairs]).T
+    reach, ratio, true = Fraction(0), 0.0, 0.0
+    for middles in [(middle,) for middle in MIDDLES] if quantile in (0.5, 0.9) else SEVERAL:
+        exactly = [exponents(law, each, *middles) for each in rows]
+        far = np.array(exactly, dtype=float)
+        moved = np.ptp(far[at[0]] - far[at[1]], axis=1)
+        for one, other in at.T[moved > moved.max() - 1e-9]:
+            change = [a - b for a, b in zip(exactly[one], exactly[other], strict=True)]
             reach = max(reach, max(change) - min(change))
-            ratio = max(ratio, float(np.abs(np.log(p / q)).max()))
-            for order in ORDERS:
-                for a, b in ((p, q), (q, p)):
-                    moment = float(np.log((a**order * b ** (1 - order)).sum()))
-                    true = max(true, moment / (order - 1) / order)
+        p, q = np.array([weighed(law, each, *middles) for each in exactly])[at]
+        ratio = max(ratio, float(np.abs(np.log(p / q)).max()))
+        for order in ORDERS:
+            for a, b in ((p, q), (q, p)):
+                moment = np.log((a**order * b ** (1 - order)).sum(axis=1)).max()
+                true = max(true, float(moment) / (order - 1) / order)
     half = Fraction(claim) / 2
     if kind == "epsilon":
         assert reach <= half
@@ -241,19 +239,20 @@ DRAWS = {
         generator.random(1000) < 0.5, 50.0, generator.normal(50, 10, 1000)
     ),
 }
-RUNS = 100
+RUNS = 60
 
 
 @pytest.mark.parametrize("kind", DRAWS)
-@pytest.mark.parametrize("quantile", [0.5, 0.9])
-@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
+@pytest.mark.parametrize(
+    ("quantile", "loss"), [(0.5, {"epsilon": 1}), (0.9, {"rho": 0.1})], ids=str
+)
 def test_intervals_hold_the_quantile_of_the_rows(kind, quantile, loss):
-    """At 95 %, fewer than 80 of 100 have a probability of 1e-7."""
+    """At 95 %, fewer than 46 of 60 have a probability of 2e-7."""
     pipeline = dp.private_quantile(
         quantile, bounds=(0, 100), confidence=0.95, sampling=False, sure=True, **loss
     )
     share, width = covered(pipeline, DRAWS[kind], lambda data: np.quantile(data, quantile), RUNS)
-    assert share >= 80 / RUNS
+    assert share >= 46 / RUNS
     assert width < 100
 
 
@@ -287,7 +286,7 @@ def test_several_intervals_are_narrow_and_hold_together():
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_sampling_covers_the_population(relation):
-    """The median of a normal law, 1.96 sqrt(n) / 2 ranks and more: 1e-7 as above."""
+    """The median of a normal law, 1.96 sqrt(n) / 2 ranks and more: 2e-7 as above."""
     wide, narrow = (
         space_of(relation, 1000)
         >> dp.private_quantile(
@@ -297,7 +296,7 @@ def test_sampling_covers_the_population(relation):
     )
     share, width = covered(wide, DRAWS["normal"], lambda data: 50.0, RUNS)
     missed, less = covered(narrow, DRAWS["normal"], lambda data: 50.0, RUNS)
-    assert share >= 80 / RUNS
+    assert share >= 46 / RUNS
     assert missed < 0.75
     assert less < width < 5
 

@@ -61,60 +61,61 @@ def root_of(bound) -> Branch:
     return bound.function.law.choosers[0].root
 
 
+@attrs.frozen(eq=False)
+class Chosen:
+    """A choice in floats, known by itself: a cache need not compare all choices below it."""
+
+    quantile: float
+    slope: float
+    below: Chosen | None
+    above: Chosen | None
+
+
 @cache
-def law(part: Branch, rows: Rows, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+def chosen(part: Branch | None) -> Chosen | None:
+    if part is None:
+        return None
+    sides = chosen(part.below), chosen(part.above)
+    return Chosen(float(part.quantile), float(part.slope), *sides)
+
+
+@cache
+def law(part: Chosen, rows: Rows, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     """How far off each place is, and the logarithm of its probability, by counting."""
     numbers, places = np.array(rows), np.arange(first, last)
     under = (numbers[:, None] < places).sum(axis=0)
     over = (numbers[:, None] > places).sum(axis=0)
-    q, n = float(part.quantile), len(rows)
-    far = float(part.slope) * np.maximum(0, np.maximum(under - q * n, over - (1 - q) * n))
+    q, n = part.quantile, len(rows)
+    far = part.slope * np.maximum(0, np.maximum(under - q * n, over - (1 - q) * n))
     return far, -far - np.logaddexp.reduce(-far)
 
 
-@attrs.frozen
-class Loss:
-    """Of all choices together: the largest log ratio, Renyi moments, and what the ranges cost.
-
-    ``pure`` and ``squares`` add up the ranges of the choices along the dearest outcome.
-    """
-
-    ratio: float
-    moments: tuple[float, ...]
-    pure: float
-    squares: float
-
-
-NOTHING = Loss(0.0, (0.0,) * len(ORDERS), 0.0, 0.0)
+NOTHING = np.zeros(3 + len(ORDERS))
 
 
 @cache
-def loss_of(part: Branch | None, one: Rows, other: Rows, first: int, last: int) -> Loss:
-    """Given an outcome of this choice the parts are told apart by that outcome alone."""
+def loss_of(part: Chosen | None, one: Rows, other: Rows, first: int, last: int) -> np.ndarray:
+    """Of all choices together: the largest log ratio, what the ranges cost, and Renyi moments.
+
+    The ranges of the choices along the dearest outcome are added up, plainly and by their squares.
+    Given an outcome of this choice the parts are told apart by that outcome alone.
+    """
     if part is None or first == last or one == other:
         return NOTHING
     (far, p), (moved, q) = law(part, one, first, last), law(part, other, first, last)
-    sides = [
-        (
-            loss_of(part.below, below(one, place), below(other, place), first, place),
-            loss_of(part.above, above(one, place), above(other, place), place, last),
-        )
-        for place in range(first, last)
-    ]
-    reach = float(np.ptp(far - moved))
-    return Loss(
-        max(abs(r) + a.ratio + b.ratio for r, (a, b) in zip(p - q, sides, strict=True)),
-        tuple(
-            float(
-                np.logaddexp.reduce(
-                    order * p + (1 - order) * q + [a.moments[i] + b.moments[i] for a, b in sides]
-                )
-            )
-            for i, order in enumerate(ORDERS)
-        ),
-        reach + max(a.pure + b.pure for a, b in sides),
-        reach**2 / 8 + max(a.squares + b.squares for a, b in sides),
-    )
+    sides = np.array(
+        [
+            loss_of(part.below, below(one, place), below(other, place), first, place)
+            + loss_of(part.above, above(one, place), above(other, place), place, last)
+            for place in range(first, last)
+        ]
+    ).T
+    reach, order = float(np.ptp(far - moved)), np.array(ORDERS)[:, None]
+    dearest = sides[:3].copy()
+    dearest[0] += abs(p - q)
+    moments = np.logaddexp.reduce(order * p + (1 - order) * q + sides[3:], axis=1)
+    ranges = np.array([0, reach, reach**2 / 8])
+    return np.append(dearest.max(axis=1) + ranges, moments)
 
 
 def below(rows: Rows, place: int) -> Rows:
@@ -155,11 +156,14 @@ class Share:
 def shares(root: Branch, loss: dict[str, float], pairs) -> Share:
     """The claim is a rho or an epsilon."""
     ((kind, claim),) = loss.items()
-    found = [loss_of(root, *side, 0, PLACES) for pair in pairs for side in (pair, pair[::-1])]
+    tree, both = chosen(root), [side for pair in pairs for side in (pair, pair[::-1])]
+    ratio, pure, squares, *moments = np.max(
+        [loss_of(tree, *side, 0, PLACES) for side in both], axis=0
+    )
     if kind == "epsilon":
-        return Share(max(f.pure for f in found) / claim, max(f.ratio for f in found) / claim)
-    true = max(f.moments[i] / (order - 1) / order for f in found for i, order in enumerate(ORDERS))
-    return Share(max(f.squares for f in found) / claim, true / claim)
+        return Share(pure / claim, ratio / claim)
+    true = max(each / (order - 1) / order for each, order in zip(moments, ORDERS, strict=True))
+    return Share(squares / claim, true / claim)
 
 
 def assert_caught(found: Share) -> None:
@@ -360,7 +364,7 @@ def test_a_group_keeps_its_claim():
     assert found.true <= 2
 
 
-def outcomes(part: Branch | None, rows: Rows, first: int, last: int) -> dict[Rows, float]:
+def outcomes(part: Chosen | None, rows: Rows, first: int, last: int) -> dict[Rows, float]:
     """The exact law of the places of all quantiles, in order."""
     if part is None:
         return {(): 1.0}
@@ -377,11 +381,11 @@ def outcomes(part: Branch | None, rows: Rows, first: int, last: int) -> dict[Row
     return found
 
 
-@pytest.mark.parametrize("rows", [(), (2,), (0, 2, 2, 2, 5), (3,) * 6])
+@pytest.mark.parametrize("rows", [(), (2,), (0, 2, 2, 2, 5)])
 def test_what_is_drawn_follows_the_exact_law(rows):
     root = root_of(built(WANTED[1], "add or remove", epsilon=5))
-    expected = outcomes(root, rows, 0, 6)
-    draws, entropy = 1500, InsecureSeededEntropy(7)
+    expected = outcomes(chosen(root), rows, 0, 6)
+    draws, entropy = 600, InsecureSeededEntropy(7)
     placed = PlacedRows.here(np.array(rows, dtype=np.int64), Stretch(0, 6), 0)
     counts = dict.fromkeys(expected, 0)
     for _ in range(draws):
@@ -401,7 +405,7 @@ def test_rows_of_one_cell_in_random_order_keep_the_claim(relation):
     """The law of the cells is the mean over all places that their rows may have."""
     cells, bits = 2, 2
     rho = 0.5
-    root = root_of(built(WANTED[1], relation, rho=rho))
+    root = chosen(root_of(built(WANTED[1], relation, rho=rho)))
 
     @cache
     def of_cells(rows: Rows) -> np.ndarray:
