@@ -222,7 +222,7 @@ def test_aggregates_by_group_are_stable(aggregate, size):
     space = SPACE if size is None else dp.records(columns=names, size=size, metric=CHANGE)
     for keys in ([0, 1], [-1, None, 0.5]):
         step = dp.combinators.group_by("key", keys, aggregate, other="rest")
-        dp.assert_stable(step, space, trials=32)
+        dp.assert_stable(step, space, trials=12)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(-2, 2), (0, 4), (-1, 3), (1, 3), (-5, -4)])

@@ -77,7 +77,7 @@ def test_sums_of_neighbours_are_as_far_apart_as_the_map_says(stage, metric):
     total = stage.bind(space)
     exponent = total.output_space.domain.exponent
     generator = np.random.default_rng(7)
-    for pair in neighbours(space, seed=1, trials=64):
+    for pair in neighbours(space, seed=1, trials=24):
         hole = generator.random(COLUMNS) < generator.random()
         sums = []
         for data in (pair.data, pair.other):

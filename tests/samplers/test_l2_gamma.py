@@ -58,7 +58,7 @@ class MarginalInThree:
 @pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(37, 3), FINE], ids=str)
 def test_floats_and_exact_arithmetic_decide_alike(dimension, scale):
     law = L2Gamma(scale, 0)
-    for seed in range(1 + 30 // dimension):
+    for seed in range(1 + 10 // dimension):
         inside = np.random.default_rng(seed).integers(0, 2**30, dimension) / 2**30
         words = biased_words(12 * dimension + 64, seed)
         for given in (words, words[:0]):
@@ -133,7 +133,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     monkeypatch.setattr(exact_reals, "STEP", 1)
     bits, entropy = Bits(1), InsecureSeededEntropy(2)
     draws = []
-    while len(draws) < 500:
+    while len(draws) < 300:
         length, size = Chi.of(2, entropy), LazyNormal(0, 0)
         length._pairs._known, length._pairs.bits = [0], 0
         factor = Fraction(3 if bits.word() else -3)

@@ -83,10 +83,10 @@ def assert_exact(items: Items, expected: list[Fraction], slope: Fraction) -> ran
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 def test_every_cell_has_its_weight_for_all_small_data(quantile):
-    """Sizes 0 to 6, ties, and numbers in the first, the last and adjacent cells."""
+    """Sizes 0 to 5, ties, and numbers in the first, the last and adjacent cells."""
     slope = Fraction(3, 7)
     chooser = CellChoice(Few(12), RankLaw(quantile, slope))
-    for size in range(7):
+    for size in range(6):
         for numbers in combinations_with_replacement([0, 4, 5, 9, 11], size):
             column = np.array(numbers, dtype=float)
             covered = assert_exact(
@@ -195,7 +195,7 @@ def test_cells_of_the_rest_are_reached_and_weighed_exactly(quantile, size, monke
 
 
 DATA = np.array([3, 3, 3, 9, 10, 10, 11, 12, 20, 30, 30, 30, 30, 30, 41, 55, 56, 63, 63, 0])
-DRAWS = 1000
+DRAWS = 500
 
 
 @pytest.mark.parametrize("reach", [None, 1, 2], ids=str)
@@ -250,7 +250,7 @@ def test_frequencies_on_real_lattices(lattice, data, quantile):
         off = max(Fraction(0), under - quantile * size, over - (1 - quantile) * size)
         parts.append((high - low) * np.exp(-float(slope * off)))
     entropy = InsecureSeededEntropy(13)
-    draws = [chooser.cell(column, entropy) for _ in range(1500)]
+    draws = [chooser.cell(column, entropy) for _ in range(700)]
     where = np.searchsorted(edges, draws, side="right") - 1
     found = np.bincount(where, minlength=len(parts))
     assert fit(found, np.array(parts)) > LEAST_P
