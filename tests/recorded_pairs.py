@@ -1,6 +1,6 @@
 """All declared mechanisms and estimators on small neighbours, recorded.
 
-``python -m tests.recorded_pairs 1000000`` takes so many pairs, in rounds of all pipelines. A file
+``python -m tests.recorded_pairs 1000000`` takes so many pairs, of one pipeline after another. A file
 keeps the count, so that it goes on from there.
 """
 
@@ -85,18 +85,17 @@ def find_faults(bound: Any, count: int, seed: int) -> Iterator[tuple[Any, NoiseS
 
 
 def run(most: int, path: Path = Path("recorded_pairs.txt")) -> None:
-    """So many pairs, in rounds of twenty for each pipeline."""
+    """So many pairs, twenty for each pipeline in turn."""
+    pipelines, each, faults = list(list_pipelines()), 20, 0
     done = int(path.read_text().split()[0]) if path.exists() else 0
-    pipelines = list(list_pipelines())
-    faults, each_round = 0, 20
     while done < most:
-        for bound in pipelines:
-            for pair, step in find_faults(bound, each_round // 2, done):
-                faults += 1
-                print(bound, [rows.tolist() for rows in pair], step, flush=True)
-        done += each_round * len(pipelines)
+        bound = pipelines[done // each % len(pipelines)]
+        for pair, step in find_faults(bound, each // 2, done):
+            faults += 1
+            print(bound, [rows.tolist() for rows in pair], step, flush=True)
+        done += each
         path.write_text(f"{done} pairs, {faults} faults\n")
-        print(path.read_text(), end="", flush=True)
+    print(path.read_text(), end="")
 
 
 if __name__ == "__main__":
