@@ -1,7 +1,7 @@
 """All declared mechanisms and estimators on small neighbours, recorded.
 
-``python -m tests.recorded_pairs 1000000`` takes so many pairs, of one pipeline after another. A file
-keeps the count, so that it goes on from there.
+``python -m tests.recorded_pairs 1000000`` takes so many pairs, of one pipeline after another. A
+file keeps the count, so that it goes on from there.
 """
 
 from __future__ import annotations
