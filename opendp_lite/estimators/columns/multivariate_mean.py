@@ -113,14 +113,15 @@ class ColumnBounds:
         lower: The lower bound of each, in its unit.
         upper: The upper bound of each.
         own: Whether a person gave both, and not one largest size for all.
-        given: Those that were given, of which half the widths are units here; None where values
-            stay as they are.
+        given: Those that were given; None where values stay as they are.
+        unit: What values are counted in here, from the place in the given bounds nearest to 0.
     """
 
     lower: Values
     upper: Values
     own: bool
     given: ColumnBounds | None = None
+    unit: Floats = attrs.field(factory=lambda: np.ones(()))
 
     @classmethod
     def of(cls, given: object, space: RowSpace, step: str) -> ColumnBounds:
@@ -150,14 +151,27 @@ class ColumnBounds:
         each = [BoundedColumn.between(low, high, step) for low, high in pairs]
         return cls(tuple(one.lower for one in each), tuple(one.upper for one in each), own=True)
 
-    def in_halves(self) -> ColumnBounds:
-        """Half the width of its bounds is the unit of each column."""
-        factors = [Fraction(one) for one in (1 / self.halves).tolist()]
+    def counted(self, unit: Floats) -> ColumnBounds:
+        """Values are counted in units, from the place in their bounds that is nearest to 0.
+
+        Between 1e6 and 1e6 + 1 a search would else look at all sizes up to 1e6, with noise to
+        match. The middle of the bounds would serve a column of visits worse: most lie near 0, and
+        a search looks finely there.
+        """
         lower, upper = (
-            tuple(end * factor for end, factor in zip(ends, factors, strict=True))
+            tuple(
+                (end - Fraction(zero)) / Fraction(one)
+                for end, zero, one in zip(ends, self.nearest.tolist(), unit.tolist(), strict=True)
+            )
             for ends in (self.lower, self.upper)
         )
-        return ColumnBounds(lower, upper, self.own, self)
+        return ColumnBounds(lower, upper, self.own, self, unit)
+
+    @property
+    def nearest(self) -> Floats:
+        """The place in the bounds that is nearest to 0."""
+        low, high = self.floats
+        return np.zeros(len(low)).clip(low, high)
 
     @property
     def even(self) -> bool:
@@ -168,17 +182,26 @@ class ColumnBounds:
     def rows(self) -> Rowwise:
         """The rows in bounds, in these units."""
         inside = clamp(self.lower, self.upper)
-        return inside if self.given is None else scale(dyadic(1 / self.given.halves)) >> inside
+        if self.given is None:
+            return inside
+        counted = scale(dyadic(1 / self.unit)) >> inside
+        nearest = self.given.nearest
+        return center(dyadic(nearest)) >> counted if nearest.any() else counted
 
     def restore(self, found: Floats | ByColumn) -> Floats | ByColumn:
-        """Means in the units of the columns."""
+        """Means as the columns have them, in their bounds: products are rounded."""
         if self.given is None:
             return found
+        nearest = self.given.nearest
         if isinstance(found, np.ndarray):
-            # Products are rounded, so they are brought into the bounds again.
-            return self.given.clip(found * self.given.halves)
+            return self.given.clip(found * self.unit + nearest)
+        own = [
+            each * unit + zero
+            for each, unit, zero in zip(found, self.unit.tolist(), nearest.tolist(), strict=True)
+        ]
+        inside = self.given.clip(np.array([each.value for each in own])).tolist()
         return tuple(
-            each * unit for each, unit in zip(found, self.given.halves.tolist(), strict=True)
+            attrs.evolve(each, value=value) for each, value in zip(own, inside, strict=True)
         )
 
     @property
@@ -203,9 +226,9 @@ class ColumnBounds:
 
     @property
     def halves(self) -> Floats:
-        """Half the widths."""
-        low, high = self.floats
-        return (high - low) / 2
+        """Half the widths, from exact ends: ends that round to one float are still apart."""
+        ends = zip(self.lower, self.upper, strict=True)
+        return to_floats([(high - low) / 2 for low, high in ends])
 
     def clip(self, estimate: Floats) -> Floats:
         """An estimate brought into the bounds; NaN becomes the middle."""
@@ -650,7 +673,11 @@ def multivariate_mean(
             "about as well"
         )
     given = ColumnBounds.of(bound, space, "multivariate_mean")
-    bounds = given if rho is not None and given.even else given.in_halves()
+    bounds = given
+    if rho is None or not given.even:
+        bounds = given.counted(given.halves)
+    elif given.nearest.any():
+        bounds = given.counted(np.ones(len(given.lower)))
     made: Measured[Any]
     if exactly_one("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = _fit_noise(space, bounds, cast(Number, rho), p, confidence, sampling)
@@ -687,7 +714,7 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> s
         "about an eighth of it finds where the columns lie and how far rows reach",
         "the noise fits that, so the error follows the data and not the bound",
     ]
-    if bounds.given is not None:
+    if bounds.given is not None and not bounds.given.even:
         lines.append("half the width of its bounds is the unit of each column")
     if bounds.own:
         lines.append(
