@@ -35,14 +35,15 @@ def draw_lines(
     message: str,
     *,
     marks: Series = _NONE,
+    levels: Sequence[float] = (),
     ax: Axes | None = None,
     **settings: Any,
 ) -> Axes:
     """Draws a line for each name, from its places and its heights, with marks if they are few.
 
     The message says what there is to see, for readers who do not see it. What is in ``marks`` has
-    no line. A name that begins with "_" is not in the legend. Settings are those of ``Axes.set``:
-    ``xscale="log"``, say.
+    no line, and ``levels`` are dotted lines across. A name that begins with "_" is not in the
+    legend. Settings are those of ``Axes.set``: ``xscale="log"``, say.
     """
     axes = canvas.axes_of(ax)
     for turn, (name, (places, heights)) in enumerate(series.items()):
@@ -51,6 +52,8 @@ def draw_lines(
     for turn, (name, (places, heights)) in enumerate(marks.items()):
         look = {**canvas.marked_style(turn), "linestyle": ""}
         axes.plot(places, heights, label=name, **look)
+    for level in levels:
+        axes.axhline(level, color=canvas.GREY, linestyle=":", linewidth=1)
     axes.set(**settings)
     several = len(axes.get_legend_handles_labels()[0]) > 1
     return canvas.dress(axes, title, x, y, message, legend=several)
