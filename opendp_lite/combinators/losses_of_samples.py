@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial, reduce, singledispatch
@@ -197,7 +198,37 @@ def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 @attrs.frozen
-class AmplifiedProfile(Profile):
+class _OfSample(Profile):
+    """The curve of a release of a secret sample: the largest of several.
+
+    Args:
+        directed: Whether a composition may count on it that units come here where they come in
+            the other releases: see ``Profile.with_directions``.
+    """
+
+    directed: bool = attrs.field(default=False, kw_only=True)
+
+    @property
+    @abstractmethod
+    def ways(self) -> tuple[Curve, ...]:
+        """A curve for each way in which units come and go."""
+
+    @property
+    def sides(self) -> tuple[Curve, ...]:
+        return self.ways if self.directed else (self.deltas,)
+
+    def with_directions(self, kept: bool) -> Profile:
+        return attrs.evolve(self, directed=kept)
+
+    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
+        return renyi_of_curve(self, orders)
+
+    def deltas(self, levels: Floats) -> Floats:
+        return reduce(np.maximum, (way(levels) for way in self.ways))
+
+
+@attrs.frozen
+class AmplifiedProfile(_OfSample):
     """The curve of a release of a secret sample.
 
     delta'(log(1 + rate (e^epsilon - 1))) = rate delta(epsilon), where each row is in the sample
@@ -208,14 +239,12 @@ class AmplifiedProfile(Profile):
         rate: Between 0 and 1.
         several: For several units, of which the rate is that of any in the sample, or for units
             that are replaced: neither law is then that of a sample without them.
-        directed: Whether a composition may count on it that units come here where they come in
-            the other releases: see ``Profile.with_directions``.
+        directed: As of ``_OfSample``.
     """
 
     inner: Profile
     rate: Fraction
     several: bool = False
-    directed: bool = False
 
     @property
     def pure(self) -> Fraction | None:
@@ -243,20 +272,9 @@ class AmplifiedProfile(Profile):
         return min(float_up(self.rate), 1.0)
 
     @property
-    def sides(self) -> tuple[Curve, ...]:
-        if self.several or not self.directed:
-            return (self.deltas,)
-        return self._delta_of_more, self._delta_of_less
-
-    def with_directions(self, kept: bool) -> Profile:
-        return attrs.evolve(self, directed=kept)
-
-    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
-        return renyi_of_curve(self, orders)
-
-    def deltas(self, levels: Floats) -> Floats:
-        known = self._delta_of_less(levels)
-        return known if self.several else np.maximum(known, self._delta_of_more(levels))
+    def ways(self) -> tuple[Curve, ...]:
+        less = self._delta_of_less
+        return (less,) if self.several else (self._delta_of_more, less)
 
     def _delta_of_less(self, levels: Floats) -> Floats:
         """Of the release with the unit against that without it."""
@@ -307,7 +325,7 @@ class AmplifiedProfile(Profile):
 
 
 @attrs.frozen
-class SampledGaussianProfile(Profile):
+class SampledGaussianProfile(_OfSample):
     """The curve of Gaussian noise on a secret sample, where up to ``units`` units come or go.
 
     Proof:
@@ -326,13 +344,12 @@ class SampledGaussianProfile(Profile):
         ratio: (shift of one unit / sigma)^2, at least.
         rate: Of the sample.
         units: At least 1.
-        directed: As of ``AmplifiedProfile``.
+        directed: As of ``_OfSample``.
     """
 
     ratio: Fraction
     rate: Fraction
     units: int
-    directed: bool = False
 
     @property
     def rho(self) -> Fraction:
@@ -343,20 +360,8 @@ class SampledGaussianProfile(Profile):
         return Fraction(2 * LOST)
 
     @property
-    def sides(self) -> tuple[Curve, ...]:
-        if not self.directed:
-            return (self.deltas,)
+    def ways(self) -> tuple[Curve, ...]:
         return tuple(partial(self._deltas_of, coming) for coming in range(self.units + 1))
-
-    def with_directions(self, kept: bool) -> Profile:
-        return attrs.evolve(self, directed=kept)
-
-    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
-        return renyi_of_curve(self, orders)
-
-    def deltas(self, levels: Floats) -> Floats:
-        ways = (self._deltas_of(coming, levels) for coming in range(self.units + 1))
-        return reduce(np.maximum, ways)
 
     def _deltas_of(self, coming: int, levels: Floats) -> Floats:
         return draw_chords(*_mixture_curve(self, coming), levels)
@@ -369,7 +374,7 @@ class SampledGaussianProfile(Profile):
 
 
 @attrs.frozen
-class SampledGroupProfile(Profile):
+class SampledGroupProfile(_OfSample):
     """The curve of any release of a secret sample, where up to several units come or go.
 
     Proof:
@@ -385,13 +390,12 @@ class SampledGroupProfile(Profile):
         curves: Of the release of all rows, for 1, 2, ... units.
         rate: Of the sample.
         whole: The curve by the probability that any unit is in the sample, which holds too.
-        directed: As of ``AmplifiedProfile``.
+        directed: As of ``_OfSample``.
     """
 
     curves: tuple[Profile, ...]
     rate: Fraction
     whole: AmplifiedProfile
-    directed: bool = False
 
     @property
     def pure(self) -> Fraction | None:
@@ -412,20 +416,8 @@ class SampledGroupProfile(Profile):
         return self.whole.dp_event(library)
 
     @property
-    def sides(self) -> tuple[Curve, ...]:
-        if not self.directed:
-            return (self.deltas,)
+    def ways(self) -> tuple[Curve, ...]:
         return tuple(partial(self._deltas_of, coming) for coming in range(len(self.curves) + 1))
-
-    def with_directions(self, kept: bool) -> Profile:
-        return attrs.evolve(self, directed=kept)
-
-    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
-        return renyi_of_curve(self, orders)
-
-    def deltas(self, levels: Floats) -> Floats:
-        ways = (self._deltas_of(coming, levels) for coming in range(len(self.curves) + 1))
-        return reduce(np.maximum, ways)
 
     def _deltas_of(self, coming: int, levels: Floats) -> Floats:
         return draw_chords(*_table_of_ways(self, coming), levels)
