@@ -14,12 +14,12 @@ from opendp_lite.base.errors import DataError as DataError
 from opendp_lite.base.errors import OpenDPLiteError as OpenDPLiteError
 from opendp_lite.base.errors import ParameterError as ParameterError
 from opendp_lite.base.errors import SpaceError as SpaceError
+from opendp_lite.combinators.adaptive_programs import above_threshold as above_threshold
 from opendp_lite.combinators.adaptive_programs import adaptive as adaptive
-from opendp_lite.combinators.choosing import calibrate as calibrate
+from opendp_lite.combinators.composing import calibrate as calibrate
 from opendp_lite.combinators.composing import compose as compose
 from opendp_lite.combinators.grouping import by as by
 from opendp_lite.combinators.sampling import sample as sample
-from opendp_lite.combinators.threshold_tests import above_threshold as above_threshold
 from opendp_lite.engines.data.blocks import Blocks as Blocks
 from opendp_lite.engines.files.csv import csv_column as csv_column
 from opendp_lite.engines.files.csv import csv_table as csv_table
@@ -97,9 +97,9 @@ from opendp_lite.transformations.bounding import clip_to_norm as clip_to_norm
 from opendp_lite.transformations.bounding import scale as scale
 from opendp_lite.transformations.encoding import bins as bins
 from opendp_lite.transformations.encoding import one_hot as one_hot
+from opendp_lite.transformations.encoding import period as period
+from opendp_lite.transformations.encoding import periods as periods
 from opendp_lite.transformations.entries import simplex_augment as simplex_augment
-from opendp_lite.transformations.periods import period as period
-from opendp_lite.transformations.periods import periods as periods
 from opendp_lite.transformations.row_maps import row_map as row_map
 from opendp_lite.transformations.rows import bound_contributions as bound_contributions
 from opendp_lite.transformations.rows import drop_nan as drop_nan

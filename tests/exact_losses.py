@@ -21,8 +21,7 @@ from scipy.stats import norm
 import opendp_lite as dp
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.samplers.core_noise import CoreNoise
-from opendp_lite.samplers.cube_gamma import CubeGamma
-from opendp_lite.samplers.l2_gamma import L2Gamma
+from opendp_lite.samplers.l2_gamma import CubeGamma, L2Gamma
 from opendp_lite.samplers.law import Noise
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 from opendp_lite.testing.replayable import alike

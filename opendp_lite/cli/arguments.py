@@ -10,12 +10,12 @@ from typing import Final, NoReturn
 
 from opendp_lite.base.errors import OpenDPLiteError, name_like
 from opendp_lite.cli import commands as released
-from opendp_lite.cli import when_run
-from opendp_lite.cli.columns_command import add_columns
+from opendp_lite.cli import flags, when_run
+from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import is_number, shield
 from opendp_lite.cli.histogram_command import HISTOGRAM
 from opendp_lite.cli.ledger_command import add_ledger
-from opendp_lite.cli.printing import describe_file_trouble, refuse, show, spell_flags
+from opendp_lite.cli.printing import Told, describe_file_trouble, refuse, show, spell_flags
 from opendp_lite.cli.report_command import add_report
 
 COMMANDS: Final = (*released.COMMANDS, HISTOGRAM)
@@ -113,7 +113,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in COMMANDS:
         command.put(commands)
-    add_columns(commands)
+    columns = flags.add_command(commands, "columns", {"the data": flags.FILE})
+    columns.set_defaults(run=_columns)
     add_report(commands)
     add_ledger(commands)
     return parser
+
+
+def _columns(arguments: argparse.Namespace) -> Told:
+    return Told("\n".join(FileInput.of(arguments, []).names()))

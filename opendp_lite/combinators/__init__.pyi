@@ -1,11 +1,11 @@
 from opendp_lite.combinators.adaptive_programs import Ask as Ask
+from opendp_lite.combinators.adaptive_programs import ThresholdTest as ThresholdTest
+from opendp_lite.combinators.adaptive_programs import above_threshold as above_threshold
 from opendp_lite.combinators.adaptive_programs import adaptive as adaptive
-from opendp_lite.combinators.choosing import best_of as best_of
-from opendp_lite.combinators.choosing import calibrate as calibrate
+from opendp_lite.combinators.composing import best_of as best_of
+from opendp_lite.combinators.composing import calibrate as calibrate
 from opendp_lite.combinators.composing import compose as compose
 from opendp_lite.combinators.grouping import by as by
 from opendp_lite.combinators.grouping import group_by as group_by
 from opendp_lite.combinators.sampling import on_random_pairs as on_random_pairs
 from opendp_lite.combinators.sampling import sample as sample
-from opendp_lite.combinators.threshold_tests import ThresholdTest as ThresholdTest
-from opendp_lite.combinators.threshold_tests import above_threshold as above_threshold

@@ -1,26 +1,33 @@
-"""Several mechanisms on the same data."""
+"""Several mechanisms on the same data: all of them, the best of them, or the one that fits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar, overload
+from math import expm1, inf, isnan
+from typing import Any, ClassVar, Final, Protocol, TypeVar, cast, overload
 
 import attrs
+import numpy as np
 
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.combinators.accounts import AnySpace, require_mechanism
 from opendp_lite.combinators.sampling import sample
 from opendp_lite.engines.plan import Release
 from opendp_lite.engines.rounds import Going, together
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
+from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.curve import keep_directions
+from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.metrics.distances import Distance
+from opendp_lite.numbers.exact import Number, exact, nearest, quote, short_below
 from opendp_lite.pipeline.core import Facts, M, Measurement
 from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.by_name import ByName
+from opendp_lite.samplers.choice import below, logarithmic
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Errors
 from opendp_lite.spaces.examples import example
@@ -192,3 +199,239 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
         ),
         trace=side_by_side(dict(zip(names, (part.trace for part in parts), strict=True))),
     )
+
+
+_MOST_RUNS: Final = 10**4
+_FASTEST: Final = 40.0
+_HALVINGS: Final = 60
+
+
+def rate_for(runs: Fraction) -> Fraction:
+    """The rate at which a logarithmic number has about this mean, above 1."""
+    low, high, mean = 0.0, _FASTEST, nearest(runs)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if expm1(middle) > mean * middle else (middle, high)
+    return short_below(Fraction(high))
+
+
+@mechanism(
+    does="Makes many releases and releases only the one of the highest score.",
+    proof=Proof(
+        "For a logarithmic number of runs K, a release has the probability of one run times a "
+        "mean of f', with f(q) the mean of q^K. Each of the two changes by a factor of "
+        "exp(epsilon) at most.",
+        adding="2 epsilon k",
+        replacing="2 epsilon k",
+        sources=[
+            "Papernot and Steinke 2022",
+            "Liu and Talwar 2019, for a geometric number of runs",
+        ],
+    ),
+)
+def best_of(
+    space: S,
+    *mechanisms: Mechanism[S, MaxDivergence],
+    score: Callable[[Any], float],
+    runs: Number = 10,
+) -> Measurement[S, MaxDivergence, tuple[int, Any]]:
+    """Makes many releases and releases only the one of the highest score.
+
+    Each run picks one of the mechanisms, each as likely. It costs twice as much as one release,
+    however many runs there are. Use it where a mechanism has parameters to choose, and its release
+    says how good they are.
+
+    The number of runs is random and must stay secret. A person who sees how long a release took
+    learns about it, and the loss does not count that.
+
+    Only the chosen release may leave. The score, functions after the noise of a mechanism and
+    programs in it see the releases of all runs. They must neither keep nor show any of them, such
+    as in a list or a log. No library can watch a function of yours.
+
+    Args:
+        *mechanisms: One or more pipelines that end in noise, under ``MaxDivergence``. They are
+            bound to no space of their own.
+        score: A function from a release to a number, which keeps and shows nothing. NaN counts as
+            the lowest.
+        runs: The mean number of runs, above 1 and at most 10 000. Few runs are likely: at a mean
+            of 10, one of 4 releases is the only run.
+
+    Returns:
+        The index of the mechanism, and its release. Of equal scores the first is taken.
+
+    Raises:
+        ParameterError: If there is no mechanism, or ``runs`` is out of its range.
+        SpaceError: If a loss is not under ``MaxDivergence``.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> def clipped(limit):
+        ...     rows = dp.clamp(0, limit)
+        ...     kept = dp.transformations.indicator_below(limit) >> dp.sum()
+        ...     return dp.compose(
+        ...         rows >> dp.sum() >> dp.laplace(epsilon=0.2), kept >> dp.laplace(epsilon=0.2)
+        ...     )
+        >>> choice = dp.combinators.best_of(
+        ...     clipped(10), clipped(100), score=lambda release: float(release[1][0]), runs=20
+        ... )
+        >>> choice.map(1)
+        0.8
+        >>> index, (total, kept) = choice([42.0] * 1000)
+    """
+    if not mechanisms:
+        raise ParameterError("best_of needs at least one mechanism")
+    if not callable(score):
+        raise ParameterError(f"best_of: score is a function of a release, got {quote(score)}")
+    mean = exact(runs, "runs")
+    if not 1 < mean <= _MOST_RUNS:
+        raise ParameterError(
+            f"best_of: runs is a mean above 1 and at most {_MOST_RUNS}, got {quote(runs)}"
+        )
+    parts = [_part(each, space) for each in mechanisms]
+    releases = [part.function for part in parts]
+    rate = rate_for(mean)
+
+    def release(values: tuple[object, ...], entropy: Entropy) -> tuple[int, object]:
+        best: tuple[int, object] | None = None
+        most = -inf
+        for _ in range(logarithmic(rate, entropy)):
+            index = below(len(parts), entropy)
+            found = releases[index].release(values[index], entropy)
+            scored = _number(score(found))
+            if best is None or scored > most:
+                best, most = (index, found), -inf if isnan(scored) else scored
+        assert best is not None
+        return best
+
+    def privacy_map(distance: Distance) -> Fraction:
+        return 2 * max(max(numbers_of(part.privacy_map(distance))) for part in parts)
+
+    return Measurement(
+        space,
+        MaxDivergence(),
+        Release(tuple(each.of for each in releases), release),
+        privacy_map,
+        Facts(explanation=f"twice the largest loss; about {nearest(mean):.6g} runs"),
+    )
+
+
+def _number(scored: object) -> float:
+    """What a score function gave, refused where it is no number."""
+    if isinstance(scored, np.ndarray) and scored.shape != ():
+        first = ", ".join("0" for _ in scored.shape)
+        mend = f"write r[{first}]" if scored.size == 1 else "take one of them, or their sum"
+        raise ParameterError(
+            f"best_of: score must give one number, got an array of shape {scored.shape}; {mend}"
+        )
+    try:
+        return float("" if isinstance(scored, str) else cast(float, scored))
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(
+            f"best_of: score must give one number, got {type(scored).__name__}"
+        ) from None
+
+
+def _part(
+    given: Mechanism[S, MaxDivergence] | Sequence[object], space: S
+) -> Measurement[S, MaxDivergence]:
+    if isinstance(given, tuple | list):
+        raise ParameterError("best_of takes mechanisms one by one; write best_of(*list, score=...)")
+    require_mechanism(given, "best_of", "the rows of all")
+    part = cast(Mechanism[S, MaxDivergence], given).bind(space)
+    if part.output_measure != MaxDivergence():
+        raise SpaceError(
+            f"best_of: {given!r} has its loss under {part.output_measure!r}, for which no exact "
+            "price is known; use laplace(epsilon=) or another pure mechanism"
+        )
+    return part
+
+
+class Priced(Protocol):
+    """A pipeline with a loss: a ``Mechanism`` or a ``Measurement``, not a ``Stage``."""
+
+    def loss(self, d_in: object = 1) -> Any: ...
+    def check(self, d_in: object, d_out: object) -> bool: ...
+
+
+AnyPriced = TypeVar("AnyPriced", bound=Priced)
+_DOUBLINGS = 1000
+_PRECISION = 1e-12
+
+
+@overload
+def calibrate(
+    make: Callable[[int], AnyPriced], d_out: object, d_in: object = 1, *, bounds: tuple[int, int]
+) -> AnyPriced: ...
+@overload
+def calibrate(
+    make: Callable[[float], AnyPriced],
+    d_out: object,
+    d_in: object = 1,
+    bounds: tuple[float, float] | None = None,
+) -> AnyPriced: ...
+def calibrate(
+    make: Callable[[Any], AnyPriced],
+    d_out: object,
+    d_in: object = 1,
+    bounds: tuple[float, float] | None = None,
+) -> AnyPriced:
+    """Builds the pipeline whose loss comes closest to a target from below, by bisection.
+
+    Args:
+        make: From one parameter to a pipeline. Its loss rises or falls with the parameter
+            throughout.
+        d_out: The target loss.
+        d_in: How many units are added, removed or replaced.
+        bounds: Bounds of the parameter, by default any number above 0. Two whole numbers search
+            whole numbers.
+
+    Returns:
+        ``make(parameter)`` for the best parameter found. Its loss is at most ``d_out``.
+
+    Raises:
+        ParameterError: If no parameter, or every one, meets the target.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> found = dp.calibrate(lambda s: dp.count() >> dp.laplace(scale=s), d_out=0.5)
+        >>> found.map(1)
+        0.5
+    """
+
+    def fits(value: float) -> bool:
+        return make(value).check(d_in, d_out)
+
+    whole = bounds is not None and all(isinstance(bound, int) for bound in bounds)
+    low, high = _bracket(fits) if bounds is None else bounds
+    if not low < high:
+        raise ParameterError(f"calibrate: bounds must rise, got {low} and {high}")
+    rising = fits(low)
+    if rising == fits(high):
+        outcome = "meets" if rising else "misses"
+        raise ParameterError(
+            f"calibrate: the loss {outcome} d_out = {d_out} at both {low} and {high}; "
+            "widen the bounds or change the target"
+        )
+    good, bad = (low, high) if rising else (high, low)
+    while abs(good - bad) > (1 if whole else _PRECISION * abs(good)):
+        middle = (good + bad) // 2 if whole else (good + bad) / 2
+        if middle in (good, bad):
+            break
+        if fits(middle):
+            good = middle
+        else:
+            bad = middle
+    return make(good)
+
+
+def _bracket(fits: Callable[[float], bool]) -> tuple[float, float]:
+    """Two positive numbers of which one meets the target and one does not."""
+    low = high = 1.0
+    start = fits(1.0)
+    for _ in range(_DOUBLINGS):
+        low, high = low / 2, high * 2
+        if fits(high) != start:
+            return high / 2, high
+        if fits(low) != start:
+            return low, low * 2
+    raise ParameterError("calibrate: no parameter above 0 changes whether the target is met")

@@ -16,8 +16,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import Answer, Witness, watch, witness_program
-from opendp_lite.combinators.adaptive_programs import Ask, adaptive
-from opendp_lite.combinators.threshold_tests import ThresholdTest
+from opendp_lite.combinators.adaptive_programs import Ask, ThresholdTest, adaptive
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote

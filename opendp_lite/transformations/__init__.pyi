@@ -5,6 +5,7 @@ from opendp_lite.transformations.bounding import scale as scale
 from opendp_lite.transformations.encoding import bins as bins
 from opendp_lite.transformations.encoding import indicator_below as indicator_below
 from opendp_lite.transformations.encoding import one_hot as one_hot
+from opendp_lite.transformations.encoding import period as period
 from opendp_lite.transformations.entries import Rotation as Rotation
 from opendp_lite.transformations.entries import absolute as absolute
 from opendp_lite.transformations.entries import norm as norm
@@ -17,7 +18,6 @@ from opendp_lite.transformations.features import basis_features as basis_feature
 from opendp_lite.transformations.features import block_counts as block_counts
 from opendp_lite.transformations.features import magnitude_counts as magnitude_counts
 from opendp_lite.transformations.features import prefix_features as prefix_features
-from opendp_lite.transformations.periods import period as period
 from opendp_lite.transformations.row_maps import row_map as row_map
 from opendp_lite.transformations.rows import bound_contributions as bound_contributions
 from opendp_lite.transformations.rows import drop_nan as drop_nan

@@ -13,7 +13,7 @@ import numpy as np
 from compare import Row, power
 
 import opendp_lite as dp
-from opendp_lite.combinators.threshold_tests import ThresholdNoise, noise_of_mean
+from opendp_lite.combinators.adaptive_programs import ThresholdNoise, noise_of_mean
 from opendp_lite.estimators.parts.request import Scenario
 from opendp_lite.measurements.quantile.places import Spacing
 from opendp_lite.samplers.entropy import SecureEntropy

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 import opendp_lite as dp
-from opendp_lite.combinators.choosing import rate_for
+from opendp_lite.combinators.composing import rate_for
 from tests.opened import Opened
 
 best_of = dp.combinators.best_of

@@ -15,8 +15,8 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.base.errors import BudgetExceeded
 from opendp_lite.combinators.accounts import Witness, find_price, some_sizes, watch
+from opendp_lite.combinators.adaptive_programs import ThresholdNoise, noise_of_mean
 from opendp_lite.combinators.grouping import space_of_group
-from opendp_lite.combinators.threshold_tests import ThresholdNoise, noise_of_mean
 from opendp_lite.samplers.entropy import SecureEntropy
 
 PURE, ZCDP = dp.MaxDivergence(), dp.ZeroConcentratedDivergence()

@@ -158,7 +158,7 @@ MANY = {
 @pytest.mark.parametrize("make", MANY.values(), ids=MANY)
 def test_a_fork_between_two_noises_gets_no_noise_of_its_own(monkeypatch, make):
     """The fork would release the later parts again, at no price."""
-    two_runs = import_module("opendp_lite.combinators.choosing")
+    two_runs = import_module("opendp_lite.combinators.composing")
     monkeypatch.setattr(two_runs, "logarithmic", lambda rate, entropy: 2)
     CHILDREN.clear()
     pipeline = dp.table() >> make()

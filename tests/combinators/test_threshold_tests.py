@@ -20,7 +20,7 @@ import pytest
 from scipy.stats import chi2
 
 import opendp_lite as dp
-from opendp_lite.combinators.threshold_tests import ThresholdNoise, ThresholdTest, noise_of_mean
+from opendp_lite.combinators.adaptive_programs import ThresholdNoise, ThresholdTest, noise_of_mean
 from opendp_lite.measures.conversion import pure_for_zcdp
 from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
@@ -151,7 +151,7 @@ def drawn(noise: Noise, generator: np.random.Generator) -> int:
 
 COARSE_BITS = 4
 """Bits of a coarse grid, on which laws are enumerated. The proof holds on every grid."""
-MODULE = sys.modules["opendp_lite.combinators.threshold_tests"]
+MODULE = sys.modules["opendp_lite.combinators.adaptive_programs"]
 ROUNDING = 1e-9
 """Of the enumerated laws, which are computed in floats."""
 

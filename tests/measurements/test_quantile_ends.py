@@ -12,7 +12,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.measurements.quantile.columns import CandidateLine
-from opendp_lite.measurements.quantile.ends import EndsRelease, TwoEnds
+from opendp_lite.measurements.quantile.release import EndsRelease, TwoEnds
 from opendp_lite.samplers.rank_choice import RankLaw
 from tests.own_steps import RELATIONS, space_of
 

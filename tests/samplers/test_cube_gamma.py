@@ -21,8 +21,8 @@ from scipy.stats import gamma, kstest, uniform
 from test_core_noise import Off, Pool
 
 import opendp_lite as dp
-from opendp_lite.samplers import cube_gamma
-from opendp_lite.samplers.cube_gamma import CubeGamma, cube_quantile_up
+from opendp_lite.samplers import l2_gamma
+from opendp_lite.samplers.l2_gamma import CubeGamma, cube_quantile_up
 from opendp_lite.samplers.law import half_widths
 
 FINE = Fraction(2**16)
@@ -51,7 +51,7 @@ def test_floats_and_exact_arithmetic_decide_alike(columns, scale):
 @pytest.mark.parametrize("columns", [1, 4])
 def test_a_level_that_is_off_by_more_than_it_may_be_decides_no_tie(columns, side, monkeypatch):
     """The margin is eight errors; with 33 known bits of the uniforms they are nearly all of it."""
-    monkeypatch.setattr(cube_gamma, "Gamma", Off)
+    monkeypatch.setattr(l2_gamma, "Gamma", Off)
     monkeypatch.setattr(Off, "side", side, raising=False)
     for seed in range(6):
         words = Pool(seed).words(2 * columns + 1)
@@ -120,7 +120,7 @@ def test_half_widths_are_certified_and_close(dimension, miss):
 @pytest.mark.parametrize("miss", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 10**6)])
 def test_with_very_many_entries_a_bound_serves(miss, monkeypatch):
     least = cube_quantile_up(miss, 9000)
-    monkeypatch.setattr(cube_gamma, "_MOST_TERMS", 8000)
+    monkeypatch.setattr(l2_gamma, "_MOST_TERMS", 8000)
     found = cube_quantile_up.__wrapped__(miss, 9000)
     assert least < found < least * Fraction(108, 100)
 

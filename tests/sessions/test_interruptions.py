@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.threshold_tests import _NoisyThreshold
+from opendp_lite.combinators.adaptive_programs import _NoisyThreshold
 from opendp_lite.sessions.ledger.file import LedgerFile
 
 PAYING = tuple(str(Path(dp.__file__).parent / each) for each in ("sessions", "combinators"))

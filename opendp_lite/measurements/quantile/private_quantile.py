@@ -15,15 +15,16 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.plan import Release
 from opendp_lite.measurements.noise import exactly_one, gaussian, laplace
-from opendp_lite.measurements.quantile.ends import EndsRelease, TwoEnds
 from opendp_lite.measurements.quantile.places import Places, Spacing, Where
 from opendp_lite.measurements.quantile.release import (
     Alone,
     ByParts,
     Chooser,
+    EndsRelease,
     IntervalLaw,
     QuantileRelease,
     SamplingMargin,
+    TwoEnds,
     sampling_of,
 )
 from opendp_lite.measurements.quantile.tree import Prices, PricesOfPure, plan_choices
