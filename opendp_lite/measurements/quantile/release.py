@@ -458,7 +458,9 @@ class TwoEnds:
         """By how many ranks an end is off the quantile."""
         q = float(self.quantile)
         spread = sqrt(q * (1 - q) * max(rows, 0.0)) if self.sampling else 0.0
-        return Fraction(ceil(_reach(1 / float(slope), spread, self.miss) * _REACH_STEPS), _FINE)
+        return Fraction(
+            ceil(_reach(1 / float(slope), spread, self.miss) * _REACH_STEPS), _REACH_STEPS
+        )
 
     def bits(self, rows: float) -> int:
         """How fine the cells are to be, for about so many rows: 2^bits over all of the bounds.
