@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import floor
@@ -37,6 +38,7 @@ from opendp_lite.bodies.body import (
 )
 from opendp_lite.bodies.grid_rounding import ClippedColumn, GridRounding, grid_exponent
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
+from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.numbers.exact import nearest
@@ -202,6 +204,10 @@ class Box(Body):
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         inside: Floats = entries.clip(*map(layout.of_columns, self._floats))
         return inside
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
+        low, high = (np.broadcast_to(each, len(values)).tolist() for each in self._floats)
+        return list(map(engine.clip, values, low, high))
 
     def keeps_zeros(self) -> bool:
         return self._holds_zero

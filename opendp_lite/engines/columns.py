@@ -16,6 +16,7 @@ from opendp_lite.base.errors import DataError, NoColumnError
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
+from opendp_lite.engines.data.expressions import Engine, Expression, key_of
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, check_size, is_records, opened_table, read
 from opendp_lite.engines.data.source import (
@@ -47,6 +48,12 @@ class _Presence(ColumnReading):
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
 
+    def express(self, name: str | None, engine: Engine) -> Expression | None:
+        if name is None:
+            return None
+        number = engine.number(name)
+        return engine.key(name, str) if number is None else number
+
 
 @attrs.frozen(slots=False)
 class Codes(ColumnReading):
@@ -64,6 +71,9 @@ class Codes(ColumnReading):
     def of_numbers(self, numbers: Floats) -> Floats:
         self.categories.refuse_numbers()
         return self.places(numbers)
+
+    def express_key(self, name: str | None, engine: Engine) -> Expression | None:
+        return None if self.categories.other else key_of(engine, name, self.categories.values)
 
     def places(self, values: Numeric) -> Floats:
         """The place of each value."""
@@ -198,6 +208,11 @@ class Dataset:
         more = type(whole)((*own, name), either, whole.size)
         return Dataset(more, self.declared, self.size)
 
+    @property
+    def engine(self) -> Engine | None:
+        """What computes expressions of its columns, if anything does."""
+        return None if self.size is not None else getattr(self.whole, "engine", None)
+
     @cached_property
     def whole(self) -> Opened:
         """The data, opened as far as can be without saying which columns."""
@@ -328,6 +343,12 @@ class ColumnBlocks(Blocks):
     def files(self) -> tuple[Path, ...]:
         found = tuple(part.path for part in self.parts if part.path is not None)
         return found if len(found) == len(self.parts) else ()
+
+    @property
+    def engine(self) -> Engine | None:
+        """The query that they are, if it is one that computes expressions."""
+        first, *others = self.parts
+        return first if isinstance(first, Engine) and not others else None
 
     def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
         for part in self.parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final, cast
@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
+from opendp_lite.engines.columns import PRESENCE, Codes, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.open_data import NUMBERS
@@ -187,6 +187,11 @@ class Groups:
             found = found * width + places[:, column]
         return found if self.chosen is None else self.chosen.codes(found)
 
+    @property
+    def declared(self) -> list[Sequence[Hashable]]:
+        """The keys of each column, in the order of their places."""
+        return [cast(Codes, column.reading).categories.values for column in self.columns]
+
     def read_once(self, table: LazyTable) -> tuple[LazyTable, Groups]:
         """The same groups, found by one column of numbers where the table is in memory."""
         found = table.dataset.with_column(_GROUP, partial(self._of_rows, table))
@@ -252,6 +257,9 @@ class _Grouped(Reduction[object]):
     def _only(self, rows: LazyRows, group: int) -> LazyRows:
         one = Part(_OneGroup(self.groups, group), "by")
         return rows.map_rows(one, *self.functions)
+
+    def by_groups(self) -> tuple[Groups, AnyReduction, Sequence[Block]]:
+        return self.groups, self.how, [part.function for part in self.functions]
 
     def empty(self) -> object:
         return None

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.data.arrays import EntryMap, Layout, is_masked
+from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.sparse import SparseRows
 
@@ -82,6 +83,10 @@ class LeaveOut:
     def keeps(self, block: Floats) -> NDArray[np.bool_]:
         """Which rows stay."""
         return whole_rows(block)
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+        """The same: NULL counts as nothing. Of several columns one would have to blank the rest."""
+        return values if len(values) <= 1 else None
 
     def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
         if not holds_missing(rows.values):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.columns import Dataset, Picked
 from opendp_lite.engines.data.arrays import Whole
+from opendp_lite.engines.data.expressions import Engine, Expression, Term, compute
 from opendp_lite.engines.data.fold import (
     AnyReduction,
     AsTheyLie,
@@ -24,7 +25,14 @@ from opendp_lite.engines.data.fold import (
     Summary,
 )
 from opendp_lite.engines.data.open_data import read
-from opendp_lite.engines.data.source import Source, blocks_of, quiet_for, reduce, require_here
+from opendp_lite.engines.data.source import (
+    QUIET,
+    Source,
+    blocks_of,
+    quiet_for,
+    reduce,
+    require_here,
+)
 from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
 from opendp_lite.engines.data.table import Column
 
@@ -164,6 +172,12 @@ def summaries(asks: Sequence[AnyRequest]) -> list[object]:
 def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
     """The summaries of rows of one source or table, in one pass over it."""
     source, table, wanted = asks[0].rows.source, asks[0].rows.table, asks[0].rows.asked
+    engine = None if table is None else table.engine
+    if engine is not None:
+        with QUIET:
+            computed = compute(engine, [partial(_term_of, ask) for ask in asks])
+        if computed is not None:
+            return computed
     if table is not None and len({id(ask.rows.source) for ask in asks}) > 1:
         wanted = tuple(dict.fromkeys(column for ask in asks for column in ask.rows.asked))
         source, _ = table.columns(wanted)
@@ -172,6 +186,47 @@ def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
     with quiet_for(source):
         found: list[object] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
     return found
+
+
+def _term_of(ask: AnyRequest, engine: Engine) -> Term | None:
+    """An ask in the expressions of an engine; None where its rows have to come in blocks."""
+    groups, how, functions = ask.how.by_groups()
+    if groups is None:
+        functions = [part.function for part in ask.rows.functions]
+    elif ask.rows.functions:
+        return None
+    count = 0 if groups is None else len(groups.columns)
+    told, asked = ask.rows.asked[:count], ask.rows.asked[count:]
+    keys = [column.reading.express_key(column.name, engine) for column in told]
+    found = [column.reading.express(column.name, engine) for column in asked]
+    if any(column is None for column in (*keys, *found)):
+        return None
+    values: Sequence[Expression] | None = found
+    for function in functions:
+        express = getattr(function, "express", None)
+        values = None if express is None else express(values, engine)
+        if values is None:
+            return None
+    # Where no column is read, each row counts, and each that is left has a key.
+    wanted = how.express(values or keys[:1], engine)
+    if wanted is None:
+        return None
+    if groups is None:
+        return Term(None, (), wanted, partial(_of_all, how))
+    pairs = tuple(zip(keys, groups.declared, strict=True))
+    return Term(groups, pairs, wanted, partial(_of_groups, how, groups))
+
+
+def _of_all(how: AnyReduction, _: object, numbers: Sequence[int]) -> object:
+    return how.each_group(how.of_numbers(np.zeros(1, np.intp), numbers, 1), 1)[0]
+
+
+def _of_groups(how: AnyReduction, groups: Any, places: Floats, numbers: Sequence[int]) -> object:
+    """The summaries by group; a combination of keys that is no group has none."""
+    codes = groups.of(places)
+    inside = np.flatnonzero(~np.isnan(codes))
+    known = [numbers[row] for row in inside.tolist()]
+    return how.of_numbers(codes[inside].astype(np.intp), known, groups.count)
 
 
 def _merge(plans: Sequence[_Plan], first: list[object], second: list[object]) -> list[object]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from math import isfinite
 from operator import neg, sub
 from typing import Final, cast
 
@@ -29,6 +31,7 @@ from opendp_lite.bodies.body import (
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.arrays import EntryMap, Layout
+from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, digits_up, positive, quote
@@ -240,6 +243,12 @@ class Moved:
 
     def __call__(self, block: Floats) -> Floats:
         return np.subtract(block, self.middle)
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+        """The same of an engine's columns."""
+        middle = np.broadcast_to(self.middle, len(values)).tolist()
+        # Infinity less infinity would be NaN, which no step after it would take for missing.
+        return list(map(sub, values, middle)) if all(map(isfinite, middle)) else None
 
     @property
     def subtracted(self) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import inf
@@ -17,6 +18,7 @@ from opendp_lite.bodies.body import Body, Values, drop_signs, each, total
 from opendp_lite.bodies.box import Box, Everything
 from opendp_lite.bodies.simplex import NonNegativeBall, OuterProducts, Simplex, products
 from opendp_lite.engines.data.arrays import EntryMap, Layout
+from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.sparse import row_totals
 from opendp_lite.metrics.distances import ChangeOneDistance
@@ -367,6 +369,10 @@ class Squared(EntryMap):
 
     def on_entries(self, entries: Floats, layout: Layout) -> Floats:
         return plain_nan(np.square(entries))
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
+        """The same of an engine's columns."""
+        return [value * value for value in values]
 
 
 @stage(

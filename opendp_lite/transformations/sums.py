@@ -19,6 +19,7 @@ from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import ClippedColumn
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
+from opendp_lite.engines.data.expressions import Engine, Expression, steps_of
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Scratch
 from opendp_lite.engines.distinct import CountKeys, Tally
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
@@ -207,6 +208,18 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
             return steps
         whole: Numeric = steps.astype(object) + totals.settled
         return whole
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expression | None:
+        grid = self._snapper.column()
+        if grid is None or len(values) != 1:
+            return None
+        return engine.total(steps_of(engine, values[0], grid.exponent, grid.least, grid.most))
+
+    def of_numbers(self, codes: NDArray[np.intp], numbers: Sequence[int], groups: int) -> Whole:
+        found = np.zeros((2, 1, groups), dtype=np.int64)
+        found[0, 0, codes] = [number & _LOW for number in numbers]
+        found[1, 0, codes] = [number >> _LOW_BITS for number in numbers]
+        return found
 
     def fuses_with(self, function: Block) -> bool:
         return isinstance(function, Projection) and function.body == self._body
@@ -416,6 +429,14 @@ class CountFold(EntryFold[int]):
 
     def each_group(self, summaries: Whole | None, groups: int) -> Sequence[int]:
         return [0] * groups if summaries is None else summaries.tolist()
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expression | None:
+        return engine.count(*values) if len(values) == 1 else None
+
+    def of_numbers(self, codes: NDArray[np.intp], numbers: Sequence[int], groups: int) -> Whole:
+        found = np.zeros(groups, dtype=np.int64)
+        found[codes] = numbers
+        return found
 
     def merge(self, first: int, second: int) -> int:
         return first + second

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -12,12 +13,14 @@ from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.arrays import ColumnRows, array_rows, no_numbers
 from opendp_lite.engines.data.blocks import Blocks
+from opendp_lite.engines.data.expressions import DeclaredKeys, Engine
 from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
-_TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
+_TEXTS = (pl.String, pl.Categorical, pl.Enum)
+_TEXT = (*_TEXTS, pl.Binary)
 
 
 def _numbers(piece: pl.Series) -> np.ndarray:
@@ -51,7 +54,7 @@ def _objects(piece: pl.Series) -> np.ndarray:
 @open_values.register
 def _values_of_series(column: pl.Series) -> Values:
     kind = column.dtype
-    if kind in (pl.String, pl.Categorical, pl.Enum):
+    if kind in _TEXTS:
         return _values_of_text(column)
     if kind.is_numeric() or kind == pl.Boolean:
         array = pl.Series.to_numpy if kind.is_float() else _objects
@@ -74,10 +77,49 @@ def _values_of_text(column: pl.Series) -> Values:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Query(StoredPart):
-    """A lazy frame, which is collected anew for each pass, a batch at a time."""
+class _Query(StoredPart, Engine):
+    """A lazy frame, which is collected anew for each pass: by groups, or a batch at a time."""
 
     frame: pl.LazyFrame
+
+    @classmethod
+    def public(cls, _: None, columns: Mapping[str, list[Any]]) -> _Query:
+        kinds = {"x": pl.Float64, "i": pl.Int64, "k": pl.String}
+        return cls(pl.LazyFrame(columns, kinds))
+
+    def number(self, name: str) -> pl.Expr | None:
+        kind = self.frame.collect_schema()[name]
+        if not (kind.is_numeric() or kind == pl.Boolean):
+            return None
+        # Cast as for a block, so that each type has the same floats.
+        return pl.col(name).cast(pl.Float64, strict=False).fill_nan(None)
+
+    def key(self, name: str, kind: type) -> pl.Expr | None:
+        found = self.frame.collect_schema()[name]
+        if kind is str:
+            return pl.col(name).cast(pl.String).cast(pl.Binary) if found in _TEXTS else None
+        fits = found.is_integer() and found not in (pl.UInt64, pl.Int128, pl.UInt128)
+        return pl.col(name).cast(pl.Int64) if fits else None
+
+    def clip(self, value: pl.Expr, low: float, high: float) -> pl.Expr:
+        return value.clip(low, high)
+
+    def whole(self, value: pl.Expr) -> pl.Expr:
+        return value.cast(pl.Int64)
+
+    def total(self, value: pl.Expr) -> pl.Expr:
+        """In 128 bits: a sum of 64 bits would wrap without a word."""
+        return value.cast(pl.Int128).sum()
+
+    def count(self, value: pl.Expr) -> pl.Expr:
+        return value.count()
+
+    def ask(self, keys: DeclaredKeys, wanted: Sequence[pl.Expr]) -> Iterator[tuple[Any, ...]]:
+        numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
+        told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
+        # To look for the declared keys in each row would be slower than groups that are not asked.
+        found = self.frame.group_by(told).agg(numbers) if keys else self.frame.select(numbers)
+        yield from found.collect(engine="streaming").iter_rows()
 
     @property
     def names(self) -> tuple[str, ...]:

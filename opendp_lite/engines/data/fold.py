@@ -9,6 +9,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.data.expressions import Engine, Expression
+
 Floats = NDArray[np.float64]
 Numeric = NDArray[Any]
 """An array of numbers, or of other values, whatever its type."""
@@ -158,6 +160,21 @@ class Reduction(ABC, Generic[Summary]):
         """The summary of each group; ``summaries`` is None where there were no rows at all."""
         known: dict[int, Summary] = {} if summaries is None else summaries
         return [known[group] if group in known else self.empty() for group in range(groups)]
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expression | None:
+        """One whole number that an engine computes of columns, which is all that is to be known.
+
+        None where there is none. ``of_numbers`` makes summaries of it.
+        """
+        return None
+
+    def of_numbers(self, codes: NDArray[np.intp], numbers: Sequence[int], groups: int) -> Any:
+        """The summaries by group, of the numbers of the groups that occur."""
+        raise NotImplementedError
+
+    def by_groups(self) -> tuple[Any, AnyReduction, Sequence[Block]]:
+        """Its ``Groups`` or None, the fold of each group, and the block functions before that."""
+        return None, self, ()
 
     def fuses_with(self, function: Block) -> bool:
         """Whether this block function, coming just before, would change nothing."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError, name_like
 from opendp_lite.engines.data.arrays import ColumnRows
+from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.data.source import InMemory, NoRows, Source
 
@@ -60,6 +61,14 @@ class ColumnReading(ABC):
     @abstractmethod
     def of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """As above, for values that were read as numbers already; may return its argument."""
+
+    def express(self, name: str | None, engine: Engine) -> Expression | None:
+        """The column of numbers as an engine's expression; None where it has to come in blocks."""
+        return None
+
+    def express_key(self, name: str | None, engine: Engine) -> Expression | None:
+        """The same of a column whose values tell groups apart."""
+        return None
 
 
 @attrs.frozen

@@ -1,0 +1,238 @@
+"""What a plan adds up, said in the expressions of an engine of columns, which computes it itself.
+
+A reading of a column, a block function and a fold each say their meaning once, against the few
+words of ``Engine``. Where one has no ``express``, or an engine no word for a type, the rows come in
+blocks as ever, and the integers are the same: docs/grid.md has the arithmetic.
+
+A missing value is NULL from the first column on: engines do not agree on how NaN compares. NULL
+passes through each operation here, and sums and counts leave it out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from math import inf, ldexp, nan
+from typing import Any, ClassVar, Final, Self, TypeAlias
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+Expression: TypeAlias = Any
+"""Of one engine. Those of numbers add, subtract and multiply as floats do, with floats as well."""
+DeclaredKeys: TypeAlias = "tuple[tuple[Expression, Sequence[Hashable]], ...]"
+"""Expressions of keys, each with the values whose groups are asked for."""
+
+_MOST_KEYS: Final = 2**12
+
+
+class Engine(ABC):
+    """Rows of an engine that computes expressions of its columns."""
+
+    sums: ClassVar[bool] = False
+    """Whether sums of all rows are quicker there than in blocks, as those of groups are."""
+
+    @property
+    def session(self) -> Hashable:
+        """What it has to be found right for, once; nothing where that is this process."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def public(cls, session: Any, columns: Mapping[str, list[Any]]) -> Self:
+        """The engine on columns x of floats, i of whole numbers of 64 bits, k of texts."""
+
+    @abstractmethod
+    def number(self, name: str) -> Expression | None:
+        """A column of numbers as float64, NULL for NaN. None where the type may give others."""
+
+    @abstractmethod
+    def key(self, name: str, kind: type) -> Expression | None:
+        """A column of ``str`` as bytes, or one of ``int``; None where the type is another."""
+
+    @abstractmethod
+    def clip(self, value: Expression, low: float, high: float) -> Expression:
+        """The value between two floats; NULL stays NULL."""
+
+    @abstractmethod
+    def whole(self, value: Expression) -> Expression:
+        """A float that is a whole number, as one of 64 bits."""
+
+    @abstractmethod
+    def total(self, value: Expression) -> Expression:
+        """The exact sum of whole numbers of at most 2^51 in size, of any number of rows."""
+
+    @abstractmethod
+    def count(self, value: Expression) -> Expression:
+        """How many values are not NULL."""
+
+    @abstractmethod
+    def ask(self, keys: DeclaredKeys, wanted: Sequence[Expression]) -> Iterable[Sequence[Any]]:
+        """A row for each group that there is, declared or not: its keys, then what is wanted.
+
+        Of no keys it is one row. What is wanted can be made an ``int``; a sum of nothing is None.
+        """
+
+
+def steps_of(engine: Engine, value: Expression, exponent: int, least: int, most: int) -> Expression:
+    """The grid steps of a number, clipped between two numbers of steps.
+
+    To add 1.5 * 2^52 units rounds to the nearest, ties to even, and all after it is exact. Scaling
+    comes last: before, a small number could underflow, of which some engines make an error.
+    """
+    magic = ldexp(1.5, 52 + exponent)
+    inside = engine.clip(value, ldexp(least, exponent), ldexp(most, exponent))
+    return engine.whole(((inside + magic) - magic) * ldexp(1.0, -exponent))
+
+
+@attrs.frozen(eq=False)
+class Term:
+    """What an engine is to compute for one fold.
+
+    Attributes:
+        groups: What tells the groups apart, the same for folds of the same groups.
+        keys: Of these groups.
+        wanted: A whole number of each group.
+        summary: The summary of the fold: of the places of the keys of each group, and its number.
+    """
+
+    groups: Hashable
+    keys: DeclaredKeys
+    wanted: Expression
+    summary: Callable[[NDArray[np.float64], Sequence[int]], object]
+
+
+def compute(
+    engine: Engine, find_terms: Sequence[Callable[[Engine], Term | None]]
+) -> list[object] | None:
+    """The summary of each term, as the engine computes it; None where blocks have to come.
+
+    What fails in the engine is not shown: blocks then say whatever is to be said.
+    """
+    try:
+        terms = [term for find_term in find_terms if (term := find_term(engine)) is not None]
+        useful = engine.sums or any(term.keys for term in terms)
+        if len(terms) < len(find_terms) or not useful:
+            return None
+        return _answers(engine, terms) if _is_right(type(engine), engine.session) else None
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
+def _answers(engine: Engine, terms: Sequence[Term]) -> list[object]:
+    """The summaries, by one query for all terms of the same groups."""
+    found: dict[int, object] = {}
+    for groups in dict.fromkeys(term.groups for term in terms):
+        same = [place for place, term in enumerate(terms) if term.groups == groups]
+        keys = terms[same[0]].keys
+        places, numbers = _ask(engine, keys, [terms[place].wanted for place in same])
+        for column, place in enumerate(same):
+            found[place] = terms[place].summary(places, [row[column] for row in numbers])
+    return [found[place] for place in range(len(terms))]
+
+
+def _ask(
+    engine: Engine, keys: DeclaredKeys, wanted: Sequence[Expression]
+) -> tuple[NDArray[np.float64], list[list[int]]]:
+    """The places of the declared keys of each group that there is, and its numbers."""
+    known = [{to_key(value): place for place, value in enumerate(values)} for _, values in keys]
+    places, numbers = list[list[int]](), list[list[int]]()
+    for row in engine.ask(keys, wanted):
+        here = [there[cell] for there, cell in zip(known, row, strict=False) if cell in there]
+        if len(here) == len(keys):
+            places.append(here)
+            numbers.append([int(cell or 0) for cell in row[len(keys) :]])
+    return np.array(places, np.float64).reshape(len(places), len(keys)), numbers
+
+
+def to_key(value: Hashable) -> Hashable:
+    """A declared key as engines have it: text as bytes."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def key_of(engine: Engine, name: str | None, values: Sequence[Hashable]) -> Expression | None:
+    """A column that holds keys; None where an engine could tell values apart in another way."""
+    kinds = {type(value) for value in values}
+    if name is None or len(kinds) > 1 or not kinds <= {str, int} or len(values) > _MOST_KEYS:
+        return None
+    (kind,) = kinds
+    # A half of a pair is no text of UTF-8, and longer numbers are none of 64 bits: no key is one.
+    try:
+        _ = list(map(to_key, values)) if kind is str else np.array(values, np.int64)
+    except (UnicodeEncodeError, OverflowError):
+        return None
+    return engine.key(name, kind)
+
+
+_GRIDS: Final = ((-40, -(2**39), 2**40), (-1, -3, 9), (-60, 2**50, 2**50 + 77), (600, -(2**51), 9))
+_ODD: Final = (nan, nan, inf, -inf, -0.0, 5e-324, -5e-324, 2.2e-308, -1.7e308)
+_WHOLE: Final = (0, 1, -1, 2**53 + 1, 2**53 + 3, -(2**53) - 1, 2**62 + 257, -(2**63))
+_TEXTS: Final = (
+    *("a", "A", "a ", " a", "a\n", "", " ", "\t", "a\0", "\0", "0", "00", "1", "1.0", "NULL"),
+    *("\u00e9", "e\u0301", "\u00df", "ss", "SS", "\ufb01", "fi", "\u03c3", "\u03c2", "\u03a3", "i"),
+    *("I", "\u0131", "\u0130", "\ufeffa", "a\u200b", "\u4e2d", "\U0001f600", "a" * 99),
+)
+
+
+@lru_cache(maxsize=64)
+def _is_right(kind: type[Engine], session: Hashable) -> bool:
+    """Whether an engine computes sums of public hostile numbers as numpy does."""
+    rows = {"x": _hostile_numbers()}
+    rows["i"] = np.resize(np.array(_WHOLE), len(rows["x"]))
+    texts = np.resize(np.array([*_TEXTS, None], object), len(rows["x"]))
+    columns = {name: column.tolist() for name, column in (*rows.items(), ("k", texts))}
+    # Of the two that are missing one is NULL, and one is NaN.
+    columns["x"][0] = None
+    engine = kind.public(session, columns)
+    wanted = list[Expression]()
+    for name in rows:
+        value = engine.number(name)
+        wanted += [engine.count(value), *map(engine.total, _images(engine, value))]
+
+    def right(inside: NDArray[np.bool_]) -> list[int]:
+        found = list[int]()
+        for column in rows.values():
+            numbers = column[inside & ~np.isnan(column)].astype(np.float64)
+            found += [len(numbers), *(int(each.sum()) for each in _images(_Arrays, numbers))]
+        return found
+
+    keys = ((key_of(engine, "k", _TEXTS[1:]), _TEXTS[1:]),)
+    places, numbers = _ask(engine, keys, wanted)
+    groups = {int(place): row for (place,), row in zip(places, numbers, strict=True)}
+    # Without numpy, to which a text is one that ends in a NUL.
+    inside = [np.array([each == text for each in columns["k"]]) for text in _TEXTS[1:]]
+    all_rows = np.ones(len(texts), np.bool_)
+    return groups == dict(enumerate(map(right, inside))) and (
+        _ask(engine, (), wanted)[1] == [right(all_rows)]
+    )
+
+
+class _Arrays:
+    """What ``steps_of`` needs, of numpy."""
+
+    clip = np.clip
+
+    @staticmethod
+    def whole(value: NDArray[np.float64]) -> NDArray[np.int64]:
+        return value.astype(np.int64)
+
+
+def _images(engine: Any, value: Expression) -> list[Expression]:
+    moved = engine.clip(value, -3.3, 1e9) - 0.1
+    squares = steps_of(engine, moved * moved, -20, 0, 2**41)
+    return [squares, *(steps_of(engine, value, *grid) for grid in _GRIDS)]
+
+
+def _hostile_numbers() -> NDArray[np.float64]:
+    """Floats that are easily got wrong: near ties and the ends, huge, tiny, and no numbers."""
+    found = np.concatenate(
+        [
+            np.ldexp(np.add.outer([least, most, 0, 1, 2, -3], [-0.5, 0.25, 0.5, 0.75]), exponent)
+            for exponent, least, most in _GRIDS
+        ]
+    ).ravel()
+    return np.concatenate([_ODD, found, np.nextafter(found, inf), np.nextafter(found, -inf)])

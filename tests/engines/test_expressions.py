@@ -1,0 +1,241 @@
+"""Sums that an engine computes itself: the integers of blocks, on hostile rows and random plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines import rows
+from opendp_lite.engines.containers import of_duckdb, of_polars
+from opendp_lite.engines.data import expressions
+from tests.engines.refusals import refusal
+
+KEYS = ["a", "A", "a ", "", "é", "e\u0301", "a\0", "none has it"]
+BOUNDS = [
+    (0, 1),
+    (0.1, 0.3),
+    (-1e-6, 3e5),
+    (1e-3, 1.0000001e-3),
+    (-1e200, 1e200),
+    (0, 3e-200),
+    (-(2**62), 2**62),
+]
+NOISE = dp.gaussian(scale=1e-9)
+Query = Callable[[Any], object]
+
+
+def hostile(lower: float, upper: float, count: int, seed: int) -> np.ndarray:
+    """Floats near ties of the grid of some bounds, of random bits, infinite, missing, tiny."""
+    random = np.random.default_rng(seed)
+    snapper = dp.bodies.Box(lower, upper).snapper().column()
+    unit = 2.0**snapper.exponent
+    ties = (random.integers(snapper.least - 3, snapper.most + 4, count) + 0.5) * unit
+    odd = [np.nan, -np.nan, np.inf, -np.inf, -0.0, 5e-324, -5e-324, 2.2e-308, 1.7e308]
+    ends = [np.nextafter(end, far) for end in (lower, upper) for far in (-np.inf, np.inf)]
+    bits = random.integers(0, 2**64, count, dtype=np.uint64).view(np.float64)
+    near = np.nextafter(ties, np.where(random.random(count) < 0.5, -np.inf, np.inf))
+    return np.concatenate([odd, ends, ties, near, bits, random.uniform(lower, upper, count)])
+
+
+def table(numbers: np.ndarray, seed: int = 5) -> pl.DataFrame:
+    """The numbers, some of them NULL, as many types, with hostile keys."""
+    random = np.random.default_rng(seed)
+    count = len(numbers)
+    texts = [*KEYS[:-1], "no such key", None]
+    x = pl.Series(numbers, dtype=pl.Float64)
+    long = random.integers(-(2**63), 2**63, count, dtype=np.int64, endpoint=False)
+    short = random.integers(-3, 4, count)
+    found = pl.DataFrame(
+        {
+            "x": x.scatter(list(range(0, count, 11)), None) if count > 1 else x,
+            "float32": x.cast(pl.Float32),
+            "int64": long,
+            "uint64": random.integers(0, 2**64, count, dtype=np.uint64),
+            "int8": short.astype(np.int8),
+            "uint16": (short + 3).astype(np.uint16),
+            "bool": short > 0,
+            "nothing": pl.Series([None] * count, dtype=pl.Float64),
+            "k": pl.Series([texts[each] for each in random.integers(0, 9, count)], dtype=pl.String),
+            "sex": pl.Series(short, dtype=pl.Int32),
+        }
+    )
+    return found.with_columns(pl.when(pl.col("int8") != 3).then("int64").alias("int64"))
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether an engine answered, of each pass over its rows."""
+    found: list[bool] = []
+
+    def compute(*given: Any) -> list[object] | None:
+        answer = expressions.compute(*given)
+        found.append(answer is not None)
+        return answer
+
+    monkeypatch.setattr(rows, "compute", compute)
+    return found
+
+
+def engines(frame: pl.DataFrame) -> Iterator[Any]:
+    """The rows as queries of engines, in several parts."""
+    half = len(frame) // 3
+    yield pl.concat([frame[:half].lazy(), frame[half:].lazy()], rechunk=False)
+    yield duckdb.connect().from_arrow(frame.to_arrow())
+
+
+def require_equal(
+    frame: pl.DataFrame, queries: Sequence[Any], answered: list[bool], computed: bool = True
+) -> None:
+    """Each engine gives what the frame in memory does, and computes it itself or not."""
+    for query in queries:
+        expected = query.insecure_release(frame, seed=3)
+        assert not answered
+        for data in engines(frame):
+            assert query.insecure_release(data, seed=3) == expected, query
+            assert set(answered) == {computed}, query
+            answered.clear()
+
+
+def by(column: str, lower: float, upper: float) -> Any:
+    return dp.by("k", KEYS, dp.select(column) >> dp.clamp(lower, upper) >> dp.sum() >> NOISE)
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_hostile_floats_have_the_same_integers(
+    bounds: tuple[float, float], answered: list[bool]
+) -> None:
+    frame = table(hostile(*bounds, 2000, seed=1))
+    queries = [by("x", *bounds), dp.by("k", KEYS, dp.select("x") >> dp.count() >> NOISE)]
+    if 1e-90 < bounds[1] < 1e90:
+        queries.append(dp.by("k", KEYS, dp.select("x") >> dp.mean(*bounds, rho=1)))
+    require_equal(frame, queries, answered)
+
+
+def test_other_types_have_the_same_integers(answered: list[bool]) -> None:
+    frame = table(hostile(-2, 2, 500, seed=2))
+    columns = "float32", "int64", "uint64", "int8", "uint16", "bool", "nothing"
+    bounds = (-2, 2), (0.1, 0.3), (-(2**62), 2**62), (2**53 - 9, 2**63)
+    require_equal(frame, [by(column, *ends) for column in columns for ends in bounds], answered)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_few_rows(count: int, answered: list[bool]) -> None:
+    frame = table(hostile(0, 1, 9, seed=3)[20 : 20 + count])
+    require_equal(frame, [by("x", 0, 1), dp.by("k", KEYS, dp.count() >> NOISE)], answered)
+
+
+def test_random_plans(answered: list[bool]) -> None:
+    frame = table(hostile(-2, 7, 300, seed=4))
+    random = np.random.default_rng(7)
+    square, center = dp.transformations.square, dp.transformations.center
+    steps = [lambda: dp.clamp(-1.7, 5), lambda: center(0.1), square, lambda: dp.clamp(-3, 0.7)]
+    queries = []
+    for _ in range(12):
+        plan = dp.select(str(random.choice(["x", "float32", "int8"]))) >> dp.clamp(-2, 7)
+        for place in random.integers(0, len(steps), random.integers(0, 5)):
+            plan = plan >> steps[place]()
+        queries.append(plan >> (dp.sum() if random.random() < 0.8 else dp.count()) >> NOISE)
+    several = [dp.compose(queries[place : place + 4]) for place in range(0, 12, 4)]
+    require_equal(frame, [dp.by("k", KEYS, each) for each in several], answered)
+    combined = dp.by(["sex", "k"], [[0, 2, 9, -3], ["a", "é", ""]], several[0])
+    chosen = dp.by(["sex", "k"], [(0, "a"), (-1, "é"), (9, "a")], several[1])
+    require_equal(frame, [combined, chosen], answered)
+
+
+def test_several_groups_in_one_pass(answered: list[bool]) -> None:
+    frame = table(hostile(0, 1, 99, seed=6))
+    by_sex = dp.by("sex", [1, 0], dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE)
+    of_all = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE
+    require_equal(frame, [dp.compose([by("x", 0, 1), by_sex, of_all])], answered)
+
+
+def test_what_cannot_be_said_comes_in_blocks(answered: list[bool]) -> None:
+    frame = table(hostile(0, 1, 99, seed=6))
+    count = dp.count() >> NOISE
+    of_two = dp.select("x", "int8") >> dp.count() >> NOISE
+    blocks = [
+        dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE,
+        dp.by("k", ["a", None], count),
+        dp.by("k", ["a", "\ud800"], count),
+        dp.by("sex", [1, 2.0], count),
+        dp.by("k", KEYS, of_two),
+    ]
+    require_equal(frame, blocks, answered, computed=False)
+
+
+def test_decimals_have_the_floats_of_blocks(answered: list[bool]) -> None:
+    random = np.random.default_rng(8)
+    numbers = [Decimal(int(each)).scaleb(-20) for each in random.integers(0, 2**62, 400)]
+    kind = pl.Decimal(38, 20)
+    frame = pl.DataFrame({"x": pl.Series(numbers, dtype=kind), "k": ["a", "é"] * 200})
+    query = by("x", 0, 0.03)
+    for place, data in enumerate(engines(frame)):
+        expected = query.insecure_release(frame if place == 0 else frame.to_arrow(), seed=3)
+        assert query.insecure_release(data, seed=3) == expected
+    assert answered == [True, False]
+
+
+def test_a_collation_makes_no_keys_equal(answered: list[bool]) -> None:
+    frame = table(hostile(0, 1, 99, seed=6))
+    connection = duckdb.connect()
+    connection.register("arrow", frame.to_arrow())
+    connection.execute("CREATE TABLE own AS SELECT x, k FROM arrow")
+    connection.execute("CREATE TABLE folded (x DOUBLE, k VARCHAR COLLATE NOCASE.NOACCENT)")
+    connection.execute("INSERT INTO folded SELECT x, k FROM arrow")
+    connection.execute("SET default_collation = 'NOCASE'")
+    query = by("x", 0, 1)
+    for name in ("own", "folded"):
+        found = query.insecure_release(connection.table(name), seed=3)
+        assert found == query.insecure_release(frame, seed=3)
+    assert answered == [True, True]
+
+
+def test_refusals_are_those_of_blocks(answered: list[bool]) -> None:
+    frame = table(hostile(0, 1, 99, seed=6))
+    count = dp.by("k", [1, 2], dp.count() >> NOISE)
+    for data in (frame, *engines(frame)):
+        with pytest.raises(dp.DataError, match="column 'k': the column holds text and the"):
+            count(data)
+    broken = duckdb.sql("SELECT error('patient 42') AS x, 'a' AS k")
+    refusal(lambda: by("x", 0, 1)(broken), "could not be read to its end", secret="42")
+    days = pl.LazyFrame({"k": ["a"], "x": [date(1987, 1, 31)]})
+    refusal(lambda: by("x", 0, 1)(days), secret="1987")
+    assert answered == [False]
+
+
+@pytest.mark.parametrize("engine", [of_polars._Query, of_duckdb._Relation])
+@pytest.mark.parametrize("wrong", ["clip", "whole", "total", "key"])
+def test_an_engine_that_errs_on_the_public_table_is_not_asked(
+    engine: Any, wrong: str, answered: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = getattr(engine, wrong)
+    errs = {
+        "clip": lambda self, value, low, high: right(self, value, low, high * (1 - 2.0**-30)),
+        "whole": lambda self, value: right(self, value - 0.6),
+        "total": lambda self, value: right(self, value) + 1,
+        "key": lambda self, name, kind: lower_case(right(self, name, kind)),
+    }
+    monkeypatch.setattr(engine, wrong, errs[wrong])
+    expressions._is_right.cache_clear()
+    frame = table(hostile(0, 1, 99, seed=6))
+    expected = by("x", 0, 1).insecure_release(frame, seed=3)
+    place = [of_polars._Query, of_duckdb._Relation].index(engine)
+    data = list(engines(frame))[place]
+    assert by("x", 0, 1).insecure_release(data, seed=3) == expected
+    assert answered == [False]
+    expressions._is_right.cache_clear()
+
+
+def lower_case(key: Any) -> Any:
+    if isinstance(key, pl.Expr):
+        return key.str.to_lowercase()
+    text = duckdb.FunctionExpression("lower", duckdb.FunctionExpression("decode", key))
+    return duckdb.FunctionExpression("encode", text)
