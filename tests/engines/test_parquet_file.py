@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.fs import FileSystemHandler, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 import opendp_lite as dp
 from opendp_lite.engines.columns import ColumnBlocks
@@ -430,3 +431,37 @@ def test_a_query_that_fails_before_its_first_row_is_refused_in_our_words(tmp_pat
             pipeline(query)
         assert "42" not in str(refusal.value)
         assert refusal.value.__context__ is None
+
+
+def test_a_store_elsewhere_is_read_and_watched(tmp_path: Path) -> None:
+    """A file system that is not of this machine, as far as Arrow says."""
+    store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
+    (tmp_path / "visits").mkdir()
+    path = tmp_path / "visits/a.parquet"
+    pq.write_table(pa.table({"age": [20.0, 30.0]}), path)
+    total = dp.select("age") >> dp.clamp(0, 100) >> dp.sum()
+    people = dp.parquet("visits", filesystem=store)
+    assert total(people) == [50]
+    assert total(dp.parquet(path.as_uri())) == [50]
+    with pytest.raises(dp.DataError, match="no such file or folder in the file system"):
+        dp.parquet("visit", filesystem=store)
+    pq.write_table(pa.table({"age": [20.0, 30.0, 40.0]}), path)
+    with pytest.raises(dp.DataError, match=r"a.parquet: the file was written anew"):
+        total(people)
+    path.unlink()
+    with pytest.raises(dp.DataError, match=r"a.parquet: the file is no longer there"):
+        total(people)
+
+
+def test_a_store_that_does_not_answer_is_named_in_words() -> None:
+    def refuse(*given: object) -> str:
+        raise OSError("hunter2")
+
+    methods = dict.fromkeys(FileSystemHandler.__abstractmethods__, refuse)
+    broken = type(
+        "Broken", (FileSystemHandler,), methods | {"get_type_name": lambda self: "broken"}
+    )
+    with pytest.raises(dp.DataError, match="did not answer") as caught:
+        dp.parquet("visits", filesystem=PyFileSystem(broken()))
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.dataset as datasets  # type: ignore[import-untyped]
-from pyarrow.fs import LocalFileSystem  # type: ignore[import-untyped]
+from pyarrow.fs import FileType, LocalFileSystem  # type: ignore[import-untyped]
 
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.blocks import Blocks, FileError, FileState, require_state, state_of
@@ -31,7 +31,9 @@ class ArrowPart(StoredPart):
         schema: Of all columns, those of its partition too.
         to_batches: Takes ``columns=`` and the settings of a scan.
         path: Of a file of this machine.
-        state: What tells whether it was written anew since it was opened; None for no such file.
+        look: Tells the state of the file, from which one that was written anew since it was opened
+            is known.
+        state: What it told then.
         keep: An Arrow expression that holds for the rows to take; None for all.
         prunes: Whether Arrow may leave out groups of rows by what the file says of each group.
         shown: Makes of a batch what is opened as a block.
@@ -41,6 +43,7 @@ class ArrowPart(StoredPart):
     schema: arrow.Schema
     to_batches: Callable[..., Iterator[arrow.RecordBatch]]
     path: Path | None = None
+    look: Callable[[], FileState | None] = lambda: None
     state: FileState | None = None
     keep: datasets.Expression | None = None
     prunes: bool = True
@@ -55,14 +58,15 @@ class ArrowPart(StoredPart):
                 "from its rows; use dp.csv_column or dp.csv_table"
             )
         path = Path(file.path) if isinstance(file.filesystem, LocalFileSystem) else None
-        state, own = _attempt(file.path, lambda: (_state(path), file.physical_schema))
+        look = partial(_state, file)
+        state, own = _attempt(file.path, lambda: (look(), file.physical_schema))
         for name in datasets.get_partition_keys(file.partition_expression):
             if own.get_field_index(name) < 0:
                 own = own.append(schema.field(name))
         scan = (
             {"fragment_scan_options": _lean()} if file.format.default_extname == "parquet" else {}
         )
-        return cls(file.path, own, partial(file.to_batches, schema=own, **scan), path, state)
+        return cls(file.path, own, partial(file.to_batches, schema=own, **scan), path, look, state)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,7 +83,7 @@ class ArrowPart(StoredPart):
         self._require_state()
 
     def _require_state(self) -> None:
-        now = _attempt(self.label, partial(_state, self.path))
+        now = _attempt(self.label, self.look)
         try:
             require_state(now, self.state)
         except FileError as problem:
@@ -106,9 +110,15 @@ class ArrowPart(StoredPart):
         )
 
 
-def _state(path: Path | None) -> FileState | None:
-    """Of a file of this machine: Arrow would read one written anew by what it was before."""
-    return None if path is None else state_of(path.stat())
+def _state(file: datasets.Fragment) -> FileState:
+    """Arrow would read a file that was written anew by what it was before."""
+    if isinstance(file.filesystem, LocalFileSystem):
+        return state_of(Path(file.path).stat())
+    found = file.filesystem.get_file_info(file.path)
+    if found.type != FileType.File:
+        raise FileNotFoundError
+    # Some stores keep no times: then a file that was written anew with the same size is not known.
+    return 0, found.size, found.mtime_ns or 0
 
 
 def _lean() -> datasets.FragmentScanOptions:

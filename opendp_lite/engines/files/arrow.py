@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.dataset as datasets  # type: ignore[import-untyped]
+from pyarrow.fs import FileSystem  # type: ignore[import-untyped]
 from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped]
 
 from opendp_lite.base.errors import DataError, ParameterError
@@ -24,7 +25,7 @@ from opendp_lite.engines.data.blocks import Blocks, FileError, NoFileError, pick
 from opendp_lite.engines.data.values import Values
 from opendp_lite.engines.files.cells import MISSING, category_in
 from opendp_lite.engines.files.csv_rows import text_cells
-from opendp_lite.engines.files.source_files import files_named, require_no_address
+from opendp_lite.engines.files.source_files import files_named, is_address, require_no_address
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -41,6 +42,8 @@ def parquet_blocks(
         raise ParameterError(f"dp.parquet: columns takes a list of names; write [{columns!r}]")
     names = None if columns is None else tuple(columns)
     keep = None if filters is None else filters_to_expression(filters)
+    if filesystem is None and isinstance(source, str) and is_address(source):
+        filesystem, source = _find_store(source)
     dataset = _dataset(source, "parquet", partitioning, filesystem)
     files = parts_of(dataset)
     if keep is not None:
@@ -49,6 +52,18 @@ def parquet_blocks(
         here = {file.path for file in dataset.get_fragments(filter=keep)}
         files = tuple(_filter_rows(file, keep, file.label in here) for file in files)
     return ColumnBlocks.of(files, names)
+
+
+def _find_store(address: str) -> tuple[object, str]:
+    """The file system of an address, and the path there."""
+    try:
+        found: tuple[object, str] = FileSystem.from_uri(address)
+    except (arrow.ArrowException, OSError, ValueError, TypeError, ImportError):
+        pass  # What pyarrow says quotes the address, which may hold a password.
+    else:
+        return found
+    require_no_address(address)
+    raise FileError("the source is an address of no file; write file:///folder/name.parquet, say")
 
 
 def _filter_rows(file: ArrowPart, keep: datasets.Expression, here: bool) -> ArrowPart:
@@ -132,12 +147,22 @@ def _dataset(
     except FileNotFoundError:
         gone = None if filesystem is not None else _missing(paths)
         if gone is None:
-            raise
+            raise FileError("there is no such file or folder in the file system") from None
         raise NoFileError.of("parquet", Path(gone)) from None
     except (arrow.ArrowException, OSError, ValueError, TypeError):
         pass  # The refusal comes below: it carries nothing of pyarrow, which may quote a file.
     if found is None:
-        files = parts_of(opened(schema=arrow.schema([]), partitioning=None))
+        try:
+            files = parts_of(opened(schema=arrow.schema([]), partitioning=None))
+        except FileError:
+            raise
+        except (arrow.ArrowException, OSError, ValueError, TypeError):
+            files = ()
+        if not files:
+            raise FileError(
+                "the file system has no such path, did not answer, or refuses what you identify "
+                "yourself by"
+            )
         twice = next((file for file in files if len(set(file.names)) < len(file.names)), None)
         if twice is not None:
             raise FileError(f"{twice.label}: it has two columns of one name; rename one of them")

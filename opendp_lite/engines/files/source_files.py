@@ -42,7 +42,8 @@ def parquet(
             read. Choose them without looking at the data.
         partitioning: How names of directories are read as columns, as in ``pyarrow.dataset``:
             "hive" for "year=2024".
-        filesystem: An Arrow filesystem, for an object store. Patterns are for local files.
+        filesystem: Of pyarrow or fsspec, for an object store. An address such as
+            ``s3://bucket/visits`` needs none. Patterns are for local files.
 
     Returns:
         The rows as blocks for a pipeline. A null is NaN.
@@ -104,12 +105,17 @@ def require_no_address(source: str | Path) -> None:
     """Refuses what names no file of this machine. Of an address, which may hold a password, it
     shows the first word alone.
     """
-    found = _ADDRESS.match(str(source))
-    if found is not None and not Path(source).exists():
+    if is_address(source):
+        word = str(source).partition("/")[0] + "/"
         raise FileError(
-            f"the source begins with {found[0]!r}: it is an address and no file of this machine; "
+            f"the source begins with {word!r}: it is an address and no file of this machine; "
             "download it first and give its path, or hand dp.parquet a filesystem="
         )
+
+
+def is_address(source: str | Path) -> bool:
+    """Whether it names a place elsewhere, and no file of this machine."""
+    return _ADDRESS.match(str(source)) is not None and not Path(source).exists()
 
 
 def _matching(pattern: Path) -> Iterator[Path]:
