@@ -110,7 +110,7 @@ class Release(Result, Generic[R]):
 
     Example:
         >>> import opendp_lite as dp
-        >>> ask = dp.session([41, 38, 25] * 1000, budget=dp.rho(1))
+        >>> ask = dp.session([41, 39, 25] * 1000, budget=dp.rho(1))
         >>> release = ask(dp.mean(0, 100, rho=0.1), note="table 3")
         >>> round(float(release)), release.number, release.price, release.note
         (35, 1, Fraction(1, 10), 'table 3')
@@ -570,7 +570,7 @@ def session(
 
     Example:
         >>> import opendp_lite as dp
-        >>> ages = [41, 38, 25] * 1000
+        >>> ages = [41, 39, 25] * 1000
         >>> with dp.session(ages, budget=dp.rho(1)) as ask:
         ...     mean = ask(dp.mean(0, 100, rho=0.1))
         ...     median = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=ask.left / 3))

@@ -123,31 +123,6 @@ class Technique:
             for answers in self.answers(len(values))
         )
 
-    def run(self, values: Sequence[float], generator: np.random.Generator) -> str:
-        """The answers of one run, as a text."""
-        level, given, above = drawn(self.threshold, generator), [], 0
-        for value in values:
-            noisy = value + drawn(self.query, generator)
-            if noisy < level:
-                given.append("-")
-                continue
-            above += 1
-            given.append(f"[{noisy}]" if self.tells else "+")
-            if above == self.most:
-                break
-            if self.renewed:
-                level = drawn(self.threshold, generator)
-        return "".join(given)
-
-
-def drawn(noise: Noise, generator: np.random.Generator) -> int:
-    """One draw."""
-    if noise.scale == 0:
-        return 0
-    stop = -np.expm1(-1 / noise.scale)
-    one, two = generator.geometric(stop, 2).tolist()
-    return one - 1 if noise.one_sided else one - two
-
 
 COARSE_BITS = 4
 """Bits of a coarse grid, on which laws are enumerated. The proof holds on every grid."""
@@ -674,7 +649,6 @@ def test_an_answer_is_counted_before_another_begins(monkeypatch):
 
 STEPS = 4
 EPSILON = 1
-Scores = dp.Space[dp.Vectors]
 
 
 def laplace(scale: float) -> Noise:
@@ -745,37 +719,3 @@ def test_enumeration_passes_the_corrected_technique():
     honest = Technique(laplace(2 / EPSILON), laplace(4 / EPSILON))
     for lie in LIES.values():
         assert honest.loss(lie.values, lie.others) <= EPSILON + ROUNDING
-
-
-@dp.mechanism
-def planted(space: Scores, name: str) -> dp.Measurement[Scores, dp.MaxDivergence, str]:
-    """Releases the answers, and claims epsilon."""
-    technique = LIES[name].technique
-
-    def function(value, entropy):
-        generator = np.random.default_rng(entropy.word())
-        return technique.run(np.rint(value.floats).astype(int).tolist(), generator)
-
-    return dp.Measurement(
-        space,
-        dp.MaxDivergence(),
-        function,
-        lambda distance: Fraction(EPSILON, STEPS) * distance.linf,
-    )
-
-
-def test_the_audit_finds_a_lie_whose_telling_answers_are_frequent(seeded):
-    name = "Stoddard and others 2014 add no noise to the values"
-    lie = LIES[name]
-    answers = "".join("+" if each else "-" for each in lie.answers)
-    pipeline = dp.vector(len(lie.values), dp.metrics.LInfDistance()) >> planted(name)
-    assert pipeline.map(STEPS) == EPSILON
-    with pytest.raises(AssertionError, match="at least"):
-        dp.audit(
-            pipeline,
-            lie.values,
-            lie.others,
-            STEPS,
-            releases=4000,
-            score=lambda release: float(release == answers),
-        )
