@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor
+from math import floor, isqrt
 from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
@@ -551,4 +551,15 @@ def products(block: Floats) -> Floats:
     above, below = np.triu_indices(block.shape[1])
     found: Floats = block[:, above] * block[:, below]
     found[:, above != below] *= np.sqrt(2.0)
+    return found
+
+
+def as_matrix(triangle: ArrayLike) -> Floats:
+    """The symmetric matrix of one such triangle."""
+    entries = np.asarray(triangle, dtype=np.float64)
+    side = isqrt(2 * len(entries))
+    above, below = np.triu_indices(side)
+    found = np.zeros((side, side))
+    found[above, below] = entries / np.where(above == below, 1.0, np.sqrt(2.0))
+    found[below, above] = found[above, below]
     return found

@@ -143,17 +143,9 @@ class Estimates(Result):
         width = len(self) // count
         if width == 1:
             return list(self)
-        return [
-            Estimates(
-                self.values[start : start + width],
-                self.standard_errors[start : start + width],
-                self.intervals[start : start + width],
-                self.joint_intervals[start : start + width],
-                self.confidence,
-                names,
-            )
-            for start in range(0, len(self), width)
-        ]
+        starts = range(0, len(self), width)
+        parts = (self.take(range(start, start + width)) for start in starts)
+        return [attrs.evolve(part, names=names) for part in parts]
 
     def take(self, places: Sequence[int]) -> Estimates:
         """Those at some places, in their order."""

@@ -29,7 +29,6 @@ from opendp_lite.estimators.parts.noisy_totals import Floats, moderate
 from opendp_lite.measurements.noise import Interval
 from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.numbers.exact import Number, confidence_of, rational_of_float, round_up, sqrt_up
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import R
@@ -155,7 +154,7 @@ def centered_sum(
     """
     whole = budget_of("centered_sum", rho, epsilon, delta)
     share = None if confidence is None else confidence_of(confidence, "centered_sum: confidence")
-    pure = whole.measure == MaxDivergence()
+    pure = whole.power == 1
     if share is not None and pure:
         raise ParameterError(
             "centered_sum: confidence goes with rho, or with epsilon and delta; for pure privacy "

@@ -12,6 +12,7 @@ import numpy as np
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
+from opendp_lite.bodies.simplex import as_matrix
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.display.formatting import align, hold_in, html_table, significant
@@ -30,7 +31,6 @@ from opendp_lite.estimators.parts.request import BoundedColumn, Request
 from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, rings_for
 from opendp_lite.measurements.vector_noise import l2_mechanism
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
@@ -167,12 +167,7 @@ class NoisyProducts:
     @property
     def _sums(self) -> Floats:
         """The sum of the outer products as a matrix."""
-        side = len(self.totals)
-        above, below = np.triu_indices(side)
-        found = np.zeros((side, side))
-        found[above, below] = self.products / np.where(above == below, 1.0, np.sqrt(2.0))
-        found[below, above] = found[above, below]
-        return found
+        return as_matrix(self.products)
 
     @property
     def _of_entries(self) -> Floats:
@@ -574,7 +569,7 @@ def even_noise(
     summed: Stage[RowSpace, Space[Vectors]], budget: Budget, space: Any
 ) -> tuple[Noisy[Floats], float]:
     """A sum with noise that is alike in all directions, and the deviation of each entry."""
-    if budget.measure != MaxDivergence():
+    if budget.power == 2:
         return summed >> budget.noise(), budget.deviation(budget.reach(summed, space))
     vector = summed.bind(space).output_space
     width = float(vector.unit.of(2)) / float(budget.amount)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import isqrt, sqrt
+from math import sqrt
 from typing import Final
 
 import attrs
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opendp_lite.bodies.simplex import as_matrix
 from opendp_lite.estimators.parts.noisy_totals import FEW, Floats, expect_positive, stand_out
 
 # The noise matrix has a norm of about 2 sqrt(p) deviations of an entry off its diagonal; of one or
@@ -35,13 +36,7 @@ class NoisyGram:
     @classmethod
     def of(cls, products: ArrayLike, deviation: float) -> NoisyGram:
         """From the sum of ``outer_products``, with noise of this deviation in all directions."""
-        entries = np.asarray(products, dtype=np.float64)
-        side = isqrt(2 * len(entries))
-        above, below = np.triu_indices(side)
-        found = np.zeros((side, side))
-        found[above, below] = entries / np.where(above == below, 1.0, sqrt(2))
-        found[below, above] = found[above, below]
-        return cls(found, deviation / sqrt(2))
+        return cls(as_matrix(products), deviation / sqrt(2))
 
     @property
     def norm(self) -> float:

@@ -20,6 +20,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     MEDIAN_OF_NORMAL,
     RowCount,
     Rowwise,
+    ask_quantiles,
     dyadic,
     each_column,
     error_power,
@@ -29,6 +30,7 @@ from opendp_lite.estimators.columns.radius import (
     ALL_EQUAL,
     Shift,
     Shortener,
+    show_columns,
     sum_directions,
     unseen_rows,
 )
@@ -42,8 +44,6 @@ from opendp_lite.estimators.parts.budget import (
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
     JointNormal,
-    NoisyTotals,
-    RatioOfNoisySums,
     moderate,
 )
 from opendp_lite.estimators.parts.request import (
@@ -53,7 +53,6 @@ from opendp_lite.estimators.parts.request import (
     bounds_of_each,
 )
 from opendp_lite.measurements.noise import exactly_one
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
@@ -358,17 +357,9 @@ class _PlanPlus:
 
     def _medians(self, rho: Fraction) -> Floats:
         most = self.bounds.largest
-        unit = most * _NEAR
-        median = private_quantile(
-            0.5,
-            bounds=(-most, most),
-            scale="asinh",
-            unit=unit,
-            rho=rho,
-            bits=_FINE_BITS,
-            confidence=None,
-        )
-        return each_column(self.ask(self.bounds.rows >> median))
+        lattice = {"scale": "asinh", "unit": most * _NEAR, "bits": _FINE_BITS}
+        ends = -most, most
+        return ask_quantiles(self.ask, self.bounds.rows, 0.5, bounds=ends, rho=rho, **lattice)
 
     def _tails(self, middle: Floats, nats: float, spread: Floats) -> Floats:
         """The spread by a quantile far out, where the budget finds one; else 0.
@@ -393,21 +384,18 @@ class _PlanPlus:
     def _away(self, middle: Floats, share: float, rho: Fraction, bits: int) -> Floats:
         """How far that share of each column lies from the middle at most."""
         most = self.bounds.largest
-        ends = (most * _NARROWEST, 2 * most)
-        far = private_quantile(share, bounds=ends, scale="log", rho=rho, bits=bits, confidence=None)
         away = self.bounds.rows >> center(dyadic(middle)) >> absolute()
-        return each_column(self.ask(away >> far))
+        asked = {"bounds": (most * _NARROWEST, 2 * most), "scale": "log", "bits": bits}
+        return ask_quantiles(self.ask, away, share, rho=rho, **asked)
 
     def _recentre(self, middle: Floats, spread: Floats, before: Fraction) -> Floats:
         """The medians once more, more exactly where the spread is large; both combined."""
         rho = self._part(0.02)
         weights = np.ceil(spread / spread.max() * _FINE)
         share = weights / weights.sum()
-        median = private_quantile(
-            0.5, bounds=(-_REACH, _REACH), rho=rho, shares=weights, confidence=None
-        )
-        rows = self._rows_around(middle, spread)
-        moved = each_column(self.ask(rows >> median)) * spread
+        rows, asked = self._rows_around(middle, spread), {"rho": rho, "shares": weights}
+        found = ask_quantiles(self.ask, rows, 0.5, bounds=(-_REACH, _REACH), **asked)
+        moved = found * spread
         slope = np.sqrt(2 * float(rho) * share) / self.people.rank
         trust = share / (share + float(before / rho) / self.columns)
         return middle + np.where(slope * self.people.rows > 20, trust * moved, 0.0)
@@ -515,27 +503,20 @@ class _PlanPlus:
                 mean = shrink(mean, widths, off_total / people.rows)
             return self.bounds.clip(middle + widths * mean)
         counted = people.rows if people.counted is None else people.counted
-        found = [
-            NoisyTotals(
-                RatioOfNoisySums(
-                    low, high, about, JointNormal(width * off_total, off_rows), ridge=1
-                ),
-                width * one,
-                counted,
-            )
-            for low, high, about, width, one in zip(
-                *map(np.ndarray.tolist, (*self.bounds.floats, middle, widths, total)), strict=True
-            )
-        ]
+        variances = None
         if self.request.sampling:
             squares = rows >> square() >> sum()
             off = part.deviation(part.reach(squares, self.ask.space)) / people.rows
             means = each_column(self.ask(squares >> part.noise())) / people.rows
-            variances = (means - people.mean(total) ** 2) * widths**2
-            pairs = zip(found, variances.tolist(), (off * widths**2).tolist(), strict=True)
-            found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
-        shown = [cast(Estimate, self.request.as_estimate(each)) for each in found]
-        return tuple(shown) if shift is None else shift.widen(shown)
+            variances = means - people.mean(total) ** 2, off
+        return show_columns(
+            self.request,
+            (*self.bounds.floats, middle, widths, total),
+            counted,
+            lambda width: JointNormal(width * off_total, off_rows),
+            variances,
+            shift,
+        )
 
 
 def rows_enough(space: RowSpace, rho: Fraction) -> float:

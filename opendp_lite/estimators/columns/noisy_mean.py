@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import log, sqrt
 from statistics import NormalDist
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -17,6 +17,7 @@ from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import Ask
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.parts.budget import (
+    AnyAsk,
     Budget,
     ConcentratedBudget,
     Measured,
@@ -48,6 +49,7 @@ from opendp_lite.transformations.entries import norm
 from opendp_lite.transformations.row_maps import fitting
 from opendp_lite.transformations.sums import count, sum
 
+Rowwise = Stage[RowSpace, RowSpace]
 SumAndRows = Floats | tuple[Floats, float]
 """The number of rows is there where it is private."""
 
@@ -80,6 +82,11 @@ def error_power(given: Number) -> float:
 def each_column(release: ArrayLike) -> Floats:
     """A release with an entry for each column, also where there is one column."""
     return np.atleast_1d(np.asarray(release, dtype=np.float64))
+
+
+def ask_quantiles(ask: AnyAsk, rows: Rowwise, share: Number, **asked: Any) -> Floats:
+    """A private quantile of each column, with these arguments."""
+    return each_column(ask(rows >> private_quantile(share, confidence=None, **asked)))
 
 
 def ratio(total: Floats, rows: float, variance: float) -> Floats:
@@ -317,7 +324,6 @@ _BITS: Final = 6
 _TRADE: Final = 16
 _DEARER: Final = 10.0
 _RESOLUTION: Final = 0.2
-Rowwise = Stage[RowSpace, RowSpace]
 
 
 @attrs.frozen
@@ -369,10 +375,8 @@ class RowCount:
         if reach * _MOST_SHORTENED < log(log(ends[1] / ends[0]) / _RESOLUTION) + 2:
             return ends[1]
         share = min(max(wanted, _NATS / reach), _MOST_SHORTENED)
-        length = private_quantile(
-            1 - share, bounds=ends, scale="log", rho=cost, bits=_BITS, confidence=None
-        )
-        return float(self.ask(rows >> norm() >> length))
+        asked = {"bounds": ends, "scale": "log", "rho": cost, "bits": _BITS}
+        return float(ask_quantiles(self.ask, rows >> norm(), 1 - share, **asked)[0])
 
     def look(self, query: Stage[RowSpace, Aggregate], share: Fraction) -> tuple[Floats, float]:
         """A noisy sum for this share of all rho, and the standard deviation of its noise."""

@@ -17,20 +17,24 @@ from opendp_lite.estimators.columns.noisy_mean import (
     MEDIAN_OF_NORMAL,
     JointBall,
     Rowwise,
+    ask_quantiles,
     dyadic,
     each_column,
     ratio,
     read_both,
 )
-from opendp_lite.estimators.columns.radius import ALL_EQUAL, Shift, sum_directions
+from opendp_lite.estimators.columns.radius import (
+    ALL_EQUAL,
+    Shift,
+    show_columns,
+    sum_directions,
+)
 from opendp_lite.estimators.parts.budget import Measured, RowSpace
-from opendp_lite.estimators.parts.noisy_totals import Floats, NoisyTotals, RatioOfNoisySums
+from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import ByColumn, Request
 from opendp_lite.measurements.noise import laplace
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measurements.vector_noise import l2_mechanism, linf_mechanism, sum_and_count
 from opendp_lite.measures.divergences import MaxDivergence
-from opendp_lite.releases.estimate import Estimate
 from opendp_lite.transformations.bounding import center, clip_to_norm, scale
 from opendp_lite.transformations.encoding import indicator_below
 from opendp_lite.transformations.entries import absolute, norm, square
@@ -206,27 +210,13 @@ class _PureMean:
             most = _LONG * (1 - looks.whole) * sqrt(self._columns)
             if self._count_beyond(ask, self._rows, most, looks.first) > people / 2:
                 return self._in_box(ask)
-        inside = private_quantile(
-            0.5,
-            bounds=(-1, 1),
-            scale="asinh",
-            unit=_LINEAR,
-            bits=_CENTRE_BITS,
-            epsilon=self._share(looks.centres),
-            confidence=None,
-        )
-        middle = each_column(ask(self._rows >> inside))
-        around = self._rows >> center(dyadic(middle))
-        away = private_quantile(
-            0.5,
-            bounds=(_NARROWEST, 2),
-            scale="log",
-            bits=_SPREAD_BITS,
-            epsilon=self._share(looks.spreads),
-            confidence=None,
-        )
-        spread = each_column(ask(around >> absolute() >> away)) / MEDIAN_OF_NORMAL
-        return self._in_ball(ask, looks, people, around, middle, spread)
+        part = self._share(looks.centres)
+        lattice = {"scale": "asinh", "unit": _LINEAR, "bits": _CENTRE_BITS}
+        middle = ask_quantiles(ask, self._rows, 0.5, bounds=(-1, 1), epsilon=part, **lattice)
+        around, part = self._rows >> center(dyadic(middle)), self._share(looks.spreads)
+        lattice = {"scale": "log", "bits": _SPREAD_BITS, "bounds": (_NARROWEST, 2)}
+        away = ask_quantiles(ask, around >> absolute(), 0.5, epsilon=part, **lattice)
+        return self._in_ball(ask, looks, people, around, middle, away / MEDIAN_OF_NORMAL)
 
     def explain(self) -> str:
         """What is decided by public numbers, and the error that needs no look."""
@@ -287,15 +277,9 @@ class _PureMean:
         longest: float,
     ) -> float:
         """A length that a share of the rows exceeds, for what that costs."""
-        length = private_quantile(
-            1 - beyond,
-            bounds=(longest * _NARROWEST, longest),
-            scale="log",
-            bits=_LENGTH_BITS,
-            epsilon=self._share(looks.length(beyond)),
-            confidence=None,
-        )
-        return float(ask(rows >> norm() >> length))
+        lattice = {"scale": "log", "bits": _LENGTH_BITS, "bounds": (longest * _NARROWEST, longest)}
+        part = self._share(looks.length(beyond))
+        return float(ask_quantiles(ask, rows >> norm(), 1 - beyond, epsilon=part, **lattice)[0])
 
     def _count_beyond(
         self,
@@ -393,14 +377,7 @@ class _PureMean:
         low, high = to_floats(self.middle) - 1, to_floats(self.middle) + 1
         if self.request.confidence is None:
             return (around + widths * means).clip(low, high)
-        found = [
-            NoisyTotals(
-                RatioOfNoisySums(a, b, at, attrs.evolve(errors, reach=reach * width), ridge=1),
-                width * one,
-                people,
-            )
-            for a, b, at, width, one in np.array([low, high, around, widths, total]).T.tolist()
-        ]
+        variances = None
         if self.request.sampling:
             squares = rows >> square() >> sum()
             moved = squares.bind(self.space).output_space.unit.over(d)
@@ -408,12 +385,16 @@ class _PureMean:
             off = moved.linf * _off_in_cube(d) if cube else moved.l1 * sqrt(2)
             noise = linf_mechanism(epsilon=part) if cube else laplace(epsilon=part)
             counted = max(people, 1.0)
-            variances = (each_column(ask(squares >> noise)) / counted - means**2) * widths**2
-            offs = widths**2 * off / float(part) / counted
-            pairs = zip(found, variances.tolist(), offs.tolist(), strict=True)
-            found = [each.with_variance(variance, noise) for each, variance, noise in pairs]
-        shown = [cast(Estimate, self.request.as_estimate(each)) for each in found]
-        return tuple(shown) if shift is None else shift.widen(shown)
+            found = each_column(ask(squares >> noise)) / counted - means**2
+            variances = found, off / float(part) / counted
+        return show_columns(
+            self.request,
+            (low, high, around, widths, total),
+            people,
+            lambda width: attrs.evolve(errors, reach=reach * width),
+            variances,
+            shift,
+        )
 
 
 def _off_in_cube(columns: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil, hypot, log, sqrt
 from typing import Final, cast
@@ -13,11 +13,18 @@ import numpy as np
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.engines.data.arrays import DENSE
 from opendp_lite.engines.data.sparse import row_totals
-from opendp_lite.estimators.columns.noisy_mean import RowCount, Rowwise
+from opendp_lite.estimators.columns.noisy_mean import RowCount, Rowwise, ask_quantiles
+from opendp_lite.estimators.parts.bounds_search import last_seen
 from opendp_lite.estimators.parts.budget import ConcentratedBudget, RowSpace
-from opendp_lite.estimators.parts.noisy_totals import Floats, normal_score
+from opendp_lite.estimators.parts.noisy_totals import (
+    Floats,
+    JointNoise,
+    NoisyTotals,
+    RatioOfNoisySums,
+    normal_score,
+)
+from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measurements.noise import Aggregate
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Stage, stage
 from opendp_lite.releases.estimate import Estimate
@@ -172,6 +179,36 @@ class Shift:
         )
 
 
+def show_columns(
+    request: Request,
+    columns: tuple[Floats, ...],
+    rows: float,
+    errors: Callable[[float], JointNoise],
+    variances: tuple[Floats, float] | None,
+    shift: Shift | None,
+) -> tuple[Estimate, ...]:
+    """An estimate of each column.
+
+    Args:
+        request: What was asked for.
+        columns: Their bounds, what was subtracted from values, what these were divided by, and the
+            noisy sums of that.
+        rows: Their number.
+        errors: From such a divisor to how the sum times it errs, with the rows.
+        variances: For a sample: those of the values as they were summed, noisily, and how far off.
+        shift: By how much shortening moves the means, where rows are shortened.
+    """
+    shown = []
+    for place, (low, high, about, width, total) in enumerate(np.stack(columns, axis=1).tolist()):
+        law = RatioOfNoisySums(low, high, about, errors(width), ridge=1)
+        found = NoisyTotals(law, width * total, rows)
+        if variances is not None:
+            square = width**2
+            found = found.with_variance(variances[0][place] * square, variances[1] * square)
+        shown.append(cast(Estimate, request.as_estimate(found)))
+    return tuple(shown) if shift is None else shift.widen(shown)
+
+
 @attrs.frozen
 class Shortener:
     """Looks at the lengths of rows, each divided by the widths of their columns.
@@ -231,10 +268,8 @@ class Shortener:
         if beyond > _MOST_BEYOND:
             return self.ends[0], None
         cost = _ANCHOR * self.people.budget
-        length = private_quantile(
-            1 - beyond, bounds=self.ends, scale="log", rho=cost, bits=_BITS, confidence=None
-        )
-        found = float(self.people.ask(self.rows >> norm() >> length))
+        asked = {"bounds": self.ends, "scale": "log", "rho": cost, "bits": _BITS}
+        found = float(ask_quantiles(self.people.ask, self.rows >> norm(), 1 - beyond, **asked)[0])
         return min(max(found, self.ends[0]), self.ends[1] / _NARROW[1]), beyond
 
     def _edges(self, least: float, *, narrow: bool) -> Floats:
@@ -285,16 +320,8 @@ def unseen_rows(space: RowSpace, rho: Fraction) -> int:
 
 def _last(counts: Floats, off: float) -> int:
     """The last ring that surely holds rows; sums of neighbours show a tail that is thin in each."""
-    sure = _sure(len(counts))
-    total, last = np.append(0.0, np.cumsum(counts)), 0
-    for wide in _TOGETHER:
-        seen = np.flatnonzero(total[wide:] - total[:-wide] > sure * off * sqrt(wide))
-        if len(seen):
-            first = int(seen[-1])
-            last = max(last, first + int(np.argmax(counts[first : first + wide])))
-    while last + 1 < len(counts) and counts[last + 1] > _BESIDE * off:
-        last += 1
-    return last
+    sure = _sure(len(counts)) * off
+    return last_seen(counts, {wide: sure * sqrt(wide) for wide in _TOGETHER}, _BESIDE * off, 0)
 
 
 def _shorten(edges: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:

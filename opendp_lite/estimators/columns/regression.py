@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
-from functools import wraps
+from functools import partial, wraps
 from math import sqrt
 from statistics import NormalDist
 from typing import Any, Final, ParamSpec, Self, TypeVar
@@ -15,9 +15,11 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.adaptive_programs import TriedOnNames, make_adaptive
 from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in, html_grid, percent
+from opendp_lite.engines.data.fold import Block
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
 from opendp_lite.estimators.parts.budget import (
@@ -255,6 +257,14 @@ class Frame:
         x = [block[:, place] - each for place, each in enumerate(self.middle)]
         return [_weigh(x, row) for row in self.turn]
 
+    def lengths(self, longest: float, block: Floats) -> Floats:
+        """How long z is, as a share of the longest: a block function, once that is known."""
+        return plain_nan((np.sqrt(_squares(self.columns(block))) / longest)[:, None])
+
+    def residuals(self, largest: float, block: Floats) -> Floats:
+        """The residual, as a share of the largest, likewise."""
+        return plain_nan((self.residual(block) / largest)[:, None])
+
     def residual(self, block: Floats) -> Floats:
         """The residuals."""
         x = [block[:, place] - each for place, each in enumerate(self.middle)]
@@ -307,29 +317,6 @@ def _squares(columns: Sequence[Floats]) -> Floats:
 
 
 @attrs.frozen(eq=False)
-class RowLengths:
-    """A block function: how long z is, as a share of the longest."""
-
-    frame: Frame
-    longest: float
-
-    def __call__(self, block: Floats) -> Floats:
-        found = np.sqrt(_squares(self.frame.columns(block))) / self.longest
-        return plain_nan(found[:, None])
-
-
-@attrs.frozen(eq=False)
-class Residuals:
-    """A block function: the residual, as a share of the largest."""
-
-    frame: Frame
-    largest: float
-
-    def __call__(self, block: Floats) -> Floats:
-        return plain_nan((self.frame.residual(block) / self.largest)[:, None])
-
-
-@attrs.frozen(eq=False)
 class WeightedRow:
     """A block function: the row (1, z, residual) times a weight.
 
@@ -361,21 +348,9 @@ class WeightedRow:
 
 
 @stage
-def _as_lengths(space: RowSpace, how: RowLengths) -> Transformation[RowSpace, RowSpace]:
-    return row_map_trusted(space, how, Box(0, 1))
-
-
-@stage
-def _as_residuals(space: RowSpace, how: Residuals) -> Transformation[RowSpace, RowSpace]:
-    return row_map_trusted(space, how, Box(-1, 1))
-
-
-@stage
-def _as_weighted(space: RowSpace, how: WeightedRow) -> Transformation[RowSpace, RowSpace]:
-    """No claim is taken from the block function: the sum brings each row into the ball."""
-    columns, radius, cut = space.domain.columns, Fraction(how.radius), Fraction(how.cut)
-    longest = radius * cut if how.scores else sqrt_up(radius**2 + cut**2)
-    return row_map_trusted(space, how, Ball(longest, columns=columns + (not how.scores)))
+def _map_rows(space: RowSpace, how: Block, body: Body) -> Transformation[RowSpace, RowSpace]:
+    """No claim is taken from the block function: the sum brings each row into the body."""
+    return row_map_trusted(space, how, body)
 
 
 @attrs.frozen(eq=False)
@@ -564,7 +539,8 @@ class _RegressionRun:
         """Around the same line, in about the deviation of the residuals."""
         reaches = self._reaches
         largest = float(np.abs(frame.slopes) @ reaches[:-1] + reaches[-1]) / frame.unit
-        limits = self._around_zero(self.plan.rows >> _as_residuals(Residuals(frame, largest)))
+        residuals = _map_rows(partial(frame.residuals, largest), Box(-1, 1))
+        limits = self._around_zero(self.plan.rows >> residuals)
         wide = _width(limits, 1.0, _NARROWEST_RESIDUAL)
         unit = frame.unit * largest * wide
         hidden = _HIDDEN * self.plan.budget.part(_TAIL).deviation(float(self.ask.space.unit))
@@ -573,7 +549,8 @@ class _RegressionRun:
     def _lengths(self, frame: Frame) -> _Tail:
         """How long the rows of the columns are."""
         longest = float(np.linalg.norm(np.abs(frame.turn) @ self._reaches[:-1]))
-        limits = self._around_zero(self.plan.rows >> _as_lengths(RowLengths(frame, longest)))
+        lengths = _map_rows(partial(frame.lengths, longest), Box(0, 1))
+        limits = self._around_zero(self.plan.rows >> lengths)
         return _Tail.of(limits, 1.0, 1 / longest)
 
     @property
@@ -610,7 +587,10 @@ class _RegressionRun:
 
     def _moments(self, how: WeightedRow, share: Fraction) -> tuple[Noisy[Floats], float]:
         """The sum of outer products, and the deviation of its noise."""
-        summed = self.plan.rows >> _as_weighted(how) >> outer_products() >> sum()
+        many, radius, cut = len(self.plan.columns), Fraction(how.radius), Fraction(how.cut)
+        longest = radius * cut if how.scores else sqrt_up(radius**2 + cut**2)
+        weighted = _map_rows(how, Ball(longest, columns=many + (not how.scores)))
+        summed = self.plan.rows >> weighted >> outer_products() >> sum()
         return even_noise(summed, self.plan.budget.part(share), self.ask.space)
 
     def _shown(self, how: WeightedRow, fit: Fit, filling: NoisyGram | None) -> Regression:

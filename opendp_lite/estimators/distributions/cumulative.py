@@ -30,7 +30,6 @@ from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, c
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import bounds_come_first
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism
@@ -394,7 +393,7 @@ def cdf(
     whole = budget_of("cdf", rho, epsilon, delta)
     share = None if confidence is None else float(confidence_of(confidence, "cdf: confidence"))
     public = Cells.between("cdf", lower, upper, cells)
-    pure = whole.measure == MaxDivergence()
+    pure = whole.power == 1
     summed = (block_counts if pure else prefix_features)(lower, upper, cells=cells)
     released = whole.with_claimed_loss((summed >> whole.noise()).bind(space))
     (law,) = released.facts.laws

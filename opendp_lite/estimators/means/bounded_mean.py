@@ -266,7 +266,7 @@ def recentred_plan(
 ) -> EstimatorPlan:
     """Two rounds of a sum and a count, of a private number of rows."""
     require_private_size(space, "recentred_mean")
-    if request.whole.measure != ZeroConcentratedDivergence():
+    if request.whole.power == 1:
         raise ParameterError(
             "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=. For a pure "
             "budget use joint_mean(epsilon=)"

@@ -24,7 +24,6 @@ from opendp_lite.estimators.parts.request import (
 )
 from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import (
     Number,
@@ -170,7 +169,7 @@ def _choose(space: RowSpace, column: BoundedColumn, request: Request) -> tuple[E
             "  all of the budget is for the sum"
         )
         return known_size_plan(space, column, request), why
-    if request.whole.measure == MaxDivergence():
+    if request.whole.power == 1:
         why = (
             "the estimator is joint_mean: the number of rows is private\n"
             "  sum and count share one noise\n"

@@ -219,7 +219,7 @@ class _Planned:
     @property
     def group(self) -> float:
         """For a look at where a far group is, if blocks show one."""
-        return _FOR_PURE_GROUP if self.plan.power == 1 else _FOR_GROUP
+        return _FOR_PURE_GROUP if self.plan.budget.power == 1 else _FOR_GROUP
 
     @property
     def blocks(self) -> Doubts:
@@ -259,7 +259,7 @@ class _Planned:
 
     @property
     def _for_tails(self) -> float:
-        return _FOR_PURE_TAILS if self.plan.power == 1 else _FOR_TAILS
+        return _FOR_PURE_TAILS if self.plan.budget.power == 1 else _FOR_TAILS
 
 
 @attrs.frozen
@@ -349,7 +349,7 @@ class _Run:
         self, lower: Fraction, upper: Fraction, reaches: tuple[float, float]
     ) -> _Beyond:
         """Noisy numbers of the rows beyond the bounds."""
-        ask, pure = self.search.ask, self.search.plan.power == 1
+        ask, pure = self.search.ask, self.search.plan.budget.power == 1
         part = self.search.plan.left(ask).part(_FOR_PURE_BEYOND if pure else _FOR_BEYOND)
         # Values that are equal to a bound lie within it.
         edges = [-_ALL, nearest(lower), nextafter(nearest(upper), inf), _ALL]
@@ -433,7 +433,7 @@ class _Run:
 
     def _last_look(self, found: Sides, middle: float, share: float) -> Sides:
         """At blocks, or at doublings if a sum of noises has shorter tails than one of them."""
-        if self.search.plan.power == 1:
+        if self.search.plan.budget.power == 1:
             return _both(found, self._look(middle, share))
         blocks = self._look(middle, share, BLOCK_BITS)
         return _pair(one.with_blocks(two) for one, two in zip(found, blocks, strict=True))
@@ -455,7 +455,7 @@ class _Run:
         ask, plan = self.search.ask, self.search.plan
         chosen: Callable[..., Noisy[float | Estimate]] = known_size_mean
         if self._size is None:
-            chosen = joint_mean if plan.power == 1 else recentred_mean
+            chosen = joint_mean if plan.budget.power == 1 else recentred_mean
         asked = {"confidence": self.request.confidence, "sampling": self.request.sampling}
         found = ask(chosen(lower, upper, **{plan.budget.keyword: ask.left}, **asked))
         return attrs.evolve(found, clipped=True) if isinstance(found, Estimate) else found
@@ -564,7 +564,7 @@ class _SpentOnSearch:
     def _last(self) -> str:
         if self.size is not None:
             return "known_size_mean"
-        return "joint_mean" if self.plan.power == 1 else "recentred_mean"
+        return "joint_mean" if self.plan.budget.power == 1 else "recentred_mean"
 
 
 # Of a generalised Pareto law: -1 is uniform, 0 exponential, 1/3 a t law with 3 degrees.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import inf, log, nextafter, sqrt
 from typing import Any, Final
@@ -22,7 +22,6 @@ from opendp_lite.estimators.parts.budget import (
 )
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest, open_probability
 from opendp_lite.pipeline.steps import mechanism
@@ -65,6 +64,26 @@ LAPLACE: Final = Doubts(
 """Sums of Laplace noises have shorter tails than one of them."""
 
 
+def last_seen(cells: Floats, doubts: Mapping[int, float], beside: float, last: int) -> int:
+    """The last cell in which noisy counts show rows, or a known one, or -1 for none.
+
+    Args:
+        cells: The counts.
+        doubts: For each width, how far noise may lift the sum of so many neighbouring cells.
+        beside: How far it may lift the cell next to one that holds rows.
+        last: A cell that is known to hold rows; -1 for none.
+    """
+    total = np.append(0.0, np.cumsum(cells))
+    for width, doubt in doubts.items():
+        seen = np.flatnonzero(total[width:] - total[:-width] > doubt)
+        if len(seen):
+            first = int(seen[-1])
+            last = max(last, first + int(np.argmax(cells[first : first + width])))
+    while 0 <= last < len(cells) - 1 and cells[last + 1] > beside:
+        last += 1
+    return last
+
+
 @attrs.frozen(eq=False)
 class Side:
     """Noisy counts of one side of a column, from the middle outwards.
@@ -97,17 +116,9 @@ class Side:
 
     def last(self) -> int:
         """The last cell in which rows are seen; 0 where none are."""
-        found, total = self.shown, np.append(0.0, np.cumsum(self.cells[1:]))
-        for width, doubt in self.doubts.side_by_side.items():
-            seen = np.flatnonzero(total[width:] - total[:-width] > doubt * self.deviation)
-            if len(seen):
-                first = int(seen[-1]) + 1
-                best = first + int(np.argmax(self.cells[first : first + width]))
-                found = max(found, best)
-        some = self.doubts.beside * self.deviation
-        while 0 < found < len(self.cells) - 1 and self.cells[found + 1] > some:
-            found += 1
-        return found
+        doubts = {wide: by * self.deviation for wide, by in self.doubts.side_by_side.items()}
+        beside = self.doubts.beside * self.deviation
+        return 1 + last_seen(self.cells[1:], doubts, beside, self.shown - 1)
 
     def total(self) -> float:
         """About the sum of the distances of the rows that show."""
@@ -208,7 +219,6 @@ class SearchPlan:
     Args:
         budget: Of the search and of what follows it.
         doubts: How far noise may lift an empty cell.
-        power: Noise goes with the share of the budget to the power of -1 / power.
         reach: How far one unit moves the counts, in the norm of their noise.
         rank: How far it moves the score of a median, up and down together.
         unit: How many rows it is.
@@ -216,7 +226,6 @@ class SearchPlan:
 
     budget: Budget
     doubts: Doubts
-    power: int
     reach: float
     rank: float
     unit: float
@@ -224,16 +233,9 @@ class SearchPlan:
     @classmethod
     def of(cls, space: RowSpace, budget: Budget) -> SearchPlan:
         """For a column of a space."""
-        pure, fixed = budget.measure == MaxDivergence(), row_metric(space).fixed_size
-        counts = select(0) >> magnitude_counts(*_ENDS)
-        return cls(
-            budget,
-            LAPLACE if pure else NORMAL,
-            1 if pure else 2,
-            budget.reach(counts, space),
-            float(space.unit) * (2 if fixed else 1),
-            float(space.unit),
-        )
+        reach, unit = budget.reach(select(0) >> magnitude_counts(*_ENDS), space), float(space.unit)
+        doubts = LAPLACE if budget.power == 1 else NORMAL
+        return cls(budget, doubts, reach, unit * (2 if row_metric(space).fixed_size else 1), unit)
 
     def part(self, share: float) -> Budget:
         """A share of the budget."""
@@ -249,7 +251,7 @@ class SearchPlan:
 
     def share_for(self, deviation: float) -> float:
         """The share at which noisy counts have this deviation."""
-        return (self.budget.deviation(self.reach) / deviation) ** self.power
+        return (self.budget.deviation(self.reach) / deviation) ** self.budget.power
 
     def doubts_of(self, false: float, cells: int) -> Doubts:
         """Where noise may lift any of so many empty cells with this probability.
@@ -261,7 +263,7 @@ class SearchPlan:
 
     def exceeded(self, share: float, width: int) -> float:
         """What noise on one cell or two together exceeds with a probability, in its deviations."""
-        if self.power == 1 and width > 1:
+        if self.budget.power == 1 and width > 1:
             # Two Laplace noises of scale 1 exceed x with the probability exp(-x) (1 + x / 2) / 2.
             found = 1.0
             for _ in range(_STEPS):
@@ -277,16 +279,16 @@ class SearchPlan:
     def slope(self, share: float) -> float:
         """How much one row weighs in the choice of a median."""
         loss = float(self.budget.amount) * share
-        return (loss if self.power == 1 else float(np.sqrt(8 * loss))) / self.rank
+        return (loss if self.budget.power == 1 else float(np.sqrt(8 * loss))) / self.rank
 
     @property
     def for_count(self) -> float:
         """The share for a first count of the rows."""
-        return _FOR_PURE_COUNT if self.power == 1 else _FOR_COUNT
+        return _FOR_PURE_COUNT if self.budget.power == 1 else _FOR_COUNT
 
     def for_median(self, rows: float) -> float:
         """The share at which a median is surely found."""
-        return max((_SURE / rows / self.slope(1.0)) ** self.power, _LEAST_MEDIAN)
+        return max((_SURE / rows / self.slope(1.0)) ** self.budget.power, _LEAST_MEDIAN)
 
     def for_plain(self, rows: float) -> float:
         """The share at which the fullest doublings of a smooth column are surely seen."""

@@ -33,7 +33,6 @@ from opendp_lite.measures.divergences import (
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import ConcentratedProfile, gaussian_ratio
 from opendp_lite.numbers.exact import Number, nearest, open_probability, positive, rational_of_float
-from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Measurement, R
 from opendp_lite.pipeline.steps import Mechanism, Stage
 from opendp_lite.spaces.domains import Rows
@@ -134,6 +133,9 @@ class Budget:
     measure: ClassVar[MaxDivergence | ZeroConcentratedDivergence] = MaxDivergence()
     keyword: ClassVar = "epsilon"
     """The argument by which steps take an amount."""
+    power: ClassVar = 1
+    """1 where the l1 norm sets the scale of noise, which goes with 1 / amount; 2 where the l2 norm
+    does, and it goes with the root of that."""
     for_squares: ClassVar = Fraction(3, 20)
     """The share for the spread of the values, where an interval is for a population.
 
@@ -171,11 +173,7 @@ class Budget:
 
     def reach(self, query: Stage[RowSpace, Aggregate], space: RowSpace) -> float:
         """How far one unit of privacy moves the answer of a query, in the norm of this noise."""
-        return float(self._distance(query.bind(space).output_space.unit))
-
-    def _distance(self, unit: Norms) -> Fraction:
-        """The norm that sets the scale."""
-        return cast(Fraction, unit.l1)
+        return float(cast(Fraction, query.bind(space).output_space.unit.of(self.power)))
 
     def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
         """What the weighted sum of noises of a scale exceeds with at most this probability."""
@@ -196,7 +194,8 @@ class Budget:
 
     def even_share(self, sensitivity: Fraction, width: Fraction) -> Fraction:
         """The share of the sum at which its variance is that of the count times width^2."""
-        return sensitivity / (sensitivity + width)
+        of_sum, of_count = sensitivity**self.power, width**self.power
+        return of_sum / (of_sum + of_count)
 
     def best_share(self, sensitivity: Fraction, distance: Fraction) -> Fraction:
         """The share of the sum with the least error of a mean so far from what is subtracted."""
@@ -226,6 +225,7 @@ class ConcentratedBudget(Budget):
 
     measure: ClassVar = ZeroConcentratedDivergence()
     keyword: ClassVar = "rho"
+    power: ClassVar = 2
     # With half of it the interval of a difference of two groups of 300 normal rows at rho = 0.5 is
     # 1.12 times as wide as without privacy, with this 1.10; more of it narrows intervals little.
     for_squares: ClassVar = Fraction(1, 10)
@@ -242,9 +242,6 @@ class ConcentratedBudget(Budget):
     def deviation_at(self, scale: float) -> float:
         return scale
 
-    def _distance(self, unit: Norms) -> Fraction:
-        return cast(Fraction, unit.of(2))
-
     def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
         return -scale * sqrt(weights @ weights) * NormalDist().inv_cdf(share)
 
@@ -253,9 +250,6 @@ class ConcentratedBudget(Budget):
 
     def shared_errors(self, scale: float, count: int, width: float) -> JointNoise:
         return JointNormal(scale * sqrt((count - 1) / count), scale * sqrt(count) / width)
-
-    def even_share(self, sensitivity: Fraction, width: Fraction) -> Fraction:
-        return sensitivity**2 / (sensitivity**2 + width**2)
 
     def best_share(self, sensitivity: Fraction, distance: Fraction) -> Fraction:
         return _for_both(float(sensitivity / (sensitivity + distance)))

@@ -14,7 +14,6 @@ from opendp_lite.bodies.points import PointOf, Points
 from opendp_lite.estimators.parts.budget import AnyAsk, Budget, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import BoundedColumn
-from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Stage, stage
 from opendp_lite.transformations.bounding import center
@@ -47,7 +46,7 @@ Exceeded = Callable[[float, Floats], float]
 
 def search_shares(budget: Budget) -> tuple[Fraction, Fraction]:
     """The shares of a budget for the median, and for the rings."""
-    if budget.measure == MaxDivergence():
+    if budget.power == 1:
         return _PURE_FOR_MIDDLE, _PURE_FOR_RINGS
     return _FOR_MIDDLE, _FOR_RINGS
 
