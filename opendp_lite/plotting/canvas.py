@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -83,8 +83,7 @@ def axes_of(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     Raises:
         ParameterError: If matplotlib is not installed.
     """
-    found: Axes = new_axes(size=size) if ax is None else ax
-    return found
+    return cast("Axes", new_axes(size=size) if ax is None else ax)
 
 
 def new_axes(rows: int = 1, columns: int = 1, size: tuple[float, float] = _SIZE) -> Any:

@@ -101,16 +101,12 @@ def error_by_loss(
         >>> dp.plotting.error_by_loss(means, [0.1, 1], n=1000, guess=40).get_xlabel()
         'privacy loss (epsilon)'
     """
-    places = rising(losses, "error_by_loss: losses")
-    title = f"Error from the noise, for {n} rows and a mean of {guess}"
-    return draw_errors(
-        estimators,
-        places,
-        lambda make, at: noise_error(make(at), n, guess, spread),
-        (title, f"privacy loss ({loss})"),
-        unit,
-        ax,
-    )
+    words = f"Error from the noise, for {n} rows and a mean of {guess}", f"privacy loss ({loss})"
+
+    def error(make: Callable[[float], AnyPrivate], at: float) -> float:
+        return noise_error(make(at), n, guess, spread)
+
+    return draw_errors(estimators, rising(losses, "error_by_loss: losses"), error, words, unit, ax)
 
 
 def error_by_mean(
@@ -149,17 +145,13 @@ def error_by_mean(
         >>> dp.plotting.error_by_mean(means, [0, 50, 100], n=1000).get_xlabel()
         'true mean'
     """
-    places = rising(means, "error_by_mean: means")
     words = f"Error from the noise, for {n} rows", with_unit("true mean", unit)
-    return draw_errors(
-        estimators,
-        places,
-        lambda each, at: noise_error(each, n, at, spread),
-        words,
-        unit,
-        ax,
-        scale="linear",
-    )
+
+    def error(estimator: AnyPrivate, at: float) -> float:
+        return noise_error(estimator, n, at, spread)
+
+    places = rising(means, "error_by_mean: means")
+    return draw_errors(estimators, places, error, words, unit, ax, scale="linear")
 
 
 def error_by_rows(
@@ -257,10 +249,8 @@ def error_parts(
         raise ParameterError(f"error_parts: uppers must be above lower={least:g}, got {places[0]}")
     parts = np.array([_parts(values, estimator, least, upper) for upper in places])
     axes = axes_of(ax)
-    for place, (name, errors) in enumerate(
-        zip(("clipping", "sampling", "noise"), parts.T, strict=True)
-    ):
-        axes.plot(places, errors, label=name, **marked_style(place))
+    for place, name in enumerate(("clipping", "sampling", "noise")):
+        axes.plot(places, parts[:, place], label=name, **marked_style(place))
     whole = [hypot(*each) for each in parts]
     style: Style = {"color": ink(axes), "linewidth": 4, "alpha": 0.35, "zorder": 1.5}
     axes.plot(places, whole, label="the whole", **style)

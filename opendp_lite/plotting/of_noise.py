@@ -90,8 +90,13 @@ def noise_probabilities(
     whole = all(len(each) <= _FEW_STEPS for each in steps)
     axes, said = canvas.axes_of(ax, canvas.WIDE), []
     for place, (law, width, each) in enumerate(zip(laws, widths, steps, strict=True)):
-        _draw(axes, place, law, each, whole)
-        style, bound = canvas.line_style(place), round_up(width)
+        step, style, bound = 2.0**law.exponent, canvas.line_style(place), round_up(width)
+        heights = np.exp(law.log_probability(each, Fraction(0))) / (1 if whole else step)
+        if whole:
+            axes.vlines(each * step, 0, heights, color=style["color"], linewidth=1.5)
+        look = {**canvas.marked_style(place), "linestyle": ""} if whole else style
+        deviation = f"standard deviation {law.standard_deviation:.4g}"
+        axes.plot(each * step, heights, label=deviation, **look)
         said.append(f"at least {percent(nearest(share))} within ±{bound:.4g}")
         axes.axvspan(-bound, bound, label=said[-1], **canvas.tint(axes, place))
         for end in (-bound, bound):
@@ -108,19 +113,6 @@ def _steps(law: Law, reach: float) -> Floats:
     if 2 * last < _FEW_STEPS:
         return np.arange(-last, last + 1, dtype=np.float64)
     return np.unique(np.linspace(-last, last, _POINTS).round())
-
-
-def _draw(axes: Axes, place: int, law: Law, steps: Floats, whole: bool) -> None:
-    step = 2.0**law.exponent
-    chances = np.exp(law.log_probability(steps, Fraction(0)))
-    heights = chances if whole else chances / step
-    deviation = f"standard deviation {law.standard_deviation:.4g}"
-    if not whole:
-        axes.plot(steps * step, heights, label=deviation, **canvas.line_style(place))
-        return
-    style = canvas.marked_style(place)
-    axes.vlines(steps * step, 0, heights, color=style["color"], linewidth=1.5)
-    axes.plot(steps * step, heights, label=deviation, **{**style, "linestyle": ""})
 
 
 _POWERS: Final = {
@@ -334,20 +326,19 @@ def plan_steps(
     _dots(last, rows, canvas.BLUE, "rows")
     _spot(last, rows.mean(axis=0), "*", canvas.ORANGE, "mean of the rows")
     _spot(last, released, "P", canvas.GREEN, "private mean")
-    titles = ("(a) public rows", "(b) centred and scaled", "(c) clipped", "(d) private mean")
-    of_rows = canvas.with_unit("first column", unit), canvas.with_unit("second column", unit)
-    moved = "first column", "second column"
-    labels = (of_rows, moved, moved, of_rows)
-    off = np.abs(released - rows.mean(axis=0))
-    messages = (
-        f"{len(rows)} rows of spreads {rows[:, 0].std():.3g} and {rows[:, 1].std():.3g}",
-        f"The columns are divided by {shape[0]:.3g} and {shape[1]:.3g}",
-        f"{(lengths > radius).sum()} rows beyond the radius {radius:.3g} are moved onto it",
-        f"The private mean is off by {off[0]:.3g} and {off[1]:.3g}",
-    )
-    for panel, title, (x, y), message in zip(panels, titles, labels, messages, strict=True):
+    off, wide = np.abs(released - rows.mean(axis=0)), rows.std(axis=0)
+    beyond = (lengths > radius).sum()
+    said = {
+        "(a) public rows": f"{len(rows)} rows of spreads {wide[0]:.3g} and {wide[1]:.3g}",
+        "(b) centred and scaled": f"The columns are divided by {shape[0]:.3g} and {shape[1]:.3g}",
+        "(c) clipped": f"{beyond} rows beyond the radius {radius:.3g} are moved onto it",
+        "(d) private mean": f"The private mean is off by {off[0]:.3g} and {off[1]:.3g}",
+    }
+    for panel, (title, message) in zip(panels, said.items(), strict=True):
         panel.set_aspect("equal", "datalim")
-        canvas.dress(panel, title, x, y, message)
+        own = unit if panel is first or panel is last else ""
+        across, up = (canvas.with_unit(f"{name} column", own) for name in ("first", "second"))
+        canvas.dress(panel, title, across, up, message)
     third.update_datalim([(0, _ROOM * radius)])
     third.autoscale_view()
     return panels

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import singledispatch
 from math import isfinite
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -66,20 +66,33 @@ def histogram_bars(
             f"{type(histogram).__name__}"
         )
     ends = histogram.joint_intervals if joint else histogram.intervals
-    if histogram.axes is not None and len(histogram.axes) == _PAIR:
-        down, across = histogram.axes
+    grouped = histogram.axes is not None and len(histogram.axes) == _PAIR
+    if grouped:
+        down, across = cast(tuple[Sequence[Hashable], ...], histogram.axes)
         if len(across) > canvas.BARS:
             return heat_map(histogram, joint=joint, ax=ax)
-        axes = _side_by_side(canvas.axes_of(ax, canvas.WIDE), histogram, ends, down, across)
-        named, handles = histogram.columns[0], axes.containers[::2]
+        axes, named = canvas.axes_of(ax, canvas.WIDE), histogram.columns[0]
+        names = [f"{histogram.columns[1]}: {label(key)}" for key in across]
+        places, widths = _name(axes, [label(key) for key in down])
     else:
-        axes = _in_a_row(canvas.axes_of(ax), histogram, ends)
-        named, handles = ", ".join(histogram.columns), []
+        axes, names, named = canvas.axes_of(ax), ["released count"], ", ".join(histogram.columns)
+        places, widths = _place(axes, histogram.categories, len(histogram.columns))
+    counts = histogram.counts.reshape(-1, len(names))
+    off = np.abs(ends.reshape(*counts.shape, 2) - counts[..., None])
+    widths = widths / len(names)
+    lines: canvas.Style = {"ecolor": canvas.ink(axes), "elinewidth": 1.4, "capsize": 3}
+    for place, name in enumerate(names):
+        at = places + (place - (len(names) - 1) / 2) * widths
+        style = {**canvas.bar_style(place), "linewidth": 0.8}
+        axes.bar(at, counts[:, place], widths, label=name, **style)
+        both = at, counts[:, place], off[:, place].T
+        axes.errorbar(*both, fmt="none", label=f"{name}, interval", **lines)
     axes.axhline(0, color=canvas.ink(axes), alpha=0.7, linewidth=0.8)
     kind = "all at once" if joint else "each by itself"
     title = f"Released counts, {percent(histogram.confidence)} intervals ({kind})"
     across_label = canvas.with_unit(named or "value", unit)
-    legend: canvas.Style = {"legend": bool(handles), "beside": True, "handles": handles}
+    handles = axes.containers[::2]
+    legend: canvas.Style = {"legend": grouped, "beside": True, "handles": handles}
     return canvas.dress(axes, title, across_label, "rows", _say_extremes(histogram), **legend)
 
 
@@ -146,63 +159,24 @@ def _say_extremes(histogram: Histogram) -> str:
     )
 
 
-def _in_a_row(axes: Axes, histogram: Histogram, ends: np.ndarray) -> Axes:
-    """A bar for each key: at its place where all keys are bins of one column."""
-    keys, columns = histogram.categories, len(histogram.columns)
+def _place(axes: Axes, keys: Sequence[Hashable], columns: int) -> tuple[Floats, Floats]:
+    """Where the bar of each key stands, and how wide it is: bins of one column at their place."""
     spans = [span for span in map(_span, keys) if span is not None]
-    if columns == 1 and len(spans) == len(keys):
-        places = np.array([(low + high) / 2 for low, high in spans])
-        widths = np.array([high - low for low, high in spans])
-        edges = sorted({end for span in spans for end in span})
-        axes.set_xticks(edges[:: 1 + (len(edges) - 1) // _MOST_TICKS])
-    else:
-        places, widths = np.arange(len(keys)), np.full(len(keys), _WIDE)
-        _name(axes, [_text(key, columns) for key in keys])
-    _bars(axes, places, widths, histogram.counts, ends, 0, "released count")
-    return axes
+    if columns > 1 or len(spans) < len(keys):
+        return _name(axes, [_text(key, columns) for key in keys])
+    edges = sorted({end for span in spans for end in span})
+    axes.set_xticks(edges[:: 1 + (len(edges) - 1) // _MOST_TICKS])
+    low, high = np.reshape(spans, (-1, 2)).T
+    return (low + high) / 2, high - low
 
 
-def _side_by_side(
-    axes: Axes,
-    histogram: Histogram,
-    intervals: np.ndarray,
-    down: Sequence[Hashable],
-    across: Sequence[Hashable],
-) -> Axes:
-    """A group of bars for each key of the first column."""
-    counts = histogram.grid()
-    ends = intervals.reshape(*counts.shape, 2)
-    width = _WIDE / len(across)
-    for place, key in enumerate(across):
-        offset = (place - (len(across) - 1) / 2) * width
-        places, widths = np.arange(len(down)) + offset, np.full(len(down), width)
-        name = f"{histogram.columns[1]}: {label(key)}"
-        _bars(axes, places, widths, counts[:, place], ends[:, place], place, name)
-    _name(axes, [label(key) for key in down])
-    return axes
-
-
-def _bars(
-    axes: Axes,
-    places: np.ndarray,
-    widths: np.ndarray,
-    counts: np.ndarray,
-    ends: np.ndarray,
-    place: int,
-    name: str,
-) -> None:
-    style = {**canvas.bar_style(place), "linewidth": 0.8}
-    axes.bar(places, counts, widths, label=name, **style)
-    off = np.abs(ends.T - counts)
-    lines: canvas.Style = {"ecolor": canvas.ink(axes), "elinewidth": 1.4, "capsize": 3}
-    axes.errorbar(places, counts, yerr=off, fmt="none", label=f"{name}, interval", **lines)
-
-
-def _name(axes: Axes, names: Sequence[str]) -> None:
+def _name(axes: Axes, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Names places side by side: where they are, and how wide bars may be there."""
     shown = range(0, len(names), 1 + (len(names) - 1) // _MOST_TICKS)
     long = sum(len(names[each]) + 2 for each in shown) > _LONG
     turned: canvas.Style = {"rotation": 40, "ha": "right"} if long else {}
     axes.set_xticks(list(shown), [names[each] for each in shown], **turned)
+    return np.arange(len(names), dtype=np.float64), np.full(len(names), _WIDE)
 
 
 def _span(key: Hashable) -> tuple[float, float] | None:
@@ -252,8 +226,11 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
             f"got a {type(release).__name__}"
         )
     axes, edges = canvas.axes_of(ax), release.edges
-    low, high, words = _band(release, edges)
-    axes.fill_between(_around(edges), low, high, label=words, **canvas.tint(axes))
+    # Just before and just after each edge: a bound may jump there.
+    beside = np.nextafter(edges[:-1], np.inf), np.nextafter(edges[1:], -np.inf)
+    around = np.sort(np.concatenate([edges, *beside]))
+    low, high, words = _band(release, around)
+    axes.fill_between(around, low, high, label=words, **canvas.tint(axes))
     axes.plot(edges, release.cdf(edges).value, label="released share", **canvas.line_style(0))
     axes.set_ylim(-0.02, 1.02)
     title, half = "Share of rows up to each number", edges[release.cdf(edges).value >= _HALF]
@@ -261,26 +238,15 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
     return canvas.dress(axes, title, canvas.with_unit("number", unit), "share of rows", message)
 
 
-def _around(edges: Floats) -> Floats:
-    """Just before and just after each edge: a bound may jump there."""
-    found = [edges, np.nextafter(edges[:-1], np.inf), np.nextafter(edges[1:], -np.inf)]
-    return np.sort(np.concatenate(found))
-
-
-@singledispatch
-def _band(release: Answers, edges: Floats) -> Band:
-    """One standard error to either side."""
-    found = release.cdf(_around(edges))
+def _band(release: Answers, places: Floats) -> Band:
+    """The band for the whole curve where there is one, or one standard error to either side."""
+    confidence = getattr(release, "confidence", None)
+    if confidence is not None:
+        low, high = cast(CumulativeDistribution, release).band(places)
+        return low, high, f"{percent(confidence)} band for the whole curve"
+    found = release.cdf(places)
     low, high = found.value - found.standard_error, found.value + found.standard_error
     return low.clip(0, 1), high.clip(0, 1), _ONE_ERROR
-
-
-@_band.register
-def _sure(release: CumulativeDistribution, edges: Floats) -> Band:
-    if release.confidence is None:
-        return _band.dispatch(Answers)(release, edges)
-    low, high = release.band(_around(edges))
-    return low, high, f"{percent(release.confidence)} band for the whole curve"
 
 
 def density_curve(
@@ -437,8 +403,7 @@ def _one(release: Estimate, name: str) -> Iterator[Named]:
 
 @_name_step.register(list)
 def _in_a_list(release: Sequence[object], name: str) -> Iterator[Named]:
-    for place, each in enumerate(release, start=1):
-        yield from _name_step(each, _join(name, str(place)))
+    return _map_rows(dict(enumerate(release, start=1)), name)
 
 
 @_name_step.register

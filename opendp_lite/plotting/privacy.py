@@ -87,24 +87,20 @@ def neighbour_releases(
     pair = law.log_probability(np.array([spot, spot - shift], dtype=np.float64), Fraction(0))
     which = "out" if pair[0] > pair[1] else ""
     times = f"{exp(abs(pair[0] - pair[1])):.3g} times"
-    words = f"{times} as probable with{which} the row"
     style: canvas.Style = {"color": canvas.ink(axes), "marker": "o", "markersize": 5, "zorder": 4}
     axes.plot([spot * step] * 2, np.exp(pair) / unit_height, label="_ratio", **style)
     highest = (spot * step, float(np.exp(pair.max())) / unit_height)
     side = "left" if 2 * spot >= shift else "right"
     beside: canvas.Style = {"textcoords": "offset points", "ha": side, "fontsize": "small"}
-    axes.annotate(
-        f"{times}\nas probable\nwith{which} the row",
-        highest,
-        (8 if side == "left" else -8, 3),
-        **beside,
-    )
+    words, away = f"{times}\nas probable\nwith{which} the row", 8 if side == "left" else -8
+    axes.annotate(words, highest, (away, 3), **beside)
     axes.margins(x=0, y=0.25)
     axes.set_ylim(bottom=0)
     across = canvas.with_unit("release, from the exact answer without the row", unit)
     up = "probability" if few else canvas.with_unit("probability density", canvas.per(unit))
     title = f"Releases of two neighbours: {pipeline.neighbours()}"
-    return canvas.dress(axes, title, across, up, f"A release of {spot * step:.4g} is {words}")
+    message = f"A release of {spot * step:.4g} is {times} as probable with{which} the row"
+    return canvas.dress(axes, title, across, up, message)
 
 
 def _find_move(pipeline: AnyPrivate) -> float | None:
@@ -343,15 +339,8 @@ def _draw_points(axes: Axes, tests: tuple[CountedTest, ...], name: str, place: i
         return
     x, y = (np.array([_share(each[side], each[2]) for each in points]).T for side in (0, 1))
     style = canvas.marked_style(place)
-    axes.errorbar(
-        x[0],
-        y[0],
-        xerr=np.abs(x[1:] - x[0]),
-        yerr=np.abs(y[1:] - y[0]),
-        fmt="none",
-        ecolor=style["color"],
-        elinewidth=1,
-    )
+    off = (np.abs(each[1:] - each[0]) for each in (y, x))
+    axes.errorbar(x[0], y[0], *off, "none", ecolor=style["color"], elinewidth=1)
     marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": canvas.ink(axes)}
     axes.plot(x[0], y[0], label=name, **marks)
 
