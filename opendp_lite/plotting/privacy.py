@@ -339,8 +339,8 @@ def _draw_points(axes: Axes, tests: tuple[CountedTest, ...], name: str, place: i
         return
     x, y = (np.array([_share(each[side], each[2]) for each in points]).T for side in (0, 1))
     style = canvas.marked_style(place)
-    off = (np.abs(each[1:] - each[0]) for each in (y, x))
-    axes.errorbar(x[0], y[0], *off, "none", ecolor=style["color"], elinewidth=1)
+    up, across = (np.abs(each[1:] - each[0]) for each in (y, x))
+    axes.errorbar(x[0], y[0], up, across, "none", ecolor=style["color"], elinewidth=1)
     marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": canvas.ink(axes)}
     axes.plot(x[0], y[0], label=name, **marks)
 

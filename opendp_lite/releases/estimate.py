@@ -39,6 +39,7 @@ _NEAR: Final = 0.1
 _LITTLE: Final = 0.5
 # Its exponential is about the largest float.
 _LARGEST: Final = 709.0
+_ENDS: Final = ("interval", "clipped_interval", "wide_interval", "bounds", "noise_interval")
 
 
 @attrs.frozen(repr=False)
@@ -341,26 +342,11 @@ class Estimate(Result):
             low, high = sorted(map(change, ends))
             return low, high
 
-        clipped, wide, bounds, noise = (
-            each and of_ends(each)
-            for each in (
-                self.clipped_interval,
-                self.wide_interval,
-                self.bounds,
-                self.noise_interval,
-            )
-        )
-        return copy_with(
-            self,
-            value=change(self.value),
-            standard_error=self.standard_error * abs(slope),
-            interval=of_ends(self.interval),
-            clipped_interval=clipped,
-            wide_interval=wide,
-            bounds=bounds,
-            noise_interval=noise,
-            sources=frozenset(map(_without_table, self.sources)),
-        )
+        changed = {name: each and of_ends(each) for name in _ENDS for each in [getattr(self, name)]}
+        error = self.standard_error * abs(slope)
+        sources = frozenset(map(_without_table, self.sources))
+        found = copy_with(self, value=change(self.value), standard_error=error, sources=sources)
+        return copy_with(found, **changed)
 
 
 def say_hidden(rows: int) -> str:

@@ -151,7 +151,7 @@ def _coverage_of_means(kind: str, loss: float) -> Row:
         for mean in MEANS:
             made = _forecast(release, count, mean, runs)
             theta = np.full(runs, float(mean))
-            shares.append(made.ratio.fits(theta, made.total, made.rows, CONFIDENCE).mean())
+            shares.append((made.ratio.levels(theta, made.total, made.rows) <= CONFIDENCE).mean())
     doubt = 4 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / runs) * (runs < RUNS)
     return Row(
         f"coverage, {kind} = {loss}",

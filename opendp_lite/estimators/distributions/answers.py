@@ -103,10 +103,6 @@ class Uncertain(Result):
         pairs = zip(np.ravel(self.value), np.ravel(self.standard_error), strict=True)
         return html_table({str(at): str(Uncertain(*pair)) for at, pair in enumerate(pairs)})
 
-    def as_dict(self) -> dict[str, Any]:
-        """Both by name, as floats or lists, for ``json.dumps``. What is not finite is None."""
-        return {"value": for_json(self.value), "standard_error": for_json(self.standard_error)}
-
 
 SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 _DRAWN: Final = 200

@@ -7,15 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 from math import log, sqrt
 from statistics import NormalDist
-from typing import Any, ClassVar, Final, Self, SupportsIndex, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import attrs
 import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.base.spelling import Named, call_when_read
-from opendp_lite.bases.strategies import Cells, Products, Strategy, Tree, square_root, tree
+from opendp_lite.bases.strategies import Cells, Products, Strategy, square_root, tree
 from opendp_lite.display.formatting import hold_in
 from opendp_lite.estimators.distributions.answers import (
     Answers,
@@ -84,8 +83,9 @@ class CumulativeDistribution(Answers):
     standard errors are those from before, so they are rather too large.
 
     Args:
-        cells: The public cells.
-        strategy: The matrix whose products were released.
+        ends: The bounds.
+        edges: Of the public cells.
+        blocks: Whether counts of blocks of cells were released, or else prefix sums.
         sums: The products, with noise.
         deviation: The standard deviation of the noise.
         size: The number of rows where that is public. If None it is estimated.
@@ -102,38 +102,34 @@ class CumulativeDistribution(Answers):
 
     picture: ClassVar = "cdf_curve"
 
-    cells: Cells
-    strategy: Strategy
+    ends: tuple[Fraction, Fraction]
+    _edges: Floats
+    blocks: bool
     sums: Floats
     deviation: float
     size: int | None
     confidence: float | None = None
     sampling: bool = False
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
-        made = Named(f"{Named.of(type(self)).path}._of_parts")
-        found = attrs.asdict(self, recurse=False)
-        cells, strategy = found.pop("cells"), found.pop("strategy")
-        parts = {"ends": cells.ends, "edges": cells.edges, "blocks": isinstance(strategy, Tree)}
-        return call_when_read(made, **parts, **found)
-
     @classmethod
-    def _of_parts(
-        cls,
-        *,
-        ends: tuple[Fraction, Fraction],
-        edges: Floats,
-        blocks: bool,
-        size: int | None,
-        **found: Any,
-    ) -> Self:
-        """As its pickle has it: with counts of blocks of cells, or with prefix sums."""
-        strategy = tree(len(edges), size is not None) if blocks else square_root(len(edges))
-        return cls(Cells(ends, edges), strategy, size=size, **found)
+    def _of_parts(cls, **parts: Any) -> Self:
+        """As pickles of version 0.1.0 have it."""
+        return cls(**parts)
+
+    @property
+    def cells(self) -> Cells:
+        """The public cells."""
+        return Cells(self.ends, self._edges)
+
+    @property
+    def strategy(self) -> Strategy:
+        """The matrix whose products were released."""
+        count = len(self._edges)
+        return tree(count, self.size is not None) if self.blocks else square_root(count)
 
     @property
     def _shares(self) -> Reading:
-        strategy, edges = self.strategy, self.cells.edges
+        strategy, edges = self.strategy, self._edges
 
         def places_of(numbers: Floats) -> CellNumbers:
             return np.clip(np.searchsorted(edges, numbers) - 1, 0, len(edges) - 2)
@@ -170,7 +166,7 @@ class CumulativeDistribution(Answers):
     def _up_to(self, numbers: Floats) -> Uncertain:
         """Interpolated: between edges the standard error is at most the interpolated one."""
         value, error = (
-            np.interp(numbers, self.cells.edges, at_edges, left=0.0)
+            np.interp(numbers, self._edges, at_edges, left=0.0)
             for at_edges in (self._rising, self._at_edges)
         )
         return Uncertain(value, error)
@@ -249,8 +245,8 @@ class CumulativeDistribution(Answers):
     def _between(self, numbers: Floats, limits: tuple[Floats, Floats]) -> Ends:
         """From the bound at the edge before to the one at the edge after."""
         low, high = limits
-        before = np.searchsorted(self.cells.edges, numbers, side="right")
-        after = np.searchsorted(self.cells.edges, numbers)
+        before = np.searchsorted(self._edges, numbers, side="right")
+        after = np.searchsorted(self._edges, numbers)
         return _pair(np.append(0.0, low)[before], np.append(high, 1.0)[after])
 
     def interval(self, x: ArrayLike) -> Ends:
@@ -276,7 +272,7 @@ class CumulativeDistribution(Answers):
         """
         shares, (low, high) = shares_of(q, "quantile_interval")[..., None], self._alone
         open_ = (high >= shares) & (np.append(0.0, low[:-1]) <= shares)
-        edges, cells = self.cells.edges, len(low)
+        edges, cells = self._edges, len(low)
         first, last = open_.argmax(axis=-1), cells - 1 - open_[..., ::-1].argmax(axis=-1)
         return _pair(edges[(first - 1).clip(0)], edges[last])
 
@@ -297,7 +293,7 @@ class CumulativeDistribution(Answers):
     @property
     def _origin(self) -> Mapping[str, object]:
         lower, upper = map(float, self.cells.ends)
-        return {"lower": lower, "upper": upper, "cells": len(self.cells.edges) - 1}
+        return {"lower": lower, "upper": upper, "cells": len(self._edges) - 1}
 
     @property
     def _means(self) -> str:
@@ -397,11 +393,9 @@ def cdf(
     summed = (block_counts if pure else prefix_features)(lower, upper, cells=cells)
     released = whole.with_claimed_loss((summed >> whole.noise()).bind(space))
     (law,) = released.facts.laws
-    size, count = space.domain.size, len(public.edges)
-    strategy = tree(count, size is not None) if pure else square_root(count)
+    known = law.standard_deviation, space.domain.size, share, sampling
 
     def cumulative_distribution(sums: Floats) -> CumulativeDistribution:
-        deviation = law.standard_deviation
-        return CumulativeDistribution(public, strategy, sums, deviation, size, share, sampling)
+        return CumulativeDistribution(public.ends, public.edges, pure, sums, *known)
 
     return released >> cumulative_distribution

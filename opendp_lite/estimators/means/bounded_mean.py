@@ -291,18 +291,15 @@ class _Rounds:
     unit: float
     first: Fraction
 
+    def round_of(self, part: Fraction, share: Fraction) -> _Round:
+        """A round of this part of the loss, with this share of it for the sum."""
+        rho, reach = self.rho * part, self.unit * float(self.column.half)
+        return _Round(rho * share, rho * (1 - share), reach, self.unit)
+
+    @property
     def pilot(self) -> _Round:
         """The first round."""
-        return self._round(self.rho * self.first, _FIRST_SHARE)
-
-    def main_round(self, parts: int) -> _Round:
-        """The second round, with so many of ``_FINEST`` parts of its loss for the sum."""
-        return self._round(self.rho * (1 - self.first), Fraction(parts, _FINEST))
-
-    def _round(self, rho: Fraction, share: Fraction) -> _Round:
-        return _Round(
-            rho * share, rho * (1 - share), self.unit * float(self.column.half), self.unit
-        )
+        return self.round_of(self.first, _FIRST_SHARE)
 
     def parts(self, total: Numbers, rows: Numbers, pilot: _Round) -> Floats:
         """The parts of the sum in the main round, in the light of a release of the pilot.
@@ -348,7 +345,7 @@ class _Rounds:
             total, rows = (generator.standard_normal(runs) * each for each in costs.deviations)
             return moved[0] + total, moved[1] + rows
 
-        pilot = self.pilot()
+        pilot = self.pilot
         first = release(pilot)
         share = self.parts(*first, pilot) / _FINEST
         spent = float(self.rho * (1 - self.first))
@@ -381,12 +378,12 @@ def _two_rounds(
         )
         return float(found[0]), float(rows)
 
-    pilot = plan.pilot()
+    pilot = plan.pilot
     of_pilot = noises(pilot)
 
     @lru_cache(maxsize=_FINEST)
     def main_round(parts: int) -> tuple[_Noises, Callable[[_Both, _Both], NoisyTotals]]:
-        found = plan.main_round(parts)
+        found = plan.round_of(1 - plan.first, Fraction(parts, _FINEST))
         return noises(found), plan.combination(pilot, found)
 
     def release(values: tuple[Grid, Grid], entropy: Entropy) -> NoisyTotals:

@@ -372,12 +372,6 @@ class RatioOfNoisySums:
         low, high = self._in_bounds(ends[0] + (ends[1] - ends[0]) * share).tolist()
         return low, high
 
-    def fits(
-        self, theta: Floats, total: Numbers, rows: Numbers, confidence: float, spread: Numbers = 0.0
-    ) -> NDArray[np.bool_]:
-        """Whether each theta fits a release; or one theta each of many releases."""
-        return self.levels(theta, total, rows, spread) <= confidence
-
     def levels(self, theta: Floats, total: Numbers, rows: Numbers, spread: Numbers = 0.0) -> Floats:
         """The least confidence at which each theta fits a release, or one theta each of many."""
         offset = theta - self.about

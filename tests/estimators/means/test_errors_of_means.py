@@ -204,7 +204,8 @@ RUNS = 20_000
 def covered(found: NoisyTotals, mean: float, spread: float = 0.0) -> float:
     """The share of releases whose interval holds the mean."""
     total, rows = np.broadcast_arrays(found.total, found.rows)
-    return float(found.ratio.fits(np.full(len(total), mean), total, rows, 0.95, spread).mean())
+    levels = found.ratio.levels(np.full(len(total), mean), total, rows, spread)
+    return float((levels <= 0.95).mean())
 
 
 def in_parts(measurement: dp.Measurement, truth: Scenario, runs: int = RUNS) -> float:
@@ -253,7 +254,8 @@ def test_intervals_of_resized_rows_hold_at_least_as_often(loss):
 def test_other_confidences(confidence):
     """Six deviations of a share of 20 000."""
     found = forecast(bound(dp.mean, 50, rho=0.1), Scenario(50, 3.0), RUNS)
-    share = found.ratio.fits(np.full(RUNS, 3.0), found.total, found.rows, confidence).mean()
+    levels = found.ratio.levels(np.full(RUNS, 3.0), found.total, found.rows)
+    share = (levels <= confidence).mean()
     assert abs(share - confidence) < 6 * sqrt(confidence * (1 - confidence) / RUNS) + 0.002
 
 
@@ -278,7 +280,7 @@ def test_intervals_with_the_spread_of_the_rows_themselves(loss, rows, half, monk
         Request,
         "as_estimate",
         lambda _, found: bool(
-            found.ratio.fits(np.array(0.2), found.total, found.rows, 0.95, found.spread)
+            found.ratio.levels(np.array(0.2), found.total, found.rows, found.spread) <= 0.95
         ),
     )
     asked = {"confidence": 0.95, "sampling": True}

@@ -89,10 +89,10 @@ def test_the_interval_ends_where_means_no_longer_fit(name, spread):
         assert type(low) is type(high) is float
         step = min(1e-7, 1e-5 * (high - low) + 1e-9)
         beyond = np.array([low - step, high + step])
-        fits = quotient.fits(np.clip(beyond, -1, 3), total, rows, 0.9, spread)
+        fits = quotient.levels(np.clip(beyond, -1, 3), total, rows, spread) <= 0.9
         for edge, fit, end in zip((-1, 3), fits, (low, high), strict=True):
             assert not fit or end == edge
-        inside = quotient.fits(np.linspace(low, high, 25)[1:-1], total, rows, 0.9, spread)
+        inside = quotient.levels(np.linspace(low, high, 25)[1:-1], total, rows, spread) <= 0.9
         assert inside.all() or high - low < 1e-6
 
 
@@ -117,7 +117,8 @@ def test_noise_and_a_normal_sample_hold_as_often_as_said(name, part):
     total, rows = quotient.errors.draw(40_000, generator)
     sample = part * float(quotient.errors.deviation(np.array(0.5)))
     total = total + 3000 * 0.5 + sample * generator.standard_normal(40_000)
-    fits = quotient.fits(np.full(40_000, 1.5), total, 3000 + rows, 0.95, sample / sqrt(3000))
+    levels = quotient.levels(np.full(40_000, 1.5), total, 3000 + rows, sample / sqrt(3000))
+    fits = levels <= 0.95
     assert fits.mean() == pytest.approx(0.95, abs=0.0105)
 
 
