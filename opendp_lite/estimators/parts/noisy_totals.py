@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from math import erf, erfc, exp, pi, sqrt
 from statistics import NormalDist
 from typing import Any, Final
@@ -287,6 +287,39 @@ RIDGE: Final = 0.25
 for means near the middle, and more for means near a bound. At 1/4 no mean loses 3 %."""
 
 
+def fitting_ends(
+    levels: Callable[[Floats], Floats], points: Floats, fits: NDArray[np.bool_], confidence: float
+) -> Floats:
+    """The least and the largest number whose level is at most the confidence.
+
+    Args:
+        levels: The least confidence at which each number fits a release.
+        points: Rising numbers to begin with, from the least possible to the largest.
+        fits: Which of these fit, whatever their level: one at least.
+        confidence: Such as 0.95.
+    """
+    held = np.where(fits, 0.0, levels(points))
+    inside = np.flatnonzero(held <= confidence)
+    first, last = inside[0], inside[-1]
+    places = np.array([[first, last], [max(first - 1, 0), min(last + 1, len(points) - 1)]])
+    ends, known = points[places], held[places]
+    for _ in range(_ROUNDS):
+        apart = ends[1] - ends[0]
+        if max(-apart[0], apart[1]) <= _FINE * (ends[1, 1] - ends[1, 0]):
+            break
+        between = ends[0] + apart * _STEPS
+        between[-1] = ends[1]
+        held = levels(between)
+        held[[0, -1]] = known
+        last = np.argmin(held[1:] <= confidence, axis=0)
+        places = np.array([last, last + 1])
+        ends, known = between[places, _SIDES], held[places, _SIDES]
+    rise = np.maximum(known[1] - known[0], _TINY)
+    share = np.minimum((confidence - known[0]) / rise, 1)
+    found: Floats = ends[0] + (ends[1] - ends[0]) * share
+    return found
+
+
 @attrs.frozen(eq=False, repr=False)
 class RatioOfNoisySums:
     """The mean of values in [lower, upper] from a total of (x - about) and the rows.
@@ -350,26 +383,9 @@ class RatioOfNoisySums:
         near = self._in_bounds(shown + usual * _NEAR)
         grid = self.lower + (self.upper - self.lower) * _GRID
         points = np.sort(np.concatenate([grid, near, [self.upper, best, shown]]))
-        held = self.levels(points, total, rows, spread)
-        held[(points == best) | (points == shown)] = 0
-        inside = np.flatnonzero(held <= confidence)
-        first, last = inside[0], inside[-1]
-        places = np.array([[first, last], [max(first - 1, 0), min(last + 1, len(points) - 1)]])
-        ends, levels = points[places], held[places]
-        for _ in range(_ROUNDS):
-            apart = ends[1] - ends[0]
-            if max(-apart[0], apart[1]) <= _FINE * (ends[1, 1] - ends[1, 0]):
-                break
-            between = ends[0] + apart * _STEPS
-            between[-1] = ends[1]
-            held = self.levels(between, total, rows, spread)
-            held[[0, -1]] = levels
-            last = np.argmin(held[1:] <= confidence, axis=0)
-            places = np.array([last, last + 1])
-            ends, levels = between[places, _SIDES], held[places, _SIDES]
-        rise = np.maximum(levels[1] - levels[0], _TINY)
-        share = np.minimum((confidence - levels[0]) / rise, 1)
-        low, high = self._in_bounds(ends[0] + (ends[1] - ends[0]) * share).tolist()
+        fits = (points == best) | (points == shown)
+        levels = partial(self.levels, total=total, rows=rows, spread=spread)
+        low, high = self._in_bounds(fitting_ends(levels, points, fits, confidence)).tolist()
         return low, high
 
     def levels(self, theta: Floats, total: Numbers, rows: Numbers, spread: Numbers = 0.0) -> Floats:

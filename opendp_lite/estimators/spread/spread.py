@@ -22,7 +22,7 @@ from opendp_lite.estimators.parts.budget import (
     budget_of,
     costs_budget,
 )
-from opendp_lite.estimators.parts.noisy_totals import FEW, Floats
+from opendp_lite.estimators.parts.noisy_totals import FEW, Floats, fitting_ends
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.estimators.parts.value_search import (
     Around,
@@ -46,7 +46,6 @@ from opendp_lite.transformations.sums import count, sum
 
 _GRID: Final = 101
 _MEANS: Final = 9
-_HALVINGS: Final = 26
 # How often noise alone shows so many rows, where a release says nothing of the mean.
 _ROWS_DOUBTED: Final = 0.001
 # How often Gaussian noise is more than one deviation above its mean.
@@ -143,16 +142,7 @@ class NoisyMoments:
         """
         shown = self._variance
         points = np.unique(np.append(np.linspace(0, self._largest, _GRID), shown))
-        fits = self._fit(points, confidence) | (points == shown)
-        inside = np.flatnonzero(fits)
-        first, last = int(inside[0]), int(inside[-1])
-        ends = [points[first], points[last]]
-        beyond = [points[max(first - 1, 0)], points[min(last + 1, len(points) - 1)]]
-        for _ in range(_HALVINGS):
-            middle = (np.array(ends) + beyond) / 2
-            for side, good in enumerate(self._fit(middle, confidence)):
-                (ends if good else beyond)[side] = middle[side]
-        low, high = self._show(ends[0]), self._show(ends[1])
+        low, high = map(self._show, fitting_ends(self._levels, points, points == shown, confidence))
         if self.unseen is None:
             return low, high
         return 0.0, max(high, self._with(self.unseen, (1 - confidence) / 2))
@@ -205,16 +195,15 @@ class NoisyMoments:
         largest = min((self.widest * self.reach / 2) ** 2, self.possible or inf)
         return min(float(variance) * self.reach**2, largest)
 
-    def _fit(self, variances: Floats, confidence: float) -> Floats:
-        """Whether each variance fits the release."""
+    def _levels(self, variances: Floats) -> Floats:
+        """The confidence at which each variance just fits the release."""
         hidden = self.rows <= self.budget.exceeded(self.scales[2], _ROWS_DOUBTED)
-        means = np.linspace(-1.0, 1.0, _MEANS) if hidden else [self._mean]
-        fits = np.zeros(len(variances), dtype=bool)
-        for mean in means:
-            fits |= self._fit_with(variances, float(mean), 0.0 if hidden else 1.0) <= confidence
-        return fits
+        means = np.linspace(-1.0, 1.0, _MEANS).tolist() if hidden else [self._mean]
+        with_each = [self._levels_with(variances, each, 0.0 if hidden else 1.0) for each in means]
+        found: Floats = np.min(with_each, axis=0)
+        return found
 
-    def _fit_with(self, variances: Floats, mean: float, estimated: float) -> Floats:
+    def _levels_with(self, variances: Floats, mean: float, estimated: float) -> Floats:
         """The confidence at which each variance just fits with a mean."""
         of_total, of_squares, of_rows = self.scales
         off = variances - self.anchor - mean**2

@@ -133,7 +133,7 @@ def test_intervals_hold_as_often_as_they_say(family, rows, mean, variance, size)
     """Six deviations of a share of 600 intervals below what is said; far above is too wide."""
     runs, held, errors = 600, 0, []
     for moments in drawn(family, rows, mean, variance, runs, size):
-        held += bool(moments._fit(np.array([variance]), 0.95)[0])
+        held += bool(moments._levels(np.array([variance]))[0] <= 0.95)
         errors.append(moments.variance / 9 - variance)
     assert held / runs >= 0.95 - 6 * sqrt(0.95 * 0.05 / runs)
     if rows == 3000:
@@ -148,8 +148,8 @@ def test_an_interval_ends_where_variances_stop_to_fit():
         assert 0 <= low <= moments.variance <= high <= 9
         inside = np.linspace(low, high, 7)[1:-1] / 9
         outside = np.array([low / 9 - 1e-6, high / 9 + 1e-6])
-        assert moments._fit(inside, 0.95).all()
-        assert not moments._fit(outside, 0.95).any()
+        assert (moments._levels(inside) <= 0.95).all()
+        assert not (moments._levels(outside) <= 0.95).any()
 
 
 def test_the_interval_of_a_deviation_ends_at_roots():
