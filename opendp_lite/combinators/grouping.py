@@ -25,7 +25,7 @@ from opendp_lite.measures import budgets
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.curve import Pair
 from opendp_lite.measures.divergences import ApproximateDivergence
-from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
+from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
@@ -43,7 +43,7 @@ from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stag
 from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import Tables
 from opendp_lite.spelling.description import Proof
@@ -234,7 +234,7 @@ def by(
     examples=lambda: [
         example(records(columns=["sex", "age"]), "sex", [0, 1], select("age") >> _SMALL),
         example(
-            records(columns=["sex", "age"], size=20, metric=ChangeOneDistance()),
+            sized_rows(["sex", "age"]),
             "sex",
             [0, 1, None],
             select("age") >> clamp(-1, 5) >> sum() >> gaussian(rho=0.1),

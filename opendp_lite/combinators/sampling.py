@@ -37,7 +37,7 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.choice import coins
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.spelling.description import Proof
@@ -78,11 +78,7 @@ S = TypeVar("S", bound=AnySpace)
             0.25,
             bound_contributions(2) >> count() >> laplace(epsilon=1),
         ),
-        example(
-            records(size=8, metric=ChangeOneDistance()),
-            0.25,
-            clamp(0, 3) >> sum() >> laplace(epsilon=1),
-        ),
+        example(sized_rows(size=8), 0.25, clamp(0, 3) >> sum() >> laplace(epsilon=1)),
     ],
 )
 def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[S, M, R]:
@@ -236,10 +232,7 @@ _INSTEAD: Final = (
         example(
             records(), private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None), group=3
         ),
-        example(
-            records(columns=2, size=20, metric=ChangeOneDistance()),
-            private_quantile(0.5, bounds=(0, 9), rho=1, confidence=None),
-        ),
+        example(sized_rows(2), private_quantile(0.5, bounds=(0, 9), rho=1, confidence=None)),
     ],
 )
 def on_random_pairs(

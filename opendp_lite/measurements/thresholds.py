@@ -17,7 +17,6 @@ from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.measures.curve import Pair, gaussian_pair
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.profile import GaussianProfile, gaussian_ratio
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import (
     Number,
     digits_up,
@@ -33,7 +32,7 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import SCALE_SLACK, Law
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.spelling.description import Proof
@@ -375,11 +374,7 @@ def change_in(space: Space[TablesOrRows], distance: Fraction) -> Change:
     ),
     examples=lambda: [
         example(records(columns=["city"]), epsilon=1, delta=1e-6),
-        example(
-            records(columns=["city", "sex"], size=20, metric=ChangeOneDistance()),
-            epsilon=0.1,
-            delta=1e-9,
-        ),
+        example(sized_rows(["city", "sex"]), epsilon=0.1, delta=1e-9),
         example(records(), epsilon=2.5, delta=1e-3),
     ],
 )

@@ -10,7 +10,7 @@ import attrs
 from opendp_lite.bodies.body import Body
 from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
 from opendp_lite.spaces.domains import Domain, Rows
-from opendp_lite.spaces.space import Space
+from opendp_lite.spaces.space import Space, records
 from opendp_lite.spelling.description import description_of
 
 
@@ -60,6 +60,11 @@ def rows_in(body: Body, size: int | None = None) -> Space[Rows]:
     """
     metric = SymmetricDistance() if size is None else ChangeOneDistance()
     return Space(Rows(body.columns, size, body), metric, unit=metric.distance(1))
+
+
+def sized_rows(columns: int | Sequence[str] = 1, size: int = 20) -> Space[Rows]:
+    """The space of so many rows, of which one may be replaced, for an example."""
+    return records(columns, size=size, metric=ChangeOneDistance())
 
 
 def examples_of(step: Callable[..., object]) -> tuple[Example, ...]:

@@ -33,13 +33,12 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, digits_up, positive, quote
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, rows_in
+from opendp_lite.spaces.examples import example, rows_in, sized_rows
 from opendp_lite.spaces.space import Space, records
 from opendp_lite.transformations.row_maps import fitting, row_by_row, row_map_trusted
 
@@ -191,7 +190,7 @@ def clamp(
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 5),
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), 0.1, p=1),
+        example(sized_rows(2), 0.1, p=1),
         example(records(), 3),
         example(rows_in(bodies.NonNegativeBall(1, p=1, columns=3)), 1),
     ],
@@ -308,7 +307,7 @@ class Multiplied(EntryMap):
     proof=row_by_row(),
     examples=lambda: [
         example(records(), 0.1),
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), [2, 1 / 3]),
+        example(sized_rows(2), [2, 1 / 3]),
     ],
 )
 def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Space[Rows]]:

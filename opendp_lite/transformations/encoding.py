@@ -41,12 +41,12 @@ from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import LazyRows, OfWhole, Part
-from opendp_lite.metrics.distances import ChangeOneDistance, Metric, RowMetric
+from opendp_lite.metrics.distances import Metric, RowMetric
 from opendp_lite.numbers.exact import quote
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, TablesOrRows, tables_in
 from opendp_lite.transformations.row_maps import (
@@ -303,7 +303,7 @@ class Below:
     proof=row_by_row(),
     examples=lambda: [
         example(records(), 0.5),
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), [0, -1]),
+        example(sized_rows(2), [0, -1]),
     ],
 )
 def indicator_below(
@@ -496,7 +496,7 @@ class _Derive(OfWhole):
     proof=row_by_row("Rows with different dates may become alike: `SpreadDistance` is forgotten."),
     examples=lambda: [
         example(records(columns=["day", "x"]), "day", "week"),
-        example(records(columns=["day", "x"], size=20, metric=ChangeOneDistance()), "day", "year"),
+        example(sized_rows(["day", "x"]), "day", "year"),
     ],
 )
 def period(

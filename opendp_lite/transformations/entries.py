@@ -21,12 +21,11 @@ from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.sparse import row_totals
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, exact, nearest, positive, quote, sqrt_up, whole
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, rows_in
+from opendp_lite.spaces.examples import example, rows_in, sized_rows
 from opendp_lite.spaces.space import Space, records
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.row_maps import plain_nan, row_by_row, row_map_trusted
@@ -112,7 +111,7 @@ class TimesWeight:
     ),
     examples=lambda: [
         example(records(columns=2), -1, 3, most=2),
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), 0, 10, most=2),
+        example(sized_rows(2), 0, 10, most=2),
     ],
 )
 def weighted_pairs(
@@ -329,7 +328,7 @@ class Unsigned(EntryMap):
     proof=row_by_row(),
     examples=lambda: [
         example(records()),
-        example(records(size=20, metric=ChangeOneDistance())),
+        example(sized_rows()),
         example(rows_in(Box([0, -5], [1, 1000]))),
     ],
 )
@@ -439,7 +438,7 @@ class Lengths(EntryMap):
     ),
     examples=lambda: [
         example(records(columns=2)),
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), p=1),
+        example(sized_rows(2), p=1),
     ],
 )
 def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[Rows]]:

@@ -16,14 +16,13 @@ from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CellCounts
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, quote, whole
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Vectors
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.row_maps import (
@@ -82,7 +81,7 @@ def strategy_products(
     ),
     examples=lambda: [
         example(records(), 0, 10, cells=12),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1 / 3, cells=35),
+        example(sized_rows(), -1, 1 / 3, cells=35),
     ],
 )
 def block_counts(
@@ -133,7 +132,7 @@ def block_counts(
     ),
     examples=lambda: [
         example(records(), 0, 10, cells=12),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1 / 3, cells=7),
+        example(sized_rows(), -1, 1 / 3, cells=7),
     ],
 )
 def prefix_features(
@@ -183,7 +182,7 @@ def prefix_features(
     ),
     examples=lambda: [
         example(records(), Legendre(5, 0, 0.1)),
-        example(records(size=20, metric=ChangeOneDistance()), Haar(8, 0, 1 / 3)),
+        example(sized_rows(), Haar(8, 0, 1 / 3)),
     ],
 )
 def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Rows], Space[Rows]]:
@@ -288,7 +287,7 @@ def _as_grid(counts: Counts) -> Grid:
     ),
     examples=lambda: [
         example(records(), -2, 5),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1, bits=2),
+        example(sized_rows(), -1, 1, bits=2),
         example(records(), -1, 0, far=True),
     ],
 )

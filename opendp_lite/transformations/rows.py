@@ -34,7 +34,7 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.spaces.domains import Domain, Rows
-from opendp_lite.spaces.examples import example, rows_in
+from opendp_lite.spaces.examples import example, rows_in, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import AnyTables, PersonTables, Tables, TablesOrPeople, tables_in
 from opendp_lite.spelling.description import Proof
@@ -308,7 +308,7 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     proof=row_by_row(),
     examples=lambda: [
         example(records(), -0.5),
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), [0, 1]),
+        example(sized_rows(2), [0, 1]),
     ],
 )
 def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Space[Rows]]:

@@ -24,13 +24,13 @@ from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Scr
 from opendp_lite.engines.distinct import CountKeys, Tally
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map
-from opendp_lite.metrics.distances import AbsoluteDistance, ChangeOneDistance
+from opendp_lite.metrics.distances import AbsoluteDistance
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
-from opendp_lite.spaces.examples import example, rows_in
+from opendp_lite.spaces.examples import example, rows_in, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import RowsOrTables, Tables, TablesOrRows
 from opendp_lite.spelling.description import Proof
@@ -532,7 +532,7 @@ def _number_of_keys(tally: Tally) -> Grid:
     examples=lambda: [
         example(records()),
         example(records(columns=["sex", "age"]), ["sex", "age"]),
-        example(records(columns=["a"], size=20, metric=ChangeOneDistance()), "a"),
+        example(sized_rows(["a"]), "a"),
     ],
 )
 def count_distinct(

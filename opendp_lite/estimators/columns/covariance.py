@@ -31,12 +31,11 @@ from opendp_lite.estimators.parts.request import BoundedColumn, Request
 from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, rings_for
 from opendp_lite.measurements.vector_noise import l2_mechanism
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.spaces.domains import Vectors
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.entries import norm, outer_products, square
@@ -313,13 +312,7 @@ def covariance(
     examples=lambda: [
         example(records(columns=["age", "visits"]), 0, [100, 10], rho=0.1),
         example(records(columns=2), 0, 1, epsilon=1, delta=1e-6, confidence=0.9),
-        example(
-            records(columns=2, size=20, metric=ChangeOneDistance()),
-            -1,
-            1,
-            epsilon=1,
-            confidence=0.95,
-        ),
+        example(sized_rows(2), -1, 1, epsilon=1, confidence=0.95),
     ],
 )
 def covariance(

@@ -55,13 +55,12 @@ from opendp_lite.estimators.parts.request import (
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.by_name import ByName
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.entries import absolute, square
@@ -588,9 +587,7 @@ def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
         example(records(columns=["age", "visits"]), 100, epsilon=1),
         example(records(columns=["age", "visits"]), 100, rho=0.1, confidence=0.9),
         *(
-            example(
-                records(columns=2, size=20, metric=ChangeOneDistance()), [(0, 9), (1, 2)], **budget
-            )
+            example(sized_rows(2), [(0, 9), (1, 2)], **budget)
             for budget in ({"rho": 0.1}, {"epsilon": 100, "confidence": 0.9})
         ),
     ],

@@ -35,14 +35,13 @@ from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import BoundedColumn, bounds_of_each
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of, quote, sqrt_up
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import mechanism, stage
 from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records
 from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.spelling.suggestions import say_formula
@@ -676,14 +675,7 @@ def _columns(x: Column | Sequence[Column]) -> tuple[Column, ...]:
     ),
     examples=lambda: [
         example(records(columns=["age", "pay"]), "pay", "age", [(0, 90), (16, 80)], rho=0.1),
-        example(
-            records(columns=3, size=20, metric=ChangeOneDistance()),
-            2,
-            [0, 1],
-            [(-1, 1), (0, 1), (0, 3)],
-            epsilon=1,
-            confidence=0.9,
-        ),
+        example(sized_rows(3), 2, [0, 1], [(-1, 1), (0, 1), (0, 3)], epsilon=1, confidence=0.9),
         example(records(columns=2), 0, [1], [(0, 1), (0, 1)], epsilon=1, delta=1e-6, robust=False),
     ],
 )

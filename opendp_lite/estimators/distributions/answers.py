@@ -19,12 +19,11 @@ from opendp_lite.display.pictures import Spot, band_picture
 from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats, Numbers
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, exact, nearest, positive, quote, whole
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
 from opendp_lite.releases.result import Result
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.features import basis_features
@@ -531,12 +530,7 @@ def distribution(
     ),
     examples=lambda: [
         example(records(), Cosine(5, 0, 10), rho=0.1),
-        example(
-            records(size=20, metric=ChangeOneDistance()),
-            Hermite(4, middle=1, scale=0.5),
-            epsilon=1,
-            delta=1e-6,
-        ),
+        example(sized_rows(), Hermite(4, middle=1, scale=0.5), epsilon=1, delta=1e-6),
     ],
 )
 def basis_distribution(

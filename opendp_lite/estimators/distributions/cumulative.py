@@ -29,11 +29,10 @@ from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, c
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import bounds_come_first
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.table import Record
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.features import block_counts, prefix_features
 
@@ -323,14 +322,7 @@ def _pair(low: Floats, high: Floats) -> Ends:
     examples=lambda: [
         example(records(), 0, 10, rho=0.1),
         example(records(), 0, 10, epsilon=1, cells=20, confidence=0.9),
-        example(
-            records(size=20, metric=ChangeOneDistance()),
-            -1,
-            1,
-            epsilon=1,
-            delta=1e-6,
-            confidence=0.95,
-        ),
+        example(sized_rows(), -1, 1, epsilon=1, delta=1e-6, confidence=0.95),
     ],
 )
 def cdf(

@@ -50,7 +50,6 @@ from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
 from opendp_lite.measures.budgets import PrivacyBudget, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair
 from opendp_lite.measures.divergences import ApproximateDivergence
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of, nearest, round_up, whole
 from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Stage, mechanism
@@ -61,7 +60,7 @@ from opendp_lite.releases.result import Result, refuse_array
 from opendp_lite.releases.table import Record, name_key
 from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records
 from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
 from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
@@ -509,7 +508,7 @@ _BARE: Final = "value"
     examples=lambda: [
         example(records(columns=["sex", "age"]), "age", edges=[0, 18, 65, 120], epsilon=1),
         example(
-            records(columns=["sex", "region"], size=20, metric=ChangeOneDistance()),
+            sized_rows(["sex", "region"]),
             ["sex", "region"],
             categories=[[0, 1], [1, 2.5, None]],
             rho=0.1,

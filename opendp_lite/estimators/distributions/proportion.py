@@ -26,7 +26,6 @@ from opendp_lite.estimators.means.ratios import weighted_mean
 from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of, quote
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Mechanism, mechanism, stage
@@ -34,7 +33,7 @@ from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.intervals import IntervalEnds, share_error, share_interval
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records, row_metric
 from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.rows import Chosen, select_columns
@@ -84,12 +83,7 @@ def proportion(
         example(records(columns=["sex", "age"]), "sex", among=[1], epsilon=1),
         example(records(columns=["sex", "age"]), "age", among=[0, 2.5, None], rho=0.1),
         example(
-            records(size=20, metric=ChangeOneDistance()),
-            between=(1, 3),
-            epsilon=1,
-            delta=1e-6,
-            confidence=0.9,
-            sampling=False,
+            sized_rows(), between=(1, 3), epsilon=1, delta=1e-6, confidence=0.9, sampling=False
         ),
         example(records(), among=[1], epsilon=0.5, confidence=None),
         example(records(columns=["sex", "w"]), "sex", among=[1], weights="w", most=2, epsilon=1),

@@ -21,14 +21,13 @@ from opendp_lite.estimators.distributions.histograms import (
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.measurements.thresholds import threshold_of
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, exact, round_up, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 from opendp_lite.samplers.law import Errors, Law, half_widths
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records
 from opendp_lite.spaces.tables import TablesOrRows
 
@@ -146,7 +145,7 @@ class Ranking(Result):
     ),
     examples=lambda: [
         example(records(columns=["city"]), 2, "city", epsilon=1, delta=1e-6),
-        example(records(size=20, metric=ChangeOneDistance()), 1, categories=[0, 1, 2], rho=0.1),
+        example(sized_rows(), 1, categories=[0, 1, 2], rho=0.1),
     ],
 )
 def top_k(

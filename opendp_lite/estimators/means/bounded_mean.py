@@ -38,14 +38,13 @@ from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.vector_noise import sum_and_count
 from opendp_lite.measures.curve import gaussian_rho
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, exact, format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.sums import count, sum
@@ -131,7 +130,7 @@ def joint_plan(
         adding="-",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, section 4.2"],
     ),
-    examples=lambda: [example(records(size=20, metric=ChangeOneDistance()), 0, 10, rho=0.1)],
+    examples=lambda: [example(sized_rows(), 0, 10, rho=0.1)],
 )
 def known_size_mean(
     space: RowSpace,

@@ -24,7 +24,6 @@ from opendp_lite.estimators.parts.request import (
 )
 from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import (
     Number,
     digits_up,
@@ -38,7 +37,7 @@ from opendp_lite.numbers.exact import (
 from opendp_lite.pipeline.core import Measurement, Private
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 
 _LARGEST: Final = 20.0
@@ -87,7 +86,7 @@ def mean(
         example(records(), 0, 100, rho=0.1, confidence=None),
         example(records(), rho=0.1, confidence=None),
         example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=True),
-        example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1, confidence=None),
+        example(sized_rows(), -1, 1, epsilon=0.1, confidence=None),
     ],
 )
 def mean(

@@ -186,15 +186,7 @@ def simplex_ratio(sums: ArrayLike, lower: float, upper: float) -> float:
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 0, 10, most=2, rho=0.1, confidence=None),
-        example(
-            records(columns=["age", "visits"]),
-            0,
-            10,
-            most=2,
-            epsilon=1,
-            confidence=0.9,
-            sampling=True,
-        ),
+        example(records(columns=2), 0, 10, most=2, epsilon=1, confidence=0.9, sampling=True),
     ],
 )
 def weighted_mean(

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.means.bounded_mean import joint_mean, known_size_mean, recentred_mean
 from opendp_lite.estimators.parts.bounds_search import (
@@ -30,15 +30,15 @@ from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpac
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import clamp
 from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.features import FAR_BLOCKS
+from opendp_lite.transformations.row_maps import require_one_column
 from opendp_lite.transformations.rows import select
 from opendp_lite.transformations.sums import sum
 
@@ -93,7 +93,7 @@ _MOST_DOUBLINGS: Final = 2 ** (FAR_BLOCKS - 1)
     examples=lambda: [
         example(records(), rho=0.1, confidence=None),
         example(records(), epsilon=1, delta=1e-6, confidence=0.9, sampling=True),
-        example(records(size=2000, metric=ChangeOneDistance()), epsilon=3, confidence=None),
+        example(sized_rows(size=2000), epsilon=3, confidence=None),
     ],
 )
 def unbounded_mean(
@@ -149,11 +149,7 @@ def unbounded_mean(
         True
     """
     request = Request.of("mean", confidence, sampling, rho, epsilon, delta)
-    if space.domain.columns != 1:
-        raise SpaceError(
-            f"mean is the mean of one column, the rows have {space.domain.columns}. Put select() "
-            "before it, or use multivariate_mean()"
-        )
+    require_one_column(space, "mean", ", or use multivariate_mean()")
     whole, size = request.whole.with_choices(), space.domain.size
     plan = SearchPlan.of(space, whole)
     if size is not None and not _shows_median(plan, size, size):

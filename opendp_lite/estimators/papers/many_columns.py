@@ -45,12 +45,11 @@ from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, exact, nearest, open_probability, positive, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.samplers.lattice import FARTHEST_BOUND
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.encoding import indicator_below
@@ -260,14 +259,7 @@ Zcdp = ZeroConcentratedDivergence
         ],
     ),
     examples=lambda: [
-        example(
-            records(columns=["age", "visits"]),
-            [1, 0.1],
-            rho=1,
-            middle=[3, 4],
-            beyond=0.1,
-            searched=True,
-        ),
+        example(records(columns=2), [1, 0.1], rho=1, middle=[3, 4], beyond=0.1, searched=True),
     ],
 )
 def scaled_mean(
@@ -497,9 +489,7 @@ _SURE = 3
             "Aumueller, Lebeda, Nelson, Pagh 2024, section 7.2",
         ],
     ),
-    examples=lambda: [
-        example(records(size=20, metric=ChangeOneDistance()), 0.1, rho=1, steps=4, seed=7)
-    ],
+    examples=lambda: [example(sized_rows(), 0.1, rho=1, steps=4, seed=7)],
 )
 def iome_mean(
     space: RowSpace, bound: Number, *, rho: Number, steps: int = 20, seed: int = 0

@@ -33,11 +33,10 @@ from opendp_lite.estimators.parts.noisy_totals import (
 from opendp_lite.measurements.noise import gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, quote, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Stage, mechanism
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.entries import absolute, norm
@@ -184,13 +183,7 @@ _MISS = 0.1
         ],
     ),
     examples=lambda: [
-        example(
-            records(columns=2, size=20, metric=ChangeOneDistance()),
-            100,
-            rho=0.1,
-            p=1.5,
-            variances="direct",
-        ),
+        example(sized_rows(2), 100, rho=0.1, p=1.5, variances="direct"),
     ],
 )
 def plan_mean(
@@ -297,9 +290,7 @@ _SHORTEST: Final = 0.5
         "by sqrt(2) times its length (erratum 1.3.7).",
         sources=["Aumueller, Lebeda, Nelson, Pagh 2024, section 7.1 and listing 1"],
     ),
-    examples=lambda: [
-        example(records(columns=2, size=20, metric=ChangeOneDistance()), rho=0.1, published=True)
-    ],
+    examples=lambda: [example(sized_rows(2), rho=0.1, published=True)],
 )
 def binary_mean(
     space: RowSpace, *, rho: Number, published: bool = False

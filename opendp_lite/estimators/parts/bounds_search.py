@@ -22,10 +22,9 @@ from opendp_lite.estimators.parts.budget import (
 )
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest, open_probability
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import records, row_metric
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.features import FAR_BLOCKS, magnitude_counts
@@ -415,7 +414,7 @@ LowerAndUpper = tuple[Any, Any]
     examples=lambda: [
         example(records(), 0.99, rho=0.1),
         example(records(columns=2), 0.9, epsilon=1, delta=1e-6),
-        example(records(size=2000, metric=ChangeOneDistance()), 0.95, epsilon=3),
+        example(sized_rows(size=2000), 0.95, epsilon=3),
     ],
 )
 def private_bounds(

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from opendp_lite import combinators, transformations
-from opendp_lite.base.errors import Argument, ParameterError, SpaceError, name_like
+from opendp_lite.base.errors import Argument, ParameterError, name_like
 from opendp_lite.base.public_names import path_of
 from opendp_lite.estimators.parts.budget import Budget, Measured, Noisy, RowSpace, budget_of
 from opendp_lite.estimators.parts.noisy_totals import (
@@ -37,6 +37,7 @@ from opendp_lite.pipeline.steps import Stage
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations.bounding import center, clamp
+from opendp_lite.transformations.row_maps import require_one_column
 from opendp_lite.transformations.sums import sum
 
 P = ParamSpec("P")
@@ -89,11 +90,7 @@ class BoundedColumn:
     def of(cls, space: RowSpace, lower: Number, upper: Number, step: str) -> BoundedColumn:
         """As ``between``, for a space of one column."""
         found = cls.between(lower, upper, step)
-        if space.domain.columns != 1:
-            raise SpaceError(
-                f"{step} is the mean of one column, the rows have {space.domain.columns}. Put "
-                "select() before it, or use multivariate_mean()"
-            )
+        require_one_column(space, step, ", or use multivariate_mean()")
         return found
 
     def require(self, largest: Fraction, step: str, powers: str) -> None:

@@ -10,7 +10,6 @@ from typing import Final, overload
 import attrs
 import numpy as np
 
-from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.points import Points
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
@@ -34,14 +33,14 @@ from opendp_lite.estimators.parts.value_search import (
     search_shares,
 )
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, rational_of_float
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import Example, example
+from opendp_lite.spaces.examples import Example, example, sized_rows
 from opendp_lite.spaces.space import records
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.entries import square
+from opendp_lite.transformations.row_maps import require_one_column
 from opendp_lite.transformations.sums import count, sum
 
 _GRID: Final = 101
@@ -247,11 +246,7 @@ class SpreadPlan:
     ) -> SpreadPlan:
         """Refuses bounds, budgets and confidences that make no sense."""
         column = BoundedColumn.between(*bounds, step)
-        if space.domain.columns != 1:
-            raise SpaceError(
-                f"{step} is of one column, the rows have {space.domain.columns}. Put select() "
-                "before it, or use covariance() for all of them"
-            )
+        require_one_column(space, step, ", or use covariance() for all of them")
         whole = budget_of(step, *budget).with_choices()
         request = Request.within(whole, step, confidence, sampling)
         request = attrs.evolve(request, squares=_FOR_FOURTH_POWERS)
@@ -392,14 +387,7 @@ def _examples() -> list[Example]:
     return [
         example(records(), 0, 100, rho=0.1, confidence=None),
         example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=False),
-        example(
-            records(size=20, metric=ChangeOneDistance()),
-            -1,
-            1,
-            epsilon=0.1,
-            confidence=0.95,
-            sampling=False,
-        ),
+        example(sized_rows(), -1, 1, epsilon=0.1, confidence=0.95, sampling=False),
     ]
 
 

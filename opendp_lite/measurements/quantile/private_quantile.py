@@ -41,7 +41,6 @@ from opendp_lite.measures.profile import (
     Profile,
     PureConcentratedProfile,
 )
-from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import (
     Number,
     confidence_of,
@@ -58,7 +57,7 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.samplers.rank_choice import STEEPEST, RankLaw
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.examples import example, sized_rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.sums import count
@@ -108,13 +107,7 @@ _RAREST: Final = Fraction(1, 10**9)
     ),
     examples=lambda: [
         example(records(), 0.5, bounds=(0, 1), rho=0.1, confidence=None),
-        example(
-            records(size=20, metric=ChangeOneDistance()),
-            [0.25, 0.5],
-            candidates=[0, 0.1, 7],
-            epsilon=0.1,
-            confidence=None,
-        ),
+        example(sized_rows(), [0.25, 0.5], candidates=[0, 0.1, 7], epsilon=0.1, confidence=None),
         example(
             records(columns=2),
             0.1,
@@ -126,21 +119,9 @@ _RAREST: Final = Fraction(1, 10**9)
             confidence=None,
         ),
         example(records(), [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1, confidence=None),
-        example(
-            records(size=20, metric=ChangeOneDistance()),
-            [0.1, 0.5, 0.9],
-            candidates=[0, 1],
-            rho=1,
-            confidence=None,
-        ),
+        example(sized_rows(), [0.1, 0.5, 0.9], candidates=[0, 1], rho=1, confidence=None),
         example(records(), 0.5, bounds=(0, 100), epsilon=1, confidence=0.95, sampling=True),
-        example(
-            records(size=20, metric=ChangeOneDistance()),
-            [0.1, 0.5],
-            candidates=[0, 1, 2],
-            rho=1,
-            confidence=0.9,
-        ),
+        example(sized_rows(), [0.1, 0.5], candidates=[0, 1, 2], rho=1, confidence=0.9),
         example(records(), 0.5, bounds=(0, 9), rho=1, confidence=0.9, sampling=True, sure=True),
     ],
 )
