@@ -67,8 +67,7 @@ def public_scale(value: Number) -> Fraction:
 
 def middle_shares(cells: int) -> Floats:
     """Where the middles of so many cells of [0, 1] lie."""
-    shares: Floats = (np.arange(cells) + 0.5) / cells
-    return shares
+    return (np.arange(cells) + 0.5) / cells
 
 
 def number_of_terms(value: int) -> int:

@@ -224,8 +224,7 @@ class SquareRoot(Strategy):
     def products(self, counts: Whole) -> Numeric:
         fits = int(counts.sum()) * int(self.steps.max()) < ROOM
         steps, kind = self.steps, np.int64 if fits else object
-        found: Numeric = np.convolve(counts.astype(kind), steps.astype(kind))[: self.cells]
-        return found
+        return np.convolve(counts.astype(kind), steps.astype(kind))[: self.cells]
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -257,8 +256,7 @@ class SquareRoot(Strategy):
 
     def _filter_rows(self, given: Floats, by: NDArray[np.complex128]) -> Floats:
         turned = np.fft.rfft(given, self._length, axis=-1) * by
-        found: Floats = np.fft.irfft(turned, self._length, axis=-1)[..., : self.cells]
-        return found
+        return np.fft.irfft(turned, self._length, axis=-1)[..., : self.cells]
 
 
 def _norms(l1: int, l2_squared: int, linf: int) -> Norms:
@@ -337,8 +335,7 @@ class Tree(Strategy):
         return np.concatenate([self._sums(of_cells, size) for size in self.sizes], axis=-1)
 
     def _sums(self, of_cells: Numeric, size: int) -> Numeric:
-        found: Numeric = of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
-        return found
+        return of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
 
     def _solve(self, of_cells: Floats) -> Floats:
         """Divided by the matrix times its transpose."""

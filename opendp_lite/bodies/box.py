@@ -172,8 +172,7 @@ class Box(Body):
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         low, high = self._floats
         slack = SLACK * np.maximum(np.abs(low), np.abs(high))
-        inside: NDArray[np.bool_] = np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
-        return inside
+        return np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
 
     def shift(self, offset: Values) -> Box:
         lower, upper = (each(add, end, offset) for end in self.bounds())
@@ -202,8 +201,7 @@ class Box(Body):
         return np.clip(low * (1 - weight) + high * weight, low, high)
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
-        inside: Floats = entries.clip(*map(layout.of_columns, self._floats))
-        return inside
+        return entries.clip(*map(layout.of_columns, self._floats))
 
     def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
         low, high = (np.broadcast_to(each, len(values)).tolist() for each in self._floats)

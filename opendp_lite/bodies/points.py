@@ -31,14 +31,12 @@ _ENTRIES = 2**21
 
 def l1_length(rows: Whole) -> Floats:
     """The l1 norm along the last axis; exact below 2^53."""
-    lengths: Floats = np.abs(rows).sum(axis=-1).astype(np.float64)
-    return lengths
+    return np.abs(rows).sum(axis=-1).astype(np.float64)
 
 
 def l2_length(rows: Whole) -> Floats:
     """The l2 norm along the last axis; the square is exact below 2^63."""
-    lengths: Floats = np.sqrt((rows * rows).sum(axis=-1).astype(np.float64))
-    return lengths
+    return np.sqrt((rows * rows).sum(axis=-1).astype(np.float64))
 
 
 def farthest(points: Whole, length: Length) -> float:
@@ -197,8 +195,7 @@ class Points(Body):
 
     def at(self, places: Numeric) -> Floats:
         """The points at these places as rows."""
-        rows: Floats = self._floats[places]
-        return rows
+        return self._floats[places]
 
     def places_of(self, numbers: Floats) -> NDArray[np.intp]:
         """The place of the point that each number belongs to."""
@@ -206,8 +203,7 @@ class Points(Body):
             return np.searchsorted(self.edges, numbers, side="right")
         places = self._guess(numbers, self._per_unit)
         above = places + (numbers >= self._fences[places + 1])
-        found: NDArray[np.intp] = above - (numbers < self._fences[above])
-        return found
+        return above - (numbers < self._fences[above])
 
     def _guess(self, numbers: Floats, per_unit: float) -> NDArray[np.intp]:
         """The place in cells of one width; no smaller for a larger number, the last for NaN."""
@@ -244,8 +240,7 @@ class Points(Body):
         """A number for each row: of its bits, in integers modulo 2^64."""
         bits = np.ascontiguousarray(rows).view(np.uint64)
         products: NDArray[np.uint64] = (bits ^ (bits >> _HALF)) * self._mixers
-        mixed: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
-        return mixed
+        return products.sum(axis=1, dtype=np.uint64)
 
     @cached_property
     def _by_mix(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
@@ -364,8 +359,7 @@ class PointSum(RowSum[Whole]):
         met = np.flatnonzero(summary)
         counts, steps = summary[met], self._body.steps[met]
         if int(counts.sum()) * self._body.largest < _ROOM:
-            total: Numeric = counts @ steps
-            return total
+            return counts @ steps
         whole: Numeric = (counts[:, None] * steps.astype(object)).sum(axis=0)
         return whole
 

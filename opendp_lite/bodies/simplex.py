@@ -103,10 +103,7 @@ class Simplex(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         total = nearest(self.total)
-        inside: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
-            rows.sum(axis=1) <= total * (1 + SLACK)
-        )
-        return inside
+        return np.all(rows >= -SLACK * total, axis=1) & (rows.sum(axis=1) <= total * (1 + SLACK))
 
     def filling(self) -> FillRows:
         """The whole row: any entry alone might lead beyond the total."""
@@ -230,8 +227,7 @@ class NonNegativeBall(Ball):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         least = -SLACK * to_floats(self.size)
-        inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & super().holds(rows)
-        return inside
+        return np.all(rows >= least, axis=1) & super().holds(rows)
 
     def non_negative(self) -> bool:
         return True
@@ -456,8 +452,7 @@ class OuterProducts(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         off = np.linalg.norm((rows - self.project(rows)) / nearest(self.size), axis=1)
-        inside: NDArray[np.bool_] = off <= SLACK
-        return inside
+        return off <= SLACK
 
     def shift(self, offset: Values) -> Ball:
         return self._ball().shift(offset)
@@ -506,8 +501,7 @@ class OuterProducts(Body):
         vectors = vectors.clip(-_HUGE, _HUGE)
         squares = row_totals(vectors, DENSE, 2, self.side)
         short = np.minimum(1.0, target / size / np.maximum(squares, _TINY))
-        found: Floats = products(vectors) * (short * size)[:, None]
-        return found
+        return products(vectors) * (short * size)[:, None]
 
     def exponent(self) -> int:
         return grid_exponent("outer_products", self.size, self.size, GRID_BITS)

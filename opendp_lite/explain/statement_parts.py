@@ -33,8 +33,7 @@ def capitalise(text: str) -> str:
 
 def number(value: Fraction | None) -> float | None:
     """Rounded up; None where it is unknown or beyond floats."""
-    found: float | None = None if value is None else for_json(round_up(value))
-    return found
+    return None if value is None else for_json(round_up(value))
 
 
 def short(text: str) -> str:

@@ -154,14 +154,12 @@ def connect_dots(there: Chain, back: Chain, step: float) -> LossDistribution:
 
 
 def _raise(deltas: Floats) -> Floats:
-    found: Floats = np.minimum(deltas * (1 + _SLACK) + LOST, 1.0)
-    return found
+    return np.minimum(deltas * (1 + _SLACK) + LOST, 1.0)
 
 
 def _jumps(slopes: Floats) -> Floats:
     """Of a slope at each point but the first, at least: each slope has its own relative error."""
-    found: Floats = np.diff(slopes) + _SLACK * (np.abs(slopes[1:]) + np.abs(slopes[:-1]))
-    return found
+    return np.diff(slopes) + _SLACK * (np.abs(slopes[1:]) + np.abs(slopes[:-1]))
 
 
 Part = tuple[tuple[Curve, ...], int]
@@ -309,8 +307,7 @@ class Convolution:
 
     def cumulant(self, tilt: float) -> Floats:
         """That of the sum."""
-        found: Floats = np.sum([count * one.cumulant(tilt) for one, count in self.parts], axis=0)
-        return found
+        return np.sum([count * one.cumulant(tilt) for one, count in self.parts], axis=0)
 
     def delta(self, level: float) -> float:
         """At least the delta at this level."""

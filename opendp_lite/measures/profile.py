@@ -48,8 +48,7 @@ _tail_of = np.frompyfunc(math.erfc, 1, 1)
 
 def normal_tails(x: Floats) -> Floats:
     """P(Z > x): C libraries' erfc is within a few units, which numpy has not."""
-    found: Floats = 0.5 * np.asarray(_tail_of(x * math.sqrt(0.5)), dtype=np.float64)
-    return found
+    return 0.5 * np.asarray(_tail_of(x * math.sqrt(0.5)), dtype=np.float64)
 
 
 def draw_chords(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
@@ -58,8 +57,7 @@ def draw_chords(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
     gaps = knots[left + 1] - knots[left]
     shares = np.expm1(np.minimum(levels - knots[left], gaps)) / np.expm1(gaps)
     # Where the share is near 1, what is left of the higher end is off by units of that end.
-    found: Floats = deltas[left] * (1 - shares + 2.0**-50) + deltas[left + 1] * shares
-    return found
+    return deltas[left] * (1 - shares + 2.0**-50) + deltas[left + 1] * shares
 
 
 Divergences = tuple[Fraction, Fraction | None, tuple[Fraction, ...]]
@@ -302,8 +300,7 @@ class PointProfile(Profile):
     def deltas(self, levels: Floats) -> Floats:
         loss, spill = float_up(self.loss), float_up(self.spill)
         inside = np.expm1(np.minimum(levels - loss, 0.0)) / -(1 + math.exp(-loss))
-        found: Floats = spill + (1 - spill) * inside
-        return found
+        return spill + (1 - spill) * inside
 
     def renyi(self, orders: tuple[Fraction, ...]) -> Divergences:
         # Outside of the spill the dominating pair is that of the pure loss, with less mass.
@@ -503,8 +500,7 @@ class GaussianProfile(Profile):
         # The error of tail(x) is a unit times x times its hazard, which is about x. It is relative
         # to ``near``, which is x / root times the difference: no constant relative slack is enough.
         slack = 2.0**-53 * (16 + 12 * high * (high + 1) + 4 * levels)
-        found: Floats = np.maximum(near - lost, 0.0) + near * slack
-        return found
+        return np.maximum(near - lost, 0.0) + near * slack
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         if self.ratio > _FARTHEST:

@@ -61,8 +61,7 @@ class Grid(NDArrayOperatorsMixin):
             return np.array([_scale(step, self.exponent) for step in self.steps], dtype=np.float64)
         if abs(self.exponent) > _SCALES:
             return np.ldexp(self.steps.astype(np.float64), self.exponent)
-        floats: NDArray[np.float64] = np.multiply(self.steps, 2.0**self.exponent, dtype=np.float64)
-        return floats
+        return np.multiply(self.steps, 2.0**self.exponent, dtype=np.float64)
 
     @property
     def exact(self) -> tuple[Fraction, ...]:

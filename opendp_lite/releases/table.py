@@ -140,8 +140,7 @@ class ReleaseTable(Storable):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         arrow = _find_library("pyarrow")
         columns = {name: _of_one_kind(cells) for name, cells in self.columns.items()}
-        found: object = arrow.table(columns).__arrow_c_stream__(requested_schema)
-        return found
+        return arrow.table(columns).__arrow_c_stream__(requested_schema)
 
     def __len__(self) -> int:
         return max(map(len, self.columns.values()), default=0)

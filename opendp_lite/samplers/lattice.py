@@ -82,8 +82,7 @@ class LinearLattice(Lattice):
 
     def points(self, cells: Cells) -> Floats:
         share = np.ldexp((2 * cells + 1).astype(np.float64), -self.bits - 1)
-        found: Floats = self.lower + share * (self.upper - self.lower)
-        return found
+        return self.lower + share * (self.upper - self.lower)
 
 
 @attrs.frozen
@@ -143,8 +142,7 @@ class AsinhLattice(Lattice):
         places = cells + self._first
         steps = np.where(places >= 0, places, -1 - places) + self._zero
         near, far = (self._size_of(each, places) for each in (steps, steps + 1))
-        found: Floats = near / 2 + far / 2
-        return found
+        return near / 2 + far / 2
 
     def _size_of(self, steps: Cells, places: Cells) -> Floats:
         """An edge of each cell, with its sign."""

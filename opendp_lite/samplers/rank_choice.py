@@ -124,8 +124,7 @@ class Weights:
 def _excess(counts: Counts, level: Fraction) -> Floats:
     """counts - level, within 2^-53 and 2^-53 of it."""
     whole = level.numerator // level.denominator
-    found: Floats = (counts - whole).astype(np.float64) - float(level - whole)
-    return found
+    return (counts - whole).astype(np.float64) - float(level - whole)
 
 
 class InCells(ABC):
@@ -183,8 +182,7 @@ def counts_before(found: Counts, cells: Counts) -> Counts:
     """How many entries are below each of some numbers."""
     rising, places = np.unique(cells, return_inverse=True)
     beside = np.bincount(np.searchsorted(rising, found, side="right"), minlength=len(rising) + 1)
-    counts: Counts = np.cumsum(beside)[places.reshape(-1)]
-    return counts
+    return np.cumsum(beside)[places.reshape(-1)]
 
 
 # Of so many numbers the ranks of two are looked for, between which those that are wanted lie.
@@ -594,8 +592,7 @@ def _cuts(middle: int, items: int, length: int) -> tuple[Counts, Counts]:
 
 def _exponents(away: Floats, slopes: Floats) -> Floats:
     """As floats, within 2^-40 up to ``FAR_EXPONENT``."""
-    found: Floats = np.minimum(away * slopes, FAR_EXPONENT)
-    return found
+    return np.minimum(away * slopes, FAR_EXPONENT)
 
 
 def _of(each: list[Each], lane: int) -> Each:

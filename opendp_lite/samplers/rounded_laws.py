@@ -184,8 +184,7 @@ class RoundedGaussian(SignedLaw):
                 mass: Floats = np.log((tails[0] - tails[1]) / 2)
             return mass
         bend = np.log1p((z * z - 1) * width * width / 24)
-        found: Floats = -z * z / 2 - log(sqrt(2 * pi)) + log(width) + bend
-        return found
+        return -z * z / 2 - log(sqrt(2 * pi)) + log(width) + bend
 
 
 @attrs.frozen
@@ -213,8 +212,7 @@ class RoundedLaplace(SignedLaw):
         beside = -np.abs(low) - np.log(2) + np.log(-np.expm1(-width))
         across = np.log(-np.expm1(-np.abs(low)) / 2 - np.expm1(-high) / 2)
         # A cell across the middle has a part on either side of it.
-        found: Floats = np.where(low >= 0, beside, across)
-        return found
+        return np.where(low >= 0, beside, across)
 
 
 # At a larger rate, expm1 overflows near 710; the deviation is below e^-299 there.

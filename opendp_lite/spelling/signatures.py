@@ -91,8 +91,7 @@ def typed_key(value: Any) -> tuple[object, ...] | None:
         parts = tuple([pair if pair[0] in _ATOMS else typed_key(pair[1]) for pair in kinds])
         # A tuple among the keys of ``by`` is a group, a list is the keys of one column.
         return None if None in parts else (tuple if kind is tuple else list, parts)
-    key: tuple[object, ...] | None = getattr(value, "typed_key", None)
-    return key
+    return getattr(value, "typed_key", None)
 
 
 def _freeze(parameter: inspect.Parameter, value: Any) -> Any:

@@ -77,8 +77,7 @@ class Promise:
         with np.errstate(all="ignore"):
             share = np.where(least > 0, np.minimum(least / self.claim, 1.0), 0.0)
         beyond = (least - self.claim) / (self.claim + _TINY)
-        found: Floats = np.where(least > self.claim, 2 + beyond, share)
-        return found
+        return np.where(least > self.claim, 2 + beyond, share)
 
 
 def promises(measurement: AnyMeasurement, d_in: object) -> list[Promise]:
@@ -277,8 +276,7 @@ def _choose(
 
     def rank(hits: Counts, others: Counts) -> Floats:
         p, q = _guess(hits, train, rest, -_SPREAD), _guess(others, train, rest, _SPREAD)
-        found: Floats = np.max(np.array([claim.strain(p, q) for claim in claims]), axis=0)
-        return found
+        return np.max(np.array([claim.strain(p, q) for claim in claims]), axis=0)
 
     ranked = [
         each
@@ -298,8 +296,7 @@ def _guess(counts: Counts, train: int, rest: int, spread: float) -> Floats:
     share = (counts + 0.5) / (train + 1)
     centre = share + spread * spread / (2 * rest)
     width = np.sqrt(share * (1 - share) / rest + spread * spread / (4 * rest * rest))
-    found: Floats = (centre + spread * width) / (1 + spread * spread / rest)
-    return found
+    return (centre + spread * width) / (1 + spread * spread / rest)
 
 
 @attrs.frozen(eq=False)
@@ -612,8 +609,7 @@ def _gaps(a: Floats, b: Floats) -> Floats:
 
 def _keep(x: Floats, low: Floats, high: Floats) -> Floats:
     rows = x[~np.isnan(x).any(axis=1)]
-    kept: Floats = np.clip(rows, low, high)
-    return kept
+    return np.clip(rows, low, high)
 
 
 def _telling(a: Floats, b: Floats, gaps: Floats) -> list[int]:

@@ -42,8 +42,7 @@ def row_numbers(rows: Floats) -> NDArray[np.intp]:
         return np.zeros(len(rows), dtype=np.intp)
     rows = np.ascontiguousarray(rows)
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    found: NDArray[np.intp] = np.unique(keys, return_inverse=True)[1]
-    return found
+    return np.unique(keys, return_inverse=True)[1]
 
 
 @attrs.frozen(eq=False)

@@ -480,8 +480,7 @@ def _require_same(fault: str | None, words: str) -> None:
 def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> WorkOnData:
     """What is done with a dataset."""
     if isinstance(program, Private):
-        measurement: AnyMeasurement = program.bound
-        return measurement
+        return program.bound
     if isinstance(program, Pipeline) or not callable(program):
         raise ParameterError(
             "assert_replayable takes a pipeline that runs programs, a function of ask, or a "

@@ -198,8 +198,7 @@ def _mix(words: Words) -> Words:
     """Words that differ in any bit differ in about half of all bits afterwards."""
     for _ in range(2):
         words = (words ^ (words >> _SHIFT)) * _FACTOR
-    found: Words = words ^ (words >> _SHIFT)
-    return found
+    return words ^ (words >> _SHIFT)
 
 
 _WIDE = 3

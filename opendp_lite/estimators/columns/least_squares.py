@@ -72,8 +72,7 @@ class NoisyGram:
     def columns(self, values: Floats) -> Floats:
         """The columns' part with these in the place of its eigenvalues."""
         vectors = self.eigen[1]
-        found: Floats = (vectors * values) @ vectors.T
-        return found
+        return (vectors * values) @ vectors.T
 
     def fit(self) -> Fit:
         """The coefficients.

@@ -427,8 +427,7 @@ class _PlanPlus:
 
     def _fair_widths(self, spread: Floats) -> Floats:
         """What to divide columns by so that their errors by noise are least together."""
-        found: Floats = spread ** (2 / (self.power + 2))
-        return found
+        return spread ** (2 / (self.power + 2))
 
     def _fit(self, middle: Floats, spread: Floats) -> Floats | ByColumn:
         """The last release: the sum of centred, scaled and shortened rows."""

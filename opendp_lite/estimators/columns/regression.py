@@ -111,8 +111,7 @@ class Regression(Result):
     @property
     def noise_errors(self) -> Floats:
         """The standard errors that the noise alone would leave."""
-        found: Floats = np.sqrt(np.diagonal(self.noise))
-        return found
+        return np.sqrt(np.diagonal(self.noise))
 
     @property
     def standard_errors(self) -> Floats:
@@ -267,8 +266,7 @@ class Frame:
     def residual(self, block: Floats) -> Floats:
         """The residuals."""
         x = [block[:, place] - each for place, each in enumerate(self.middle)]
-        found: Floats = (block[:, -1] - self.at - _weigh(x, self.slopes)) / self.unit
-        return found
+        return (block[:, -1] - self.at - _weigh(x, self.slopes)) / self.unit
 
     def moved(self, fit: Fit) -> Frame:
         """The same coordinates of x, around a fit in them."""
@@ -299,8 +297,7 @@ class Frame:
         """How slopes and constant of the columns as they are follow from a fit's coefficients."""
         slopes = np.column_stack([np.zeros(len(self.middle)), self.turn.T])
         constant = np.append(1.0, -self.turn @ self.middle)
-        found: Floats = self.unit * np.vstack([slopes, constant])
-        return found
+        return self.unit * np.vstack([slopes, constant])
 
 
 def _weigh(columns: Sequence[Floats], weights: Floats) -> Floats:
@@ -377,8 +374,7 @@ class _Tail:
         """What each cut takes off a row on average. Hidden rows thin out exponentially."""
         shown = np.maximum(self.places[:, None] - cuts, 0).T @ self.rows
         hidden = self.hidden * self.end / 2 * np.exp(2 - 2 * cuts / self.end)
-        found: Floats = (shown + hidden) / self.rows.sum()
-        return found
+        return (shown + hidden) / self.rows.sum()
 
 
 def _width(limits: Limits, reach: float, narrowest: float) -> float:

@@ -147,8 +147,7 @@ class CumulativeDistribution(Answers):
             squares = products.squares + shares * (shares * length - 2 * products.along)
         else:
             squares = products.squares - products.along**2 / length
-        errors: Floats = np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
-        return errors
+        return np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
 
     @cached_property
     def _at_edges(self) -> Floats:

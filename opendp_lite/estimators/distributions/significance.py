@@ -153,8 +153,7 @@ class _Groups:
     @cached_property
     def means(self) -> Floats:
         """That of each group."""
-        found: Floats = (self.sums / self.counted).clip(-1, 1)
-        return found
+        return (self.sums / self.counted).clip(-1, 1)
 
     @cached_property
     def spread(self) -> float:

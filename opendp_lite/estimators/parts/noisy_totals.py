@@ -423,8 +423,7 @@ class RatioOfNoisySums:
         return spread
 
     def _in_bounds(self, theta: Numbers) -> Floats:
-        found: Floats = np.minimum(np.maximum(theta, self.lower), self.upper)
-        return found
+        return np.minimum(np.maximum(theta, self.lower), self.upper)
 
 
 def _held_before(scores: Floats, up: Floats, down: Floats) -> Floats:
