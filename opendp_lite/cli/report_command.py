@@ -101,8 +101,7 @@ def _load(name: str) -> AnyMeasurement:
     found = dp.from_json(Path(name).read_text("utf-8"))
     if not isinstance(found, dp.Mechanism | dp.Measurement):
         raise dp.ParameterError("--pipeline: what the file spells does not end in noise")
-    bound: AnyMeasurement = found.bound
-    return bound
+    return found.bound
 
 
 def add_report(commands: argparse._SubParsersAction[Any]) -> None:

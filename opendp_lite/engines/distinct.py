@@ -59,8 +59,7 @@ class Distinct:
         if whole is not None:
             return self._of_range(values, *whole)
         different, which = np.unique(values, return_inverse=True)
-        found: Floats = self.of_list(different.tolist())[which.reshape(-1)]
-        return found
+        return self.of_list(different.tolist())[which.reshape(-1)]
 
     def of_list(self, listed: Sequence[Hashable]) -> Floats:
         """As ``places``, for values in a list."""
@@ -184,8 +183,7 @@ class KeysFound(ColumnReading):
         which = met.places(numbers)
         # Behind them the place of a value that has no key.
         places = self.keys.codes(np.fromiter([*met.keys, None], object, len(met.keys) + 1))
-        found: Floats = places[np.where(np.isnan(which), len(met.keys), which).astype(np.intp)]
-        return found
+        return places[np.where(np.isnan(which), len(met.keys), which).astype(np.intp)]
 
 
 @attrs.frozen(eq=False, repr=False)

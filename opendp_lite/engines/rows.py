@@ -281,8 +281,7 @@ def _without_missing(plans: Sequence[_Plan], piece: Numeric) -> Numeric:
         first = next((each for each in treatments if getattr(each, "only_missing", False)), None)
         if not getattr(first, "leaves_out", False):
             return piece[:0]
-    kept: Numeric = first(piece)  # type: ignore[misc]
-    return kept
+    return first(piece)  # type: ignore[misc]
 
 
 def _parts(lying: Sequence[Lying], piece: Numeric, scratch: Scratch) -> list[object] | None:

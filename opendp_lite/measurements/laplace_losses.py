@@ -80,8 +80,7 @@ class LaplaceProfile(Profile):
         return library.LaplaceDpEvent(noise_multiplier(self.loss))
 
     def deltas(self, levels: Floats) -> Floats:
-        found: Floats = -np.expm1(np.minimum(levels - float_up(self.loss), 0.0) / 2)
-        return found
+        return -np.expm1(np.minimum(levels - float_up(self.loss), 0.0) / 2)
 
 
 @attrs.frozen

@@ -157,8 +157,7 @@ def _times(behind: Floats, unit: Fraction) -> Floats:
     """The products with a rational that floats need not hold, up to ``FAR_EXPONENT``."""
     exponent = floor_log2(unit)
     products = np.ldexp(behind, exponent) * float(unit / Fraction(2) ** exponent)
-    found: Floats = np.minimum(products, FAR_EXPONENT)
-    return found
+    return np.minimum(products, FAR_EXPONENT)
 
 
 def _examples() -> list[Example]:

@@ -297,8 +297,7 @@ class Multiplied(EntryMap):
     by: Floats
 
     def on_entries(self, entries: Floats, layout: Layout) -> Floats:
-        scaled: Floats = np.multiply(entries, layout.of_columns(self.by))
-        return scaled
+        return np.multiply(entries, layout.of_columns(self.by))
 
 
 @stage(

@@ -595,8 +595,7 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
 
     def fill(missing: int) -> Floats:
         shares = np.modf((np.arange(missing) + 0.5) * _GOLDEN)[0]
-        rows: Floats = (lower + width * shares)[:, None]
-        return rows
+        return (lower + width * shares)[:, None]
 
     return fill
 

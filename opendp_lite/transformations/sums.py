@@ -206,8 +206,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         steps = self._steps(totals)
         if totals.settled is None:
             return steps
-        whole: Numeric = steps.astype(object) + totals.settled
-        return whole
+        return steps.astype(object) + totals.settled
 
     def express(self, values: Sequence[Expression], engine: Engine) -> Expression | None:
         grid = self._snapper.column()
@@ -326,16 +325,14 @@ def _wrap(total: int) -> NDArray[np.int64]:
 def _add(first: Numeric | None, second: Numeric | None) -> Numeric | None:
     if first is None or second is None:
         return second if first is None else first
-    both: Numeric = first + second
-    return both
+    return first + second
 
 
 def _column_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sums modulo 2^64, exact in any order; several rows side by side where rows are short."""
     rows, columns = bits.shape
     if columns == 1:
-        single: NDArray[np.int64] = np.add.reduce(bits.reshape(-1), keepdims=True)
-        return single
+        return np.add.reduce(bits.reshape(-1), keepdims=True)
     # Columns that lie one after another are long as they are.
     group = 1 if bits.flags.f_contiguous else max(1, _WIDE // columns)
     whole = 0 if group == 1 else rows - rows % group

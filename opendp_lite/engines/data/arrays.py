@@ -42,8 +42,7 @@ class Layout:
 
     def sums(self, terms: Floats) -> Floats:
         """The sum of each row's terms, added in any order; it may lie where the terms lay."""
-        found: Floats = terms[:, 0] if terms.shape[1] == 1 else np.add.reduce(terms, axis=1)
-        return found
+        return terms[:, 0] if terms.shape[1] == 1 else np.add.reduce(terms, axis=1)
 
     def sums_of_squares(self, entries: Floats) -> Floats:
         """The sum of the squares of each row's entries, added in any order."""

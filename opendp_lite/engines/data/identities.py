@@ -141,8 +141,7 @@ def _numbers(values: Numeric) -> bytes:
     cells = np.empty(len(floats), _CELL)
     cells["kind"] = np.where(missing, _MISSING, _NUMBER)
     cells["number"] = np.where(missing, 0.0, floats)
-    found: bytes = cells.tobytes()
-    return found
+    return cells.tobytes()
 
 
 def _cell(value: Any) -> bytes:

@@ -186,8 +186,7 @@ class _CoinChoice(Choice):
         fresh = [person for person in listed if person not in self._people]
         self._people.update(zip(fresh, self.toss(fresh).tolist(), strict=True))
         heads = np.fromiter(map(self._people.__getitem__, listed), np.bool_, len(listed))
-        found: NDArray[np.bool_] = heads[places.reshape(-1)]
-        return found
+        return heads[places.reshape(-1)]
 
     def settle(self) -> Places:
         return np.concatenate([np.empty(0, dtype=np.int64), *self._places])
@@ -356,8 +355,7 @@ def in_least_groups(told: Places, places: Places, most: int, keys: Keys) -> Plac
     least.add(told[order][first, :1], places[order][first])
     group = np.cumsum(starts) - 1
     places = places[order]
-    chosen: Places = places[np.isin(places[first], least.places)[group]]
-    return chosen
+    return places[np.isin(places[first], least.places)[group]]
 
 
 def contributions(

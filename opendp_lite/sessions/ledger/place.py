@@ -245,8 +245,7 @@ def file_birth(path: Path) -> str:
 @cache
 def _statx() -> Callable[..., int] | None:
     """The call of the C library; None in one that has none."""
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), "statx", None)
-    return found
+    return getattr(ctypes.CDLL(None), "statx", None)
 
 
 _IDS: Final = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
