@@ -3,6 +3,7 @@
 In the folder that you name there are then
 
 - ``source/LESSON/LESSON.ipynb``: each lesson as an assignment of nbgrader, without answers,
+- ``otter/LESSON.ipynb``: the same for ``otter assign``,
 - ``scores.csv``: a score sheet, a column for each exercise,
 - ``slides.html``: the pictures of the lessons, one on a screen; it takes some minutes to draw them.
 
@@ -84,6 +85,27 @@ def _marks(name: str, *, grade: bool = False, solution: bool = False) -> dict[st
     return {"grade_id": name, "schema_version": 3, "cell_type": "code", **kind, **points}
 
 
+def as_otter(path: Path) -> Any:
+    """The lesson as ``otter assign`` takes it: each exercise is a question, for a point."""
+    notebook, cells = open_lesson(path), [_raw("ASSIGNMENT CONFIG\nexport_cell: false")]
+    for cell in notebook.cells:
+        is_code = cell.cell_type == "code"
+        if is_code and (found := _EXERCISE.match(cell.source)):
+            question = f"BEGIN QUESTION\nname: exercise-{found[1]}\npoints: 1"
+            cells += [_raw(question), _raw("BEGIN SOLUTION"), cell, _raw("END SOLUTION")]
+        elif is_code and (found := _CHECK.match(cell.source)):
+            test = nbformat.v4.new_code_cell(f"check.require({found[1]})")
+            cells += [_raw("BEGIN TESTS"), test, _raw("END TESTS"), _raw("END QUESTION"), cell]
+        else:
+            cells.append(cell)
+    notebook.cells = cells
+    return notebook
+
+
+def _raw(mark: str) -> Any:
+    return nbformat.v4.new_raw_cell(f"# {mark}")
+
+
 def pictures(path: Path) -> Iterator[tuple[str, str, str]]:
     """Runs a lesson. Gives each picture with the heading above it and its words."""
     from nbclient import NotebookClient
@@ -113,14 +135,19 @@ def write_slides(target: Path) -> None:
     target.write_text("\n".join([head, *slides]), "utf-8")
 
 
+def write_notebook(notebook: Any, target: Path) -> None:
+    """Writes a notebook, and the folder that it stands in."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(f"{nbformat.writes(notebook)}\n", "utf-8")
+
+
 def main(folder: Path) -> None:
     """Writes all of it."""
     columns = ["student"]
     for path in lessons():
         notebook, numbers = as_assignment(path)
-        target = folder / "source" / path.stem / f"{path.stem}.ipynb"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"{nbformat.writes(notebook)}\n", "utf-8")
+        write_notebook(notebook, folder / "source" / path.stem / f"{path.stem}.ipynb")
+        write_notebook(as_otter(path), folder / "otter" / f"{path.stem}.ipynb")
         lesson = path.stem.partition("_")[0]
         columns += [f"{lesson}.{number}" for number in numbers]
     with (folder / "scores.csv").open("w", newline="", encoding="utf-8") as sheet:

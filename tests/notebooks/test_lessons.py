@@ -127,12 +127,17 @@ def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path, ran: Ran) -> 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(path: Path) -> None:
-    notebook, numbers = runpy.run_path(str(FOLDER / "teach.py"))["as_assignment"](path)
+    teach = runpy.run_path(str(FOLDER / "teach.py"))
+    notebook, numbers = teach["as_assignment"](path)
     assert numbers == exercises_in(path)
     marks = [cell.metadata["nbgrader"] for cell in notebook.cells if "nbgrader" in cell.metadata]
     assert [each["points"] for each in marks if each["locked"]] == [1] * len(numbers)
     assert sum(each["solution"] for each in marks) == len(numbers)
-    assert not any("(solutions/" in cell.source for cell in notebook.cells)
+    other = teach["as_otter"](path).cells
+    marks = [cell.source.split("\n")[0][2:] for cell in other if cell.cell_type == "raw"]
+    question = "BEGIN QUESTION, BEGIN SOLUTION, END SOLUTION, BEGIN TESTS, END TESTS, END QUESTION"
+    assert marks == ["ASSIGNMENT CONFIG", *question.split(", ") * len(numbers)]
+    assert not any("(solutions/" in cell.source for cell in (*notebook.cells, *other))
 
 
 def test_pages_name_each_lesson_by_its_number_and_title() -> None:
