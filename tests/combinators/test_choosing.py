@@ -99,35 +99,6 @@ def test_equal_scores_keep_the_first_and_nan_is_the_lowest():
     assert picky([])[0] == 0
 
 
-Tables = dp.Space[dp.Rows]
-
-
-@dp.mechanism
-def best_of_eight(space: Tables) -> dp.Measurement[Tables, dp.MaxDivergence]:
-    """A fixed number of runs, at the price of a random one."""
-    rows_of, part = dp.count().bind(space), NOISY.bind(space)
-    (law,) = part.facts.laws
-
-    def function(rows, entropy):
-        return law.release(np.full(8, rows_of.function(rows).steps), 0, entropy).max()
-
-    return dp.Measurement(
-        space, dp.MaxDivergence(), function, lambda distance: 2 * part.privacy_map(distance)
-    )
-
-
-def small(release) -> float:
-    return float(release < 1)
-
-
-def test_the_audit_passes_ours_and_finds_a_fixed_number_of_runs(seeded):
-    data, other = [0.0] * 2, [0.0] * 3
-    honest = best_of(NOISY, score=float, runs=3)
-    dp.audit(honest, data, other, releases=300, score=lambda release: small(release[1] - 2))
-    with pytest.raises(AssertionError, match="at least"):
-        dp.audit(best_of_eight(), data, other, releases=6000, score=lambda x: small(x - 2))
-
-
 def test_a_pass_over_the_data_serves_all_runs():
     rows = Opened(np.ones(3))
     best_of(NOISY, dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1), score=np.sum, runs=100)(

@@ -22,7 +22,6 @@ import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import AmplifiedProfile
 from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import materialise
-from opendp_lite.engines.sampling.rules import row_sample
 from opendp_lite.estimators.papers.plan import median_of_mean_square
 from opendp_lite.measures.profile import GaussianProfile
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
@@ -476,51 +475,6 @@ def test_a_claim_for_another_rate_is_refuted_by_enumeration(mechanism, lie):
     levels = [0, 0.2, 0.5, claimed.epsilon(1e-5)]
     gaps = [hockey_stick(p, q, level) - claimed.delta(level) for level in levels]
     assert max(gaps) > 0.01
-
-
-LOUD = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=3)
-HONEST = dp.records() >> dp.sample(0.1, LOUD)
-
-
-def a_tenth(count, keys):
-    return keys(np.arange(count)) < 2**64 // 10
-
-
-def ignores_the_sample(rows, entropy):
-    return LOUD.bound.function(rows, entropy)
-
-
-def tells_the_sample(rows, entropy):
-    chosen = row_sample(rows, a_tenth, lambda places: entropy.words(len(places)))
-    return LOUD.bound.function(chosen, entropy)[0], sum(map(len, chosen.source.held))
-
-
-def seeded(rows, entropy):
-    """The same rows at each release: those that a person with the seed knows."""
-    known = InsecureSeededEntropy(4)
-    chosen = row_sample(rows, a_tenth, lambda places: known.words(len(places)))
-    return LOUD.bound.function(chosen, entropy)
-
-
-SEEDED = int(np.flatnonzero(InsecureSeededEntropy(4).words(200) < 2**64 // 10)[0])
-"""A row that the seed takes."""
-LIES = {
-    "no sample": ([], ignores_the_sample),
-    "a known sample": ([], tells_the_sample),
-    "the same rows at each call": ([0.0] * SEEDED, seeded),
-}
-
-
-@pytest.mark.parametrize("lie", LIES)
-def test_lies_are_caught(lie):
-    before, function = LIES[lie]
-    with pytest.raises(AssertionError, match="and with a failure probability"):
-        dp.audit(attrs.evolve(HONEST, function=function), [*before, 1.0], before, releases=1500)
-
-
-def test_an_honest_sample_passes():
-    found = dp.audit(HONEST, [1.0], [], releases=500)
-    assert found.lower_bound <= found.claim
 
 
 module = import_module("opendp_lite.combinators.sampling")

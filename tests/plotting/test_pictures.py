@@ -416,10 +416,10 @@ def test_the_tradeoff_is_the_claimed_bound(pipeline) -> None:
 
 
 def test_tests_of_an_audit_lie_above_an_honest_claim(seeded) -> None:
-    found = dp.audit(TOTAL, [0.0] * 9, [0.0] * 9 + [1.0], releases=3000)
+    found = dp.audit(TOTAL, [0.0] * 9, [0.0] * 9 + [1.0], releases=1500)
     assert found.tests
     for each in found.tests:
-        assert each.releases == 2000
+        assert each.releases == 1000
         assert 0 <= each.false_positives <= each.releases
     best = next(each for each in found.tests if each.event == found.event)
     assert {best.false_positives, best.releases - best.false_negatives} == {
@@ -428,10 +428,10 @@ def test_tests_of_an_audit_lie_above_an_honest_claim(seeded) -> None:
     }
     ax = PLOT.tradeoff_curve({"sum": TOTAL}, audits={"sum": found})
     points = line_of(ax, "sum: audit")
-    wanted = sorted((t.false_positives / 2000, t.false_negatives / 2000) for t in found.tests)
+    wanted = sorted((t.false_positives / 1000, t.false_negatives / 1000) for t in found.tests)
     assert points.tolist() == [list(each) for each in wanted]
     for alpha, missed in points:
-        assert missed > TOTAL.tradeoff(alpha) - 6 * sqrt(0.25 / 2000)
+        assert missed > TOTAL.tradeoff(alpha) - 6 * sqrt(0.25 / 1000)
     assert points[:, 1].min() < 0.45
 
 
@@ -443,7 +443,7 @@ def test_a_lie_is_drawn_below_its_claim(seeded) -> None:
         lambda distance: distance / 4,
     )
     with pytest.raises(AssertionError) as caught:
-        dp.audit(liar, [0.0] * 9, [0.0] * 9 + [1.0], releases=3000)
+        dp.audit(liar, [0.0] * 9, [0.0] * 9 + [1.0], releases=1500)
     assert isinstance(caught.value, Refuted)
     found = caught.value.audit
     points = line_of(PLOT.tradeoff_curve({"it": liar}, audits={"it": found}), "it: audit")
