@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from itertools import count
+from itertools import count, cycle
 from math import log
 from typing import Any
 
@@ -120,25 +120,27 @@ def test_audit_catches(lie: str, honest: AnyMechanism, releases: int, words: str
         dp.audit(lie_about(honest, LIES[lie]), NONE, ONE, releases=releases)
 
 
-@pytest.mark.parametrize("honest", [PURE, ZCDP, SMOOTH], ids=["pure", "zCDP", "approximate"])
+FUNCTIONS: list[Callable[[np.ndarray], object]] = [
+    lambda noisy: float(noisy[0]),
+    lambda noisy: round(float(noisy[0])),
+    lambda noisy: None if noisy[0] < 0 else noisy,
+    lambda noisy: (noisy, np.inf, {"rows": noisy[0]}, [None, "text"]),
+    lambda noisy: np.where(noisy > 1, np.nan, noisy),
+    lambda noisy: 10**400 if noisy[0] > 1 else -1,
+    lambda noisy: np.tile(noisy, 20),
+    lambda noisy: np.float32(noisy[0]),
+    lambda noisy: "above" if noisy[0] > 1 else "below",
+    lambda noisy: {"above"} if noisy[0] > 1 else frozenset(),
+    lambda noisy: Estimate(noisy[0], "for all"),
+    lambda noisy: noisy.astype(object),
+    lambda noisy: [0.0] * (3 + int(noisy[0] > 1)),
+    lambda noisy: object(),
+]
+"""Of a release. Each is of a pure, a concentrated or an approximate one in turn."""
+
+
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda noisy: float(noisy[0]),
-        lambda noisy: round(float(noisy[0])),
-        lambda noisy: None if noisy[0] < 0 else noisy,
-        lambda noisy: (noisy, np.inf, {"rows": noisy[0]}, [None, "text"]),
-        lambda noisy: np.where(noisy > 1, np.nan, noisy),
-        lambda noisy: 10**400 if noisy[0] > 1 else -1,
-        lambda noisy: np.tile(noisy, 20),
-        lambda noisy: np.float32(noisy[0]),
-        lambda noisy: "above" if noisy[0] > 1 else "below",
-        lambda noisy: {"above"} if noisy[0] > 1 else frozenset(),
-        lambda noisy: Estimate(noisy[0], "for all"),
-        lambda noisy: noisy.astype(object),
-        lambda noisy: [0.0] * (3 + int(noisy[0] > 1)),
-        lambda noisy: object(),
-    ],
+    ("make", "honest"), list(zip(FUNCTIONS, cycle([PURE, ZCDP, SMOOTH]), strict=False))
 )
 def test_audit_lets_any_function_of_an_honest_release_pass(
     make: Callable[[np.ndarray], object], honest: AnyMechanism
