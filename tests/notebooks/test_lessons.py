@@ -148,7 +148,7 @@ def test_pages_name_each_lesson_by_its_number_and_title() -> None:
     for title, stem in listed.items():
         heading = (FOLDER / f"{stem}.md").read_text("utf-8").partition("\n")[0]
         assert heading.replace(".", "", 1).startswith(f"# {title}"), heading
-    plan = (FOLDER.parent / "docs" / "teach.md").read_text("utf-8").partition("## A plan")[2]
+    plan = (FOLDER.parent / "docs/teach.md").read_text("utf-8").partition("## A plan")[2]
     rows = [each for each in plan.splitlines() if each.startswith("| ") and each[2].isdigit()]
     assert len(rows) == len(LESSONS) == 12
     named = re.findall(r"lesson (\d+)(?:, (\d+) or (\d+))?", "\n".join(rows))
