@@ -51,13 +51,13 @@ from opendp_lite.measurements.selection import noisy_max as noisy_max
 from opendp_lite.measures.budgets import epsilon as epsilon
 from opendp_lite.measures.budgets import mu as mu
 from opendp_lite.measures.budgets import rho as rho
-from opendp_lite.measures.conversion import to_approximate as to_approximate
-from opendp_lite.measures.conversion import to_zcdp as to_zcdp
 from opendp_lite.measures.divergences import ApproximateDivergence as ApproximateDivergence
 from opendp_lite.measures.divergences import MaxDivergence as MaxDivergence
 from opendp_lite.measures.divergences import (
     ZeroConcentratedDivergence as ZeroConcentratedDivergence,
 )
+from opendp_lite.measures.divergences import to_approximate as to_approximate
+from opendp_lite.measures.divergences import to_zcdp as to_zcdp
 from opendp_lite.metrics.distances import ChangeOneDistance as ChangeOneDistance
 from opendp_lite.metrics.distances import SymmetricDistance as SymmetricDistance
 from opendp_lite.numbers.grid import Grid as Grid

@@ -22,9 +22,8 @@ from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
 from opendp_lite.measures import budgets
-from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.curve import Pair
-from opendp_lite.measures.divergences import ApproximateDivergence
+from opendp_lite.measures.divergences import ApproximateDivergence, Conversion
 from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.numbers.grid import Grid

@@ -12,7 +12,7 @@ from opendp_lite.base.spelling import ByHand, Spelled, by_hand, one_line
 from opendp_lite.explain import statement_parts
 from opendp_lite.explain.statement import Statement
 from opendp_lite.explain.trace import walk
-from opendp_lite.measures.conversion import Conversion
+from opendp_lite.measures.divergences import Conversion
 from opendp_lite.numbers.exact import Number, digits_up
 from opendp_lite.samplers.law import half_widths
 from opendp_lite.spaces.space import Space

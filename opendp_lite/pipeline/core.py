@@ -18,11 +18,13 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map, Node, Own, Rows, plan_of, release_of
 from opendp_lite.explain.trace import Role, TraceStep, trace_function
 from opendp_lite.measures.budgets import Loss
-from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
+    Conversion,
     MaxDivergence,
     ZeroConcentratedDivergence,
+    to_approximate,
+    to_zcdp,
 )
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import Number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from opendp_lite import explain
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.base.spelling import without_parentheses
-from opendp_lite.measures.conversion import Conversion
+from opendp_lite.measures.divergences import Conversion
 from opendp_lite.numbers.exact import quote
 from opendp_lite.pipeline.questions import Pipeline, link_text
 from opendp_lite.spaces.domains import Domain

@@ -25,9 +25,9 @@ import attrs
 from opendp_lite.base.errors import OpenDPLiteError, SpaceError, shorten
 from opendp_lite.base.spelling import step
 from opendp_lite.explain.trace import Explained, Role, TraceStep
-from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
+    Conversion,
     MaxDivergence,
     ZeroConcentratedDivergence,
 )

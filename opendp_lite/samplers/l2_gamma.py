@@ -41,25 +41,29 @@ _FOR_LENGTH: Final = Fraction(1, 2**10)
 
 
 @attrs.frozen
-class L2GammaError(ErrorLaw):
-    """One entry of noise of the density proportional to exp(-|z| / scale), and a rounding.
+class EntryError(ErrorLaw):
+    """One entry of noise for a vector as a whole, and a rounding.
 
-    Proof:
-        The entry is the difference of two gamma variates of shape a = (d + 1) / 2 and this scale:
-        its characteristic function is (1 + w^2)^-a, as that of a normal whose variance is twice
-        such a gamma variate (Andrews and Mallows 1974; see ``L2Gamma``).
+    Attributes:
+        scale: Of the noise.
+        dimension: How many entries there are.
+        slack: Of the rounding.
+        quantile_up: The length that an entry at scale 1 exceeds with at most a probability.
+        variance: Of such an entry.
     """
 
     scale: Fraction
     dimension: int
     slack: Fraction
+    quantile_up: Callable[[Fraction, int], Fraction]
+    variance: float
 
     def half_width(self, miss: Fraction) -> Fraction:
-        return self.scale * entry_quantile_up(miss, self.dimension) + self.slack
+        return self.scale * self.quantile_up(miss, self.dimension) + self.slack
 
     @property
     def standard_deviation(self) -> float:
-        return float(self.scale) * sqrt(self.dimension + 1)
+        return float(self.scale) * sqrt(self.variance)
 
 
 @lru_cache(maxsize=2**10)
@@ -68,6 +72,11 @@ def entry_quantile_up(miss: Fraction, dimension: int) -> Fraction:
 
     It is above the least by about 2^-30, relatively; from 2^17 dimensions on by a few percent at
     most.
+
+    Proof:
+        The entry is the difference of two gamma variates of shape a = (d + 1) / 2 and scale 1: its
+        characteristic function is (1 + w^2)^-a, as that of a normal whose variance is twice such a
+        gamma variate (Andrews and Mallows 1974; see ``L2Gamma``).
     """
     if dimension > _MOST_SHAPES:
         return _by_length(miss, dimension)
@@ -234,9 +243,9 @@ class L2Gamma(Noise):
         units, exponent = grid_for(scale * root)
         return cls(units / root, exponent)
 
-    def error_of_each(self, count: int) -> L2GammaError:
+    def error_of_each(self, count: int) -> EntryError:
         unit = Fraction(2) ** self.exponent
-        return L2GammaError(self.scale * unit, count, unit / 2)
+        return EntryError(self.scale * unit, count, unit / 2, entry_quantile_up, count + 1)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         usable_scale(self, None, self.scale * isqrt(count + 1))
@@ -282,9 +291,9 @@ class CubeGamma(Noise):
         units, exponent = grid_for(scale * (dimension + 1))
         return cls(units / (dimension + 1), exponent)
 
-    def error_of_each(self, count: int) -> CubeGammaError:
-        unit = Fraction(2) ** self.exponent
-        return CubeGammaError(self.scale * unit, count, unit / 2)
+    def error_of_each(self, count: int) -> EntryError:
+        unit, variance = Fraction(2) ** self.exponent, (count + 1) * (count + 2) / 3
+        return EntryError(self.scale * unit, count, unit / 2, cube_quantile_up, variance)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         usable_scale(self, None, self.scale * (count + 1))
@@ -297,22 +306,6 @@ class CubeGamma(Noise):
 _MOST_TERMS: Final = 2**14
 # Of the probability of an error, with more dimensions: for a long level.
 _FOR_LEVEL: Final = Fraction(1, 2**10)
-
-
-@attrs.frozen
-class CubeGammaError(ErrorLaw):
-    """One entry of ``CubeGamma``, and a rounding."""
-
-    scale: Fraction
-    dimension: int
-    slack: Fraction
-
-    def half_width(self, miss: Fraction) -> Fraction:
-        return self.scale * cube_quantile_up(miss, self.dimension) + self.slack
-
-    @property
-    def standard_deviation(self) -> float:
-        return float(self.scale) * sqrt((self.dimension + 1) * (self.dimension + 2) / 3)
 
 
 @lru_cache(maxsize=2**10)

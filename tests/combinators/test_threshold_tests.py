@@ -21,7 +21,7 @@ from scipy.stats import chi2
 
 import opendp_lite as dp
 from opendp_lite.combinators.adaptive_programs import ThresholdNoise, ThresholdTest, noise_of_mean
-from opendp_lite.measures.conversion import pure_for_zcdp
+from opendp_lite.measures.divergences import pure_for_zcdp
 from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.law import SCALE_SLACK

@@ -12,7 +12,7 @@ from typing import Any, get_origin, get_type_hints
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.measures.conversion import Conversion
+from opendp_lite.measures.divergences import Conversion
 from opendp_lite.spelling.description import UNPROVED, description_of
 from tests.public_names import PUBLIC
 

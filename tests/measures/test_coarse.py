@@ -32,9 +32,8 @@ from opendp_lite.measurements.thresholds import (
     LaplaceThreshold,
     TruncatedThreshold,
 )
-from opendp_lite.measures.conversion import pure_for_zcdp
 from opendp_lite.measures.curve import least_missed, odds_factor
-from opendp_lite.measures.divergences import squared_mu_of_pure
+from opendp_lite.measures.divergences import pure_for_zcdp, squared_mu_of_pure
 from opendp_lite.measures.profile import (
     BoundedRangeProfile,
     ConcentratedProfile,

@@ -16,7 +16,7 @@ import opendp_lite as dp
 from opendp_lite.numbers.exact import log_up
 from opendp_lite.samplers import l2_gamma as l2_gamma_error
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.l2_gamma import EntryTail, L2Gamma, L2GammaError, entry_quantile_up
+from opendp_lite.samplers.l2_gamma import EntryError, EntryTail, L2Gamma, entry_quantile_up
 from opendp_lite.samplers.law import half_widths
 
 MISSES = [Fraction(999, 1000), Fraction(1, 2), Fraction(1, 20), Fraction(1, 10**6)]
@@ -129,6 +129,7 @@ def test_accuracy_of_the_mechanism():
 
 
 def test_rounding_is_part_of_the_half_width():
-    law = L2GammaError(Fraction(2), 1, Fraction(1, 2))
+    law = EntryError(Fraction(2), 1, Fraction(1, 2), entry_quantile_up, 2)
     assert float(law.half_width(Fraction(1, 20))) == pytest.approx(2 * log(20) + 0.5)
-    assert float(L2GammaError(Fraction(2), 2, Fraction(0)).half_width(Fraction(1, 20))) > 2 * pi
+    law = EntryError(Fraction(2), 2, Fraction(0), entry_quantile_up, 3)
+    assert float(law.half_width(Fraction(1, 20))) > 2 * pi

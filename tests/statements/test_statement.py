@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 import opendp_lite as dp
 from opendp_lite.explain.statement import Position, Statement
-from opendp_lite.measures.conversion import ToZCDP
+from opendp_lite.measures.divergences import ToZCDP
 from opendp_lite.metrics.distances import SpreadDistance
 from opendp_lite.spaces.examples import examples_of
 from opendp_lite.spelling.description import description_of
