@@ -9,7 +9,13 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile
+from opendp_lite.measures.profile import (
+    ConcentratedProfile,
+    GaussianProfile,
+    PointProfile,
+    PureConcentratedProfile,
+    PureProfile,
+)
 
 ZCDP, APPROXIMATE = dp.ZeroConcentratedDivergence(), dp.ApproximateDivergence()
 NUMBER = dp.scalar()
@@ -117,3 +123,24 @@ def test_no_curve_holds_below_an_epsilon_of_zero(pipeline):
     assert 0 < curve.delta(Fraction(0)) < 1
     with pytest.raises(dp.ParameterError, match="epsilon must be at least 0, got"):
         curve.delta(Fraction(-1, 2))
+
+
+@pytest.mark.parametrize(
+    ("one", "three"),
+    [
+        (PureProfile(Fraction(1)), PureProfile(Fraction(3))),
+        (ConcentratedProfile(Fraction(1, 2)), ConcentratedProfile(Fraction(9, 2))),
+        (
+            PureConcentratedProfile(Fraction(1), Fraction(1, 4)),
+            PureConcentratedProfile(Fraction(3), Fraction(9, 4)),
+        ),
+    ],
+)
+def test_three_units_have_three_times_the_pure_loss_and_nine_times_the_rho(one, three):
+    assert one.group(3) == three
+
+
+def test_the_masses_of_a_point_are_a_probability():
+    masses = PointProfile(Fraction(1), Fraction(1, 8)).atoms()
+    assert masses.masses.sum() + masses.beyond == pytest.approx(1, abs=1e-12)
+    assert masses.masses[-1] / masses.masses[0] == pytest.approx(2.718281828459045)
