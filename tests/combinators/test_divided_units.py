@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 import opendp_lite as dp
 from opendp_lite.base.errors import BudgetExceeded
@@ -278,7 +279,7 @@ def above_at_last(threshold: float, values: tuple[float, ...], noise: ThresholdN
     kept = density * tail(above)
     for each in below:
         kept = kept * (1 - tail(each))
-    return float(np.trapezoid(kept, grid))
+    return float(trapezoid(kept, grid))
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])

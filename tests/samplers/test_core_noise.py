@@ -23,7 +23,7 @@ from sampling import (
     values_at_ties,
     wide,
 )
-from scipy.integrate import quad
+from scipy.integrate import quad, trapezoid
 from scipy.special import gammainc, gammaln
 from scipy.stats import binomtest, kstest, uniform
 
@@ -340,7 +340,7 @@ def test_deviations_are_those_of_the_density(columns, stretch):
     steps = FAR * np.linspace(0, 1, 401) ** 2
     sums = inside(columns, stretch, steps, [FAR])[:, 0]
     counts = inside(columns, stretch, [FAR], steps)[0]
-    squares = [np.trapezoid(2 * steps * (1 - below), steps) for below in (sums, counts)]
+    squares = [trapezoid(2 * steps * (1 - below), steps) for below in (sums, counts)]
     assert law.deviations[0] == pytest.approx((squares[0] / columns) ** 0.5, rel=1e-3)
     assert law.deviations[1] == pytest.approx(squares[1] ** 0.5, rel=1e-3)
 
