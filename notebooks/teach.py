@@ -30,7 +30,7 @@ _ANSWERS: Final = re.compile(
     r"Compare your answers with the\s+\[solutions\][^.]*\.md\)\.( They [^.]*\.)?"
 )
 _LINK: Final = re.compile(r"\[solutions\]\(solutions/[^)]*\)")
-_HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_HEADING: Final = re.compile(r"^#+ (.+?)(?: \(\d+ minutes\))?$", re.MULTILINE)
 _STYLE: Final = """
 section {height: 100vh; display: flex; flex-direction: column; justify-content: center;
   align-items: center; scroll-snap-align: start; font: 1.6em sans-serif}

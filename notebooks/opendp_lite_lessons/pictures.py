@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,7 +21,9 @@ _FEW: Final = 20
 
 
 def describe_pictures() -> None:
-    """Lets each picture that a notebook shows from now on carry its words."""
+    """Lets each picture that a notebook shows from now on carry its words, for a page or slides."""
+    # A page cannot slide, so slide_epsilon draws one picture.
+    sys.modules["ipywidgets"] = None
     inline = import_module("matplotlib_inline.backend_inline")
     inline._fetch_figure_metadata = lambda figure: {
         "image/png": {"alt": " ".join(alt_text(ax) for ax in figure.axes)}
