@@ -13,7 +13,11 @@ import pandas as pd
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines import rows
+from opendp_lite.engines.data import expressions
 from tests.engines.refusals import SECRET, refusal
+from tests.engines.test_expressions import KEYS, hostile
+from tests.engines.test_expressions import table as hostile_table
 
 sql = pytest.importorskip("pyspark.sql", reason="needs Spark: pip install 'opendp_lite[spark]'")
 if shutil.which("java") is None:
@@ -83,6 +87,34 @@ def test_every_partition_gives_the_same_integers(frame: Any, partitions: int) ->
 def test_releases_are_those_of_pandas(frame: Any, release: Any) -> None:
     found, expected = (release.insecure_release(data, 5) for data in (frame, FRAME))
     assert repr(found) == repr(expected)
+
+
+def test_spark_itself_has_the_integers_of_its_batches(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hostile floats near ties, other types and keys, in both ways of Spark to treat errors."""
+    columns = ["x", "float32", "int64", "int8", "bool", "nothing", "k"]
+    table = hostile_table(hostile(-2, 7, 400, seed=4)).select(columns)
+    kinds = "x double, float32 float, int64 bigint, int8 tinyint, bool boolean, nothing double"
+    cut = spark.createDataFrame(table.rows(), f"{kinds}, k string").repartition(3)
+    each = [dp.select(name) >> dp.clamp(-2, 7) >> dp.sum() >> NOISE for name in columns[:-1]]
+    mean = dp.select("x") >> dp.mean(-2, 7, rho=1)
+    release = dp.compose([*each, dp.by("k", KEYS, dp.compose(each))])
+    answers = list[bool]()
+
+    def compute(*given: Any) -> list[object] | None:
+        found = expressions.compute(*given)
+        answers.append(found is not None)
+        return found
+
+    monkeypatch.setattr(rows, "compute", compute)
+    for ansi, query in (("true", release), ("false", release), ("true", mean)):
+        spark.conf.set("spark.sql.ansi.enabled", ansi)
+        found = query.insecure_release(cut, 5)
+        assert repr(found) == repr(query.insecure_release(table, 5))
+    assert answers == [True] * 3
+    monkeypatch.setattr(rows, "compute", lambda *given: None)
+    assert repr(mean.insecure_release(cut, 5)) == repr(found)
 
 
 @pytest.mark.parametrize(

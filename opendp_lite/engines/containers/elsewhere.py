@@ -15,6 +15,7 @@ import attrs
 from opendp_lite.base.errors import DataError, OpenDPLiteError
 from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.data.blocks import Blocks, OfBlocks
+from opendp_lite.engines.data.expressions import Engine
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.data.source import QUIET, Job, Merge, attempt
@@ -202,6 +203,11 @@ class DistributedRows(Blocks):
         if columns is None or None in names:
             return self
         return attrs.evolve(self, partitions=self.partitions.only(list(map(str, names))))
+
+    @property
+    def engine(self) -> Engine | None:
+        """What computes expressions of their columns, if anything does."""
+        return self.partitions if isinstance(self.partitions, Engine) else None
 
     @property
     def library(self) -> str:

@@ -87,15 +87,21 @@ class _Query(StoredPart, Engine):
         kinds = {"x": pl.Float64, "i": pl.Int64, "k": pl.String}
         return cls(pl.LazyFrame(columns, kinds))
 
+    def _type(self, name: str) -> pl.DataType | None:
+        """Nothing for a name that polars would take for a pattern of names."""
+        return None if name[:1] in ("^", "*") else self.frame.collect_schema()[name]
+
     def number(self, name: str) -> pl.Expr | None:
-        kind = self.frame.collect_schema()[name]
-        if not (kind.is_numeric() or kind == pl.Boolean):
+        kind = self._type(name)
+        if kind is None or not (kind.is_numeric() or kind == pl.Boolean):
             return None
         # Cast as for a block, so that each type has the same floats.
         return pl.col(name).cast(pl.Float64, strict=False).fill_nan(None)
 
     def key(self, name: str, kind: type) -> pl.Expr | None:
-        found = self.frame.collect_schema()[name]
+        found = self._type(name)
+        if found is None:
+            return None
         if kind is str:
             return pl.col(name).cast(pl.String).cast(pl.Binary) if found in _TEXTS else None
         fits = found.is_integer() and found not in (pl.UInt64, pl.Int128, pl.UInt128)

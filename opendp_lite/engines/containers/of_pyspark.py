@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
@@ -15,6 +15,9 @@ from pyspark import (  # type: ignore[import-not-found,import-untyped,unused-ign
     cloudpickle,
     sql,
 )
+from pyspark.sql import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    functions,
+)
 from pyspark.sql.pandas.types import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
     to_arrow_schema,
 )
@@ -22,8 +25,14 @@ from pyspark.sql.pandas.types import (  # type: ignore[import-not-found,import-u
 from opendp_lite.engines.columns import BATCH_ENTRIES
 from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, Partitions, SentWork
 from opendp_lite.engines.data.blocks import Blocks
+from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, to_key
 from opendp_lite.engines.data.open_data import open_rows
 
+_INTS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
+_FLOATS: Final = frozenset({"float", "double"})
+# Decimals come in blocks: Arrow and Spark do not round all of them to the same floats.
+_NUMBERS: Final = _INTS | _FLOATS | {"boolean"}
+_LOW_BITS: Final = 24
 _Batches = Iterator[arrow.RecordBatch]
 # Tasks that merge outcomes, whatever the number of partitions.
 _FEW: Final = 2
@@ -34,12 +43,71 @@ _ZONE: Final = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).p
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Frame(Partitions):
-    """A frame, whose partitions come in batches."""
+class _Frame(Partitions, Engine):
+    """A frame, which adds up itself, or whose partitions come in batches."""
 
     library: ClassVar[str] = "Spark"
+    sums: ClassVar[bool] = True
 
     frame: sql.DataFrame
+
+    @property
+    def session(self) -> sql.SparkSession:
+        return self.frame.sparkSession
+
+    @classmethod
+    def public(cls, session: sql.SparkSession, columns: Mapping[str, list[Any]]) -> _Frame:
+        listed = [
+            functions.array(*map(functions.lit, each)).alias(name) for name, each in columns.items()
+        ]
+        rows = functions.inline(functions.arrays_zip(*columns))
+        # In two partitions, as other rows: what is known beforehand might be computed beforehand.
+        return cls(session.range(1).select(*listed).select(rows).repartition(2))
+
+    def _column(self, name: str) -> tuple[sql.Column, str]:
+        """By its place: Spark would read dots and another case in a name."""
+        place = self.frame.columns.index(name)
+        return functions.col(f"column {place}"), self.frame.schema[place].dataType.simpleString()
+
+    def number(self, name: str) -> sql.Column | None:
+        column, kind = self._column(name)
+        if kind not in _NUMBERS:
+            return None
+        number = column.cast("double")
+        return functions.when(~functions.isnan(number), number) if kind in _FLOATS else number
+
+    def key(self, name: str, kind: type) -> sql.Column | None:
+        column, found = self._column(name)
+        if kind is int:
+            return column.cast("bigint") if found in _INTS else None
+        # By its bytes, whatever collation the type has.
+        return column.cast("binary") if found.partition(" ")[0] == "string" else None
+
+    def clip(self, value: sql.Column, low: float, high: float) -> sql.Column:
+        """By comparisons, which leave NULL as it is; ``least`` and ``greatest`` would skip it."""
+        return functions.when(value < low, low).when(value > high, high).otherwise(value)
+
+    def whole(self, value: sql.Column) -> sql.Column:
+        return value.cast("bigint")
+
+    def total(self, value: sql.Column) -> sql.Column:
+        """In two parts, of which sums have 64 bits; beyond, Spark would wrap or fail."""
+        high = functions.sum(functions.shiftright(value, _LOW_BITS)).cast("decimal(38, 0)")
+        low = functions.sum(value.bitwiseAND(2**_LOW_BITS - 1))
+        return high * 2**_LOW_BITS + low
+
+    def count(self, value: sql.Column) -> sql.Column:
+        return functions.count(value)
+
+    def ask(self, keys: DeclaredKeys, wanted: Sequence[sql.Column]) -> Iterator[tuple[Any, ...]]:
+        numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
+        frame = self.frame.toDF(*(f"column {place}" for place in range(self.columns)))
+        told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
+        # The rows first, so that no more groups come here than there are declared.
+        for key, values in keys:
+            frame = frame.where(key.isin(*map(to_key, values)))
+        for row in (frame.groupBy(*told) if keys else frame).agg(*numbers).collect():
+            yield tuple(bytes(cell) if isinstance(cell, bytearray) else cell for cell in row)
 
     @property
     def columns(self) -> int:
