@@ -32,6 +32,11 @@ _LONG: Final = 60
 _MOST_TICKS: Final = 40
 
 
+def _refuse_data(which: str, given: object, kind: type) -> None:
+    if not isinstance(given, kind):
+        raise ParameterError(f"{which}, never data; got a {type(given).__name__}")
+
+
 def histogram_bars(
     histogram: Histogram, *, joint: bool = False, unit: str = "", ax: Axes | None = None
 ) -> Axes:
@@ -60,11 +65,7 @@ def histogram_bars(
         >>> [bar.get_height() for bar in ax.patches] == list(counts.counts)
         True
     """
-    if not isinstance(histogram, Histogram):
-        raise ParameterError(
-            "histogram_bars draws a release of dp.histogram, never data; got a "
-            f"{type(histogram).__name__}"
-        )
+    _refuse_data("histogram_bars draws a release of dp.histogram", histogram, Histogram)
     ends = histogram.joint_intervals if joint else histogram.intervals
     grouped = histogram.axes is not None and len(histogram.axes) == _PAIR
     if grouped:
@@ -195,6 +196,7 @@ def _text(key: Hashable, columns: int) -> str:
 
 Band: TypeAlias = tuple[Floats, Floats, str]
 _HALF: Final = 0.5
+_OF_A_COLUMN: Final = "draws a release of dp.cdf or dp.estimators.basis_distribution"
 _ONE_ERROR: Final = "± one standard error of the noise"
 
 
@@ -220,11 +222,7 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
         >>> dp.plotting.cdf_curve(found, unit="years").get_ylabel()
         'share of rows'
     """
-    if not isinstance(release, Answers):
-        raise ParameterError(
-            "cdf_curve draws a release of dp.cdf or dp.estimators.basis_distribution, never data; "
-            f"got a {type(release).__name__}"
-        )
+    _refuse_data(f"cdf_curve {_OF_A_COLUMN}", release, Answers)
     axes, edges = canvas.axes_of(ax), release.edges
     # Just before and just after each edge: a bound may jump there.
     beside = np.nextafter(edges[:-1], np.inf), np.nextafter(edges[1:], -np.inf)
@@ -275,11 +273,7 @@ def density_curve(
         >>> dp.plotting.density_curve(found, cells=8, unit="years").get_ylabel()
         'density of the rows (1 / years)'
     """
-    if not isinstance(release, Answers):
-        raise ParameterError(
-            "density_curve draws a release of dp.cdf or dp.estimators.basis_distribution, never "
-            f"data; got a {type(release).__name__}"
-        )
+    _refuse_data(f"density_curve {_OF_A_COLUMN}", release, Answers)
     most = whole(cells, "density_curve: cells", least=1)
     edges = release.edges
     ends = np.unique(np.linspace(0, len(edges) - 1, most + 1).round().astype(np.int64))

@@ -439,11 +439,13 @@ class _PlanPlus:
         lost = spread.max() < self.bounds.largest * _EQUAL
         if lost and self.bounds.own:
             return self._sum_in_bounds()
-        later = self._for_squares + (_BEYOND * self.rho if self.request.confidence else 0)
+        later = self.request.loss_of_squares + (
+            _BEYOND * self.rho if self.request.confidence else 0
+        )
         cut = Shortener(self.people, rows, widths, ends, later).find()
         if self.bounds.own:
             away = middle - self.bounds.middle
-            last = self.ask.left - self._for_squares
+            last = self.ask.left - self.request.loss_of_squares
             in_bounds = bounds_error(self.ask.space, self.bounds, last, self.power, away)
             most = cut.error * (_HIDDEN if cut.hidden else 1)
             if in_bounds / self.people.rows < most:
@@ -470,11 +472,6 @@ class _PlanPlus:
         shortened = rows >> clip_to_norm(length)
         return self._release(middle, widths, shortened, shift, shrinks=unseen > 0)
 
-    @property
-    def _for_squares(self) -> Fraction:
-        """The budget for the spread of the values."""
-        return self.request.for_squares.amount if self.request.sampling else Fraction(0)
-
     def _release(
         self,
         middle: Floats,
@@ -486,7 +483,7 @@ class _PlanPlus:
         shrinks: bool = False,
     ) -> Floats | ByColumn:
         """The sum of rows in this frame, and for a population the sum of their squares."""
-        last, part = self.ask.left - self._for_squares, self.request.for_squares
+        last, part = self.ask.left - self.request.loss_of_squares, self.request.for_squares
         total, people = self.people.total(rows >> sum(), last, share)
         off_total, off_rows = (
             ConcentratedBudget(rho).deviation(part.reach(query, self.ask.space)) if rho else 0.0

@@ -246,11 +246,6 @@ class _PureMean:
         """So many rows, far from all others, may not stand out."""
         return round(_CLEAR * float(self.space.unit / self._share(_CHECK)))
 
-    @property
-    def _for_squares(self) -> Fraction:
-        """The part for the spread of the values."""
-        return self.request.for_squares.amount if self.request.sampling else Fraction(0)
-
     @cached_property
     def _rows(self) -> Rowwise:
         """The rows between -1 and 1. Where their number is public, 0 for a missing value.
@@ -340,7 +335,7 @@ class _PureMean:
         """
         query = sum_directions(rows, radius, graded=True)
         moved = cast(Fraction, query.bind(self.space).output_space.unit.of(2))
-        amount = _BEYOND * (ask.left - self._for_squares)
+        amount = _BEYOND * (ask.left - self.request.loss_of_squares)
         total = each_column(ask(query >> l2_mechanism(epsilon=amount)))
         off = JointBall.alone(float(moved / amount), self._columns).total_deviation
         return Shift(_LONGER * each * total, each * off, self._unseen)
@@ -362,7 +357,7 @@ class _PureMean:
         cube: bool = False,
     ) -> Floats | ByColumn:
         """The mean by a noisy sum of scaled rows, for all that is left but what squares take."""
-        part, size, d = self._for_squares, self.space.domain.size, self._columns
+        part, size, d = self.request.loss_of_squares, self.space.domain.size, self._columns
         amount = ask.left - part
         moved = (rows >> sum()).bind(self.space).output_space.unit.over(d)
         reach = float(cast(Fraction, moved.linf if cube else moved.of(2)) / amount)
