@@ -302,3 +302,10 @@ def test_a_step_on_another_space_does_not_join():
         dp.records() >> dp.clamp(0, 1) >> elsewhere()
     with pytest.raises(dp.SpaceError, match="ChangeOneDistance"):
         dp.records() >> elsewhere()
+
+
+def test_a_map_of_other_distances_is_refused():
+    sized = dp.records(size=3, metric=dp.ChangeOneDistance())
+    total, rows = sized >> dp.clamp(0, 1) >> dp.sum(), dp.records()
+    with pytest.raises(dp.SpaceError, match="a map of distances under"):
+        dp.Transformation(rows, total.output_space, lambda value: value, total.stability_map)

@@ -106,3 +106,14 @@ def test_noise_on_a_vector_of_any_dimension_costs_its_largest_norm(noise):
         assert true <= claimed <= true * (1 + Fraction(1, 2**60)), (dimension, metric)
         least = min(UNITS[metric](dimension)[0], 2 * UNITS[metric](dimension)[1], 4)
         assert least <= spread(metric.distance(1), dimension) ** 2 <= least + Fraction(1, 2**60)
+
+
+@pytest.mark.parametrize("name", ["L1Distance", "L2Distance", "LInfDistance"])
+def test_a_distance_of_one_norm_shows_its_bound(name):
+    metric = getattr(dp.metrics, name)()
+    assert metric.show(metric.distance(3)) == 3
+
+
+def test_people_are_told_apart_by_a_column_of_a_name():
+    with pytest.raises(dp.ParameterError, match="the name of a column"):
+        dp.metrics.SymmetricIdDistance(3)

@@ -319,3 +319,19 @@ def test_a_huge_zcdp_loss_has_a_huge_epsilon(rho):
 
 def test_an_epsilon_beyond_floats():
     assert ConcentratedProfile(Fraction(1)).delta(Fraction(10) ** 400) < Fraction(1, 10**300)
+
+
+@pytest.mark.parametrize("shares", [[1, 0], [2, -1], []])
+def test_each_share_of_a_budget_is_above_0(shares):
+    with pytest.raises(dp.ParameterError, match="shares must be"):
+        dp.MaxDivergence().split(Fraction(1), shares)
+
+
+def test_groups_at_the_ends_of_delta():
+    measure = dp.ApproximateDivergence()
+    assert measure.group((Fraction(1), Fraction(1)), 2) == (2, 1)
+    assert measure.group((Fraction(10) ** 9, Fraction(0)), 2) == (2 * 10**9, 0)
+
+
+def test_no_pure_loss_is_no_loss_of_a_gaussian():
+    assert squared_mu_of_pure(Fraction(0)) == 0
