@@ -41,7 +41,7 @@ class Engine(ABC):
 
     @classmethod
     @abstractmethod
-    def public(cls, session: Any, columns: Mapping[str, list[Any]]) -> Self:
+    def public(cls, session: Any, columns: Mapping[str, list[Any]], /) -> Self:
         """The engine on columns x of floats, i of whole numbers of 64 bits, k of texts."""
 
     @abstractmethod
