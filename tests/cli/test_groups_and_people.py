@@ -210,7 +210,7 @@ def test_a_column_called_as_a_number_of_the_release(told, table):
     assert line["mean"] == pytest.approx(1, abs=0.01)
 
 
-def test_bounds_are_learned_in_private(made, told, table):
+def test_bounds_are_learned_in_private(made, told, table, seeded):
     values = np.random.default_rng(5).normal(1000, 5, 20_000)
     path = table("x\n" + "\n".join(map(repr, values.tolist())) + "\n")
     found = told("mean", path, "--rho", 0.5)

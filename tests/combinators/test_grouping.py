@@ -54,7 +54,7 @@ def test_each_group_has_its_own_release(table):
     assert list(found) == [*keys, "rest"]
     expected = {"a": 1, "b": 1.25, "c": 0, None: 3, "rest": 2.5}
     for key, total in expected.items():
-        assert found[key] == pytest.approx([total], abs=1e-6)
+        assert found[key] == pytest.approx([total], abs=1e-4)
     counts = dp.by("key", keys, COUNT, other="rest")(table)
     assert dict(counts) == {"a": 2, "b": 3, "c": 0, None: 1, "rest": 1}
     present = dp.by("key", ["b"], X >> COUNT)(table)
@@ -101,7 +101,7 @@ TWO_COLUMNS = {
 def test_tuples_are_the_groups_and_there_are_no_others(make, pipeline, found):
     released = dp.by(TWO, ROWS, pipeline)(make(TWO_COLUMNS))
     assert list(released) == ROWS
-    assert np.hstack(list(released.values())) == pytest.approx(found, abs=1e-6)
+    assert np.hstack(list(released.values())) == pytest.approx(found, abs=1e-4)
 
 
 def test_tuples_cost_what_their_groups_do():
@@ -522,7 +522,7 @@ def test_conversions_and_functions_after_noise_are_for_each_group():
     assert found.output_measure == dp.ApproximateDivergence()
     assert dict(found(TABLE)) == {"a": 4}
     mean = dp.by("key", ["a"], X >> dp.mean(0, 9, epsilon=SURE, confidence=None) >> doubled)
-    assert mean(TABLE)["a"] == pytest.approx(2, abs=1e-6)
+    assert mean(TABLE)["a"] == pytest.approx(2, abs=1e-4)
 
 
 def test_people_see_a_table_and_programs_get_json():
@@ -576,7 +576,7 @@ def test_releases_of_several_columns_share_one_pass():
     )
     total, both, count, kept, groups = several(rows.blocks)
     assert rows.times == 1
-    assert [*total, *both] == pytest.approx([3, 3, 1], abs=1e-6)
+    assert [*total, *both] == pytest.approx([3, 3, 1], abs=1e-4)
     assert (count, kept, dict(groups)) == (2, 1, {"a": 1, "b": 0})
 
 
