@@ -21,6 +21,7 @@ from opendp_lite.engines.containers.elsewhere import SentWork
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.rows import materialise
+from opendp_lite.engines.sampling import rules
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.testing.stable import change_one_distance, symmetric_distance
 from tests.engines.refusals import SECRET, refusal
@@ -96,8 +97,9 @@ def people(rows: int) -> np.ndarray:
 @pytest.mark.parametrize("rows", [1, 3, 40])
 @pytest.mark.parametrize("cuts", [[], [5], [0, 1, 1, 90, 200], list(range(7, 300, 13))])
 def test_the_rows_are_those_that_one_process_keeps_with_the_same_keys(
-    rows: int, cuts: list[int]
+    monkeypatch: Any, rows: int, cuts: list[int]
 ) -> None:
+    monkeypatch.setattr(rules, "_WAITING", 8)  # So that rows are left out as they come, too.
     data = people(300)
     parts = np.split(data, cuts)
     words = words_of([len(part) for part in parts])
