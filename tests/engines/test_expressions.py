@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines import rows
 from opendp_lite.engines.containers import of_duckdb, of_polars
 from opendp_lite.engines.data import expressions
-from tests.engines.refusals import refusal
+from tests.engines.refusals import SECRET, refusal
 
 KEYS = ["a", "A", "a ", "", "é", "e\u0301", "a\0", "none has it"]
 BOUNDS = [
@@ -239,3 +240,49 @@ def lower_case(key: Any) -> Any:
         return key.str.to_lowercase()
     text = duckdb.FunctionExpression("lower", duckdb.FunctionExpression("decode", key))
     return duckdb.FunctionExpression("encode", text)
+
+
+@pytest.mark.parametrize("keys", [None, ["a"]])
+def test_a_panic_of_polars_is_a_refusal(keys: list[str] | None) -> None:
+    """``collect_batches`` ends in silence there: one row would take all others with it."""
+
+    def panic(_: pl.Series) -> pl.Series:
+        raise pl.exceptions.PanicException(SECRET)
+
+    frame = pl.LazyFrame({"k": ["a"] * 9, "x": [1.0] * 9})
+    total = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=1)
+    query = total if keys is None else dp.by("k", keys, total)
+    broken = frame.with_columns(pl.col("x").map_batches(panic, return_dtype=pl.Float64))
+    with pytest.raises(dp.DataError, match="could not be read to its end") as caught:
+        query(broken)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_query_of_polars_that_is_left_ends() -> None:
+    batches = of_polars._Query(pl.LazyFrame({"x": range(10**6)})).batches((), 1000)
+    assert len(next(batches)) > 0
+    cast(Generator[pl.DataFrame], batches).close()
+
+
+@pytest.mark.parametrize(
+    "macro", ["SUM(x) as 9", "count(x) as 9", "isnan(x) as false", "encode(x) as 'a'::blob"]
+)
+@pytest.mark.parametrize("operator", ["", '"+"(a, b) as 9', '"*"(a, b) as 9', '"-"(a, b) as 9'])
+def test_macros_of_a_connection_change_nothing(macro: str, operator: str) -> None:
+    rows = pa.table({"k": ["a", "b", "a", None], "x": [1.0, 2.0, float("nan"), 3.0]})
+    connection = duckdb.connect()
+    for made in filter(None, (macro, operator)):
+        connection.execute(f"create macro {made}")
+    sums = dp.by(
+        "k", ["a", "b"], dp.select("x") >> dp.clamp(0, 9) >> dp.sum() >> dp.gaussian(scale=1e-9)
+    )
+    found = sums(connection.from_arrow(rows))
+    np.testing.assert_allclose([found["a"].item(), found["b"].item()], [1, 2], atol=1e-6)
+
+
+def test_a_name_is_no_pattern_of_names() -> None:
+    frame = pl.DataFrame({"^k.*$": ["a", "a", "b"], "k1": [1, 2, 3]})
+    counts = dp.by("^k.*$", ["a"], dp.count() >> dp.gaussian(scale=1e-9))
+    for data in (frame, frame.lazy()):
+        assert abs(float(counts(data)["a"]) - 2) < 1e-6

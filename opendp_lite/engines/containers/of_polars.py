@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from queue import Full, Queue
+from threading import Event
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -15,12 +20,14 @@ from opendp_lite.engines.data.arrays import ColumnRows, array_rows, no_numbers
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.expressions import DeclaredKeys, Engine
 from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.data.source import Result, Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 _TEXT = (*_TEXTS, pl.Binary)
+# Seconds until a query looks again whether its batches are still wanted.
+_WAIT: Final = 0.1
 
 
 def _numbers(piece: pl.Series) -> np.ndarray:
@@ -52,7 +59,9 @@ def _objects(piece: pl.Series) -> np.ndarray:
 
 
 @open_values.register
-def _values_of_series(column: pl.Series) -> Values:
+def _values_of_series(named: pl.Series) -> Values:
+    # Its own methods would take a name such as ^a.*$ for a pattern.
+    column = named.alias("")
     kind = column.dtype
     if kind in _TEXTS:
         return _values_of_text(column)
@@ -125,7 +134,7 @@ class _Query(StoredPart, Engine):
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
         # To look for the declared keys in each row would be slower than groups that are not asked.
         found = self.frame.group_by(told).agg(numbers) if keys else self.frame.select(numbers)
-        yield from found.collect(engine="streaming").iter_rows()
+        yield from _raise_panics(partial(found.collect, engine="streaming")).iter_rows()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,8 +144,52 @@ class _Query(StoredPart, Engine):
         return self.frame.collect_schema().to_frame()
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
-        picked = self.frame.select(names or self.names[:1])
-        yield from picked.collect_batches(chunk_size=rows)
+        # By their places: polars would take a name such as ^a.*$ for a pattern.
+        own = self.names
+        picked = self.frame.select(pl.nth([own.index(name) for name in names or own[:1]]))
+        yield from _give_batches(picked, rows)
+
+
+def _give_batches(frame: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """The batches of a query, each computed while the one before is worked on.
+
+    ``collect_batches`` would give no more of them, and say nothing, where a worker of polars
+    panics: then one row takes all others with it. ``sink_batches`` raises that.
+    """
+    ready = Queue[pl.DataFrame | None](maxsize=1)
+    left = Event()
+
+    def hand(batch: pl.DataFrame | None) -> bool:
+        """Waits until there is room; whether nobody asks for more, which stops the query."""
+        while not left.is_set():
+            with suppress(Full):
+                ready.put(batch, timeout=_WAIT)
+                return False
+        return True
+
+    def compute() -> None:
+        try:
+            frame.sink_batches(hand, chunk_size=rows)
+        finally:
+            hand(None)
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(compute)
+        try:
+            while (batch := ready.get()) is not None:
+                yield batch
+        finally:
+            left.set()
+        _raise_panics(done.result)
+
+
+def _raise_panics(work: Callable[[], Result]) -> Result:
+    """What polars gives; its panic, which is no ``Exception``, is one here, and quotes nothing."""
+    try:
+        return work()
+    except pl.exceptions.PanicException:
+        pass
+    raise RuntimeError("polars panicked")
 
 
 @open_rows.register

@@ -64,8 +64,12 @@ class _Frame(Partitions, Engine):
         # In two partitions, as other rows: what is known beforehand might be computed beforehand.
         return cls(session.range(1).select(*listed).select(rows).repartition(2))
 
+    @property
+    def _by_place(self) -> sql.DataFrame:
+        """Columns named by their places: Spark would read dots and another case in a name."""
+        return self.frame.toDF(*(f"column {place}" for place in range(self.columns)))
+
     def _column(self, name: str) -> tuple[sql.Column, str]:
-        """By its place: Spark would read dots and another case in a name."""
         place = self.frame.columns.index(name)
         return functions.col(f"column {place}"), self.frame.schema[place].dataType.simpleString()
 
@@ -101,7 +105,7 @@ class _Frame(Partitions, Engine):
 
     def ask(self, keys: DeclaredKeys, wanted: Sequence[sql.Column]) -> Iterator[tuple[Any, ...]]:
         numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
-        frame = self.frame.toDF(*(f"column {place}" for place in range(self.columns)))
+        frame = self._by_place
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
         # The rows first, so that no more groups come here than there are declared.
         for key, values in keys:
@@ -117,8 +121,10 @@ class _Frame(Partitions, Engine):
         return to_arrow_schema(self.frame.schema, **_ZONE).empty_table()
 
     def only(self, names: Sequence[str]) -> _Frame:
-        places = [place for place, name in enumerate(self.frame.columns) if name in names]
-        return _Frame(self.frame.select(*(self.frame[place] for place in places or [0])))
+        own = self.frame.columns
+        places = [place for place, name in enumerate(own) if name in names]
+        picked = (functions.col(f"column {place}").alias(own[place]) for place in places or [0])
+        return _Frame(self._by_place.select(*picked))
 
     def dumps(self, work: object) -> bytes:
         return bytes(cloudpickle.dumps(work))

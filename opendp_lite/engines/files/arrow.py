@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
@@ -28,6 +29,11 @@ from opendp_lite.engines.files.csv_rows import text_cells
 from opendp_lite.engines.files.source_files import files_named, is_address, require_no_address
 
 Paths = str | Path | Sequence[str | Path]
+
+_NO_ANSWER: Final = (
+    "the store has no such path, did not answer, or refuses what you identify yourself by; its "
+    "region, endpoint and keys are looked for in the address and in the environment"
+)
 
 
 def parquet_blocks(
@@ -56,14 +62,18 @@ def parquet_blocks(
 
 def _find_store(address: str) -> tuple[object, str]:
     """The file system of an address, and the path there."""
+    found: tuple[object, str] | None = None
     try:
-        found: tuple[object, str] = FileSystem.from_uri(address)
-    except (arrow.ArrowException, OSError, ValueError, TypeError, ImportError):
-        pass  # What pyarrow says quotes the address, which may hold a password.
-    else:
+        found = FileSystem.from_uri(address)
+    except OSError:
+        refusal = FileError(_NO_ANSWER)
+    except (arrow.ArrowException, ValueError, TypeError, ImportError):
+        refusal = None  # What pyarrow says quotes the address, which may hold a password.
+    if found is not None:
         return found
-    require_no_address(address)
-    raise FileError("the source is an address of no file; write file:///folder/name.parquet, say")
+    if refusal is None:
+        require_no_address(address)
+    raise refusal or FileError("the address names no file; write file:///folder/name.parquet, say")
 
 
 def _filter_rows(file: ArrowPart, keep: datasets.Expression, here: bool) -> ArrowPart:
@@ -159,10 +169,7 @@ def _dataset(
         except (arrow.ArrowException, OSError, ValueError, TypeError):
             files = ()
         if not files:
-            raise FileError(
-                "the file system has no such path, did not answer, or refuses what you identify "
-                "yourself by"
-            )
+            raise FileError(_NO_ANSWER)
         twice = next((file for file in files if len(set(file.names)) < len(file.names)), None)
         if twice is not None:
             raise FileError(f"{twice.label}: it has two columns of one name; rename one of them")
