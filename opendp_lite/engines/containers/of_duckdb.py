@@ -89,8 +89,8 @@ class _Relation(StoredPart, Engine):
         return FunctionExpression("count", value)
 
     def ask(self, keys: DeclaredKeys, wanted: Sequence[_Expression]) -> Iterator[tuple[Any, ...]]:
-        macros = self.relation.query("rows of opendp_lite", _MACROS).fetchall()
-        if not _OWN.isdisjoint(name.lower() for (name,) in macros):
+        macros = self.relation.query("rows of opendp_lite", _MACROS)
+        if macros is None or not _OWN.isdisjoint(name.lower() for (name,) in macros.fetchall()):
             raise NotImplementedError("macros of the connection change what is added up")
         numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]

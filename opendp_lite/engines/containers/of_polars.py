@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from queue import Full, Queue
 from threading import Event
 from typing import Any, Final
@@ -134,7 +133,7 @@ class _Query(StoredPart, Engine):
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
         # To look for the declared keys in each row would be slower than groups that are not asked.
         found = self.frame.group_by(told).agg(numbers) if keys else self.frame.select(numbers)
-        yield from _raise_panics(partial(found.collect, engine="streaming")).iter_rows()
+        yield from _raise_panics(lambda: found.collect(engine="streaming")).iter_rows()
 
     @property
     def names(self) -> tuple[str, ...]:

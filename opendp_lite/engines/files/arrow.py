@@ -62,18 +62,20 @@ def parquet_blocks(
 
 def _find_store(address: str) -> tuple[object, str]:
     """The file system of an address, and the path there."""
-    found: tuple[object, str] | None = None
+    # What pyarrow says quotes the address, which may hold a password.
+    answers = True
     try:
-        found = FileSystem.from_uri(address)
+        found: tuple[object, str] = FileSystem.from_uri(address)
     except OSError:
-        refusal = FileError(_NO_ANSWER)
+        answers = False
     except (arrow.ArrowException, ValueError, TypeError, ImportError):
-        refusal = None  # What pyarrow says quotes the address, which may hold a password.
-    if found is not None:
+        pass
+    else:
         return found
-    if refusal is None:
-        require_no_address(address)
-    raise refusal or FileError("the address names no file; write file:///folder/name.parquet, say")
+    if not answers:
+        raise FileError(_NO_ANSWER)
+    require_no_address(address)
+    raise FileError("the address names no file; write file:///folder/name.parquet, say")
 
 
 def _filter_rows(file: ArrowPart, keep: datasets.Expression, here: bool) -> ArrowPart:
