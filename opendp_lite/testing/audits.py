@@ -276,7 +276,8 @@ def _choose(
 
     def rank(hits: Counts, others: Counts) -> Floats:
         p, q = _guess(hits, train, rest, -_SPREAD), _guess(others, train, rest, _SPREAD)
-        return np.max(np.array([claim.strain(p, q) for claim in claims]), axis=0)
+        found: Floats = np.max(np.array([claim.strain(p, q) for claim in claims]), axis=0)
+        return found
 
     ranked = [
         each

@@ -22,18 +22,23 @@ WILD = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -5e-324, 1e10, -1e10, 1e308, -1e308]
 FIRSTS = (Fraction(1, 10), Fraction(1, 10**9), 1 - Fraction(1, 10**9), THIRD)
 
 
+def main_round(plan, parts):
+    """The round after a pilot that gives the sum so many parts."""
+    return plan.round_of(1 - plan.first, Fraction(int(parts), module._FINEST))
+
+
 @pytest.mark.parametrize("first", FIRSTS, ids=str)
 @pytest.mark.parametrize("rho", [THIRD, Fraction(1, 10**30), Fraction(10**30)], ids=str)
 @pytest.mark.parametrize("bounds", [(-3, 4), (0, 1e-90), (-1e90, 1)], ids=str)
 def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
     """For any first release; of a round neither the sum nor the count gets all or nothing."""
     plan = module._Rounds(BoundedColumn.between(*bounds, "here"), rho, 1.0, first)
-    pilot = plan.pilot()
+    pilot = plan.pilot
     random = np.random.default_rng(1).normal(0, 100, (40, 2))
     with np.errstate(all="ignore"):
         for total, rows in [*random, *((a, b) for a in WILD for b in WILD)]:
             found = plan.parts(total * float(plan.column.half), rows, pilot)
-            rest = plan.main_round(int(found))
+            rest = main_round(plan, found)
             costs = pilot.of_total, pilot.of_rows, rest.of_total, rest.of_rows
             assert all(type(each) is Fraction and each > 0 for each in costs)
             assert pilot.of_total + pilot.of_rows == rho * first
@@ -46,11 +51,11 @@ def test_the_second_round_follows_the_first():
     column = BoundedColumn.between(-1, 1, "here")
     plan = module._Rounds(column, Fraction(1, 2), 1.0, Fraction(1, 10))
     for mean in (0.0, 0.25, 0.5, -0.5, 1.0, -1.0):
-        rest = plan.main_round(int(plan.parts(1e6 * mean, 1e6, plan.pilot())))
-        share = (plan.pilot().of_total + rest.of_total) / Fraction(1, 2)
+        rest = main_round(plan, plan.parts(1e6 * mean, 1e6, plan.pilot))
+        share = (plan.pilot.of_total + rest.of_total) / Fraction(1, 2)
         expected = min(1 / (1 + abs(mean)), 0.965)
         assert float(share) == pytest.approx(expected, abs=1 / 128)
-    nothing = plan.main_round(int(plan.parts(0.0, 0.0, plan.pilot())))
+    nothing = main_round(plan, plan.parts(0.0, 0.0, plan.pilot))
     assert float(nothing.of_total / plan.rho) == pytest.approx(0.57, abs=0.02)
 
 
