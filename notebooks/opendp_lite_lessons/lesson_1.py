@@ -17,6 +17,7 @@ def judge_moved(moved):
         100,
         {
             40: "values are clipped to 100 now, so 40 is not the largest one",
+            60: "that is how much more than with 40; how far does a row move the sum in all?",
             1: "one row moves the number of rows by 1; it moves the sum by its value",
             200: "a row is added or removed, not replaced: what else would move the sum?",
             20_190 * 100: "that is the largest sum; how far does one row move it?",
@@ -35,6 +36,7 @@ def judge_error(error, *, noisy):
             40 * np.log(20): "that is for 95 % of the releases; solve it for 99 %",
             40: "that is the scale of the noise; solve e^(-x / 40) = 0.01 for x",
             40 * np.log(200): "e^(-x / 40) is for noise on either side already, so do not halve",
+            -40 * np.log(0.99): "the noise is beyond x with probability 0.01, not 0.99",
             np.log(100): "that is in units of the scale, and the scale is 40 visits",
         },
         "solve e^(-x / 40) = 0.01; more than 120",
@@ -52,6 +54,7 @@ def judge_clipping_error(clipping_error, *, visits):
                 "that drops the answers above 40; clipping makes 40 of them"
             ),
             visits.sum() - clipped.sum(): "that is the difference of the sums; take the means",
+            1 - clipped.mean() / visits.mean(): "that is a share of the mean; give the difference",
             clipped.mean(): "that is a mean; subtract it from the other one",
         },
         "np.clip(visits, 0, 40) clips; subtract its mean from that of visits",
@@ -89,7 +92,7 @@ def judge_count(count, *, ask):
 def judge_rho_for_one(rho_for_one):
     rho = number(rho_for_one)
     hints = {
-        0.5: "0.5 is the rho of a pure epsilon of 1; noise in rho has 1 only up to a delta",
+        0.5: "0.5 goes with an epsilon that never fails; Gaussian noise has 1 only up to a delta",
         1: "1 is the epsilon itself; which rho leads to it?",
     }
     assert rho not in hints, hints[rho]
@@ -107,7 +110,7 @@ def judge_epsilon_for_a_row(epsilon_for_a_row):
             1: "then five rows lose five times as much: 5",
             5: "that would lose 25; divide in place of multiplying",
             0.04: "a rho grows with the number of rows squared, an epsilon with the number",
-            1 / np.sqrt(5): "that is the root; an epsilon of pure privacy grows with the number",
+            1 / np.sqrt(5): "that is the root; an epsilon grows with the number of rows itself",
         },
         "the loss for five rows is five times that for one, and it must be 1",
         within=1e-9,

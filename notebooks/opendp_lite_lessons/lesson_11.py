@@ -19,6 +19,7 @@ def judge_spread(spread):
             1: "each score changes by 1, and in opposite directions",
             0: "the sum of both scores stays; look at their difference",
             -2: "how much it changes, without a sign",
+            10: "that is how far ahead the first book is; how much can one reader change it?",
             190: "that is how many votes there are",
         },
         "one score falls by 1, and the other one rises by 1",

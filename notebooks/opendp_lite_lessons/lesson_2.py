@@ -108,7 +108,7 @@ def judge_exact_count(exact_count, *, noise_of, released, turn):
         exact_count,
         released - noise_of(turn),
         {
-            released: "that is the release, with its noise",
+            released: "that is the release, with its noise; noise_of(turn) is what it added",
             released + noise_of(turn): "the mechanism added its noise; take it away again",
             noise_of(turn): "that is the noise of this release; what is left without it?",
             released - noise_of(0): "that is the noise of release 0; which number has yours?",

@@ -21,6 +21,7 @@ def judge_epsilon_person(epsilon_person):
             1: "that is the loss for one row, which is one year",
             0.2: "that is the other way round: five rows are more to hide than one",
             25: "rho grows with the square of the rows, epsilon with their number",
+            exp(5): "that is the factor of the odds; epsilon is its logarithm",
             sqrt(5): "pure epsilon grows with the number of rows and not with its root",
         },
         "what is the epsilon of one year, and of five?",

@@ -42,6 +42,7 @@ from lessons import (
 Ran: TypeAlias = Callable[[Path], list[tuple[str, int, str, str]]]
 SCRIPT = Path(__file__).with_name("lessons.py")
 MOST_SECONDS = 120
+FEWEST_WRONG = 5
 FEWEST_HINTS = 3
 
 
@@ -91,8 +92,10 @@ def test_every_exercise_has_a_check_a_solution_and_hints(path: Path) -> None:
     assert sorted(solutions_of(path)) == exercises
     assert all("..." in each for each in code if exercise_in(each))
     for number in exercises:
-        wrong = ANSWERS[path.stem, number].wrong
-        assert len(set(wrong.values())) >= FEWEST_HINTS, (number, wrong)
+        given = ANSWERS[path.stem, number]
+        assert len(given.wrong) >= FEWEST_WRONG, (number, given.wrong)
+        assert len(set(given.wrong.values())) >= FEWEST_HINTS, (number, given.wrong)
+        assert given.right, f"exercise {number} has one right answer, its solution"
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
