@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import Full, Queue
-from threading import Event
+from threading import Event, Thread
 from typing import Any, Final
 
 import attrs
@@ -19,7 +18,7 @@ from opendp_lite.engines.data.arrays import ColumnRows, array_rows, no_numbers
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.expressions import DeclaredKeys, Engine
 from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import Result, Source
+from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
@@ -133,7 +132,12 @@ class _Query(StoredPart, Engine):
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
         # To look for the declared keys in each row would be slower than groups that are not asked.
         found = self.frame.group_by(told).agg(numbers) if keys else self.frame.select(numbers)
-        yield from _raise_panics(lambda: found.collect(engine="streaming")).iter_rows()
+        try:
+            answers = found.collect(engine="streaming")
+        except pl.exceptions.PanicException:
+            # No ``Exception``, and it may quote a value.
+            raise RuntimeError("polars panicked") from None
+        yield from answers.iter_rows()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,7 +160,7 @@ def _give_batches(frame: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
     panics: then one row takes all others with it. ``sink_batches`` raises that.
     """
     ready = Queue[pl.DataFrame | None](maxsize=1)
-    left = Event()
+    left, failed = Event(), list[Exception]()
 
     def hand(batch: pl.DataFrame | None) -> bool:
         """Waits until there is room; whether nobody asks for more, which stops the query."""
@@ -169,26 +173,22 @@ def _give_batches(frame: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
     def compute() -> None:
         try:
             frame.sink_batches(hand, chunk_size=rows)
+        except Exception as problem:
+            failed.append(problem)
+        except BaseException:
+            failed.append(RuntimeError("polars panicked"))
         finally:
             hand(None)
 
-    with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(compute)
-        try:
-            while (batch := ready.get()) is not None:
-                yield batch
-        finally:
-            left.set()
-        _raise_panics(done.result)
-
-
-def _raise_panics(work: Callable[[], Result]) -> Result:
-    """What polars gives; its panic, which is no ``Exception``, is one here, and quotes nothing."""
+    # A daemon: what interrupts a release may be kept, and with it a generator that never ends.
+    Thread(target=compute, daemon=True).start()
     try:
-        return work()
-    except pl.exceptions.PanicException:
-        pass
-    raise RuntimeError("polars panicked")
+        while (batch := ready.get()) is not None:
+            yield batch
+    finally:
+        left.set()
+    for problem in failed:
+        raise problem
 
 
 @open_rows.register
