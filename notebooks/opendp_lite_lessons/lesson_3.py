@@ -87,7 +87,7 @@ def judge_true_rho(true_rho):
         1,
         {
             0.5: "that is the claim: it takes one sum alone, and the other moves too",
-            np.sqrt(2): "the l2 distance is right; zCDP has its square",
+            np.sqrt(2): "the l2 distance is right; rho has its square",
             2: "that is twice too much: l2 and not l1, or twice the variance",
             0.25: "the distance is R times a number above 1: both sums move",
             100 * np.sqrt(2): "that is the l2 distance; square it, over twice the variance",
