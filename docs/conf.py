@@ -28,13 +28,15 @@ html_theme = "furo"
 html_title = f"opendp_lite {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["copy.js", "run.js"]
+# A browser reads no other file for a page that is opened from a disk.
+_NO_SUMMARIES = (
+    'if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;'
+)
+html_js_files = ["copy.js", "run.js", (None, {"body": _NO_SUMMARIES})]
 html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_math_renderer = "mathml"
 html_copy_source = False
 html_use_index = False
-html_show_search_summary = False
-"""A browser reads no other file for a page that is opened from a disk."""
 add_module_names = False
 python_maximum_signature_line_length = 84
 toc_object_entries = False
