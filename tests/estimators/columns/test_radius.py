@@ -197,16 +197,20 @@ def test_intervals_of_skewed_columns_hold(law, true):
 
 
 def test_a_release_says_how_many_far_rows_it_may_not_show():
-    """Counts cost 4 % of rho. A group of twice as many shows, and moves the mean as it should."""
+    """Counts cost 4 % of rho. A group of twice as many shows, and moves the mean as it should.
+
+    Seeded: in 1 of 25 releases noise makes it seem that rows are missing, and more may hide then.
+    """
     rows = np.random.default_rng(10).normal(0, 1, (5000, 3))
     mean = space_of(3) >> dp.multivariate_mean(1e3, rho=0.5, confidence=0.95)
-    first = mean(rows)[0]
+    first = mean.insecure_release(rows, seed=1).value[0]
     off = (2 * 0.04 * 0.5) ** -0.5
     assert 6 * off < first.hidden_rows < 7.5 * off
     assert f"a far group of fewer than {first.hidden_rows} rows may not be seen" in str(first)
     assert "a group of fewer than about 34 rows" in " ".join(str(mean.explain()).split())
     rows[: 2 * first.hidden_rows, 1] += 500
-    found = np.median([float(mean(rows)[1]) for _ in range(7)])
+    releases = [mean.insecure_release(rows, seed=seed).value for seed in range(7)]
+    found = np.median([float(each[1]) for each in releases])
     assert found == pytest.approx(rows[:, 1].mean(), rel=0.05)
 
 
