@@ -94,25 +94,23 @@ class _Query(StoredPart, Engine):
         kinds = {"x": pl.Float64, "i": pl.Int64, "k": pl.String}
         return cls(pl.LazyFrame(columns, kinds))
 
-    def _type(self, name: str) -> pl.DataType | None:
-        """Nothing for a name that polars would take for a pattern of names."""
-        return None if name[:1] in ("^", "*") else self.frame.collect_schema()[name]
+    def _column(self, name: str) -> tuple[pl.Expr, pl.DataType]:
+        """By its place: polars would take a name such as ^a.*$ for a pattern."""
+        schema = self.frame.collect_schema()
+        return pl.nth(list(schema).index(name)), schema[name]
 
     def number(self, name: str) -> pl.Expr | None:
-        kind = self._type(name)
-        if kind is None or not (kind.is_numeric() or kind == pl.Boolean):
-            return None
+        column, kind = self._column(name)
         # Cast as for a block, so that each type has the same floats.
-        return pl.col(name).cast(pl.Float64, strict=False).fill_nan(None)
+        fits = kind.is_numeric() or kind == pl.Boolean
+        return column.cast(pl.Float64, strict=False).fill_nan(None) if fits else None
 
     def key(self, name: str, kind: type) -> pl.Expr | None:
-        found = self._type(name)
-        if found is None:
-            return None
+        column, found = self._column(name)
         if kind is str:
-            return pl.col(name).cast(pl.String).cast(pl.Binary) if found in _TEXTS else None
+            return column.cast(pl.String).cast(pl.Binary) if found in _TEXTS else None
         fits = found.is_integer() and found not in (pl.UInt64, pl.Int128, pl.UInt128)
-        return pl.col(name).cast(pl.Int64) if fits else None
+        return column.cast(pl.Int64) if fits else None
 
     def clip(self, value: pl.Expr, low: float, high: float) -> pl.Expr:
         return value.clip(low, high)
@@ -147,10 +145,8 @@ class _Query(StoredPart, Engine):
         return self.frame.collect_schema().to_frame()
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
-        # By their places: polars would take a name such as ^a.*$ for a pattern.
-        own = self.names
-        picked = self.frame.select(pl.nth([own.index(name) for name in names or own[:1]]))
-        yield from _give_batches(picked, rows)
+        columns = [self._column(name)[0] for name in names or self.names[:1]]
+        yield from _give_batches(self.frame.select(columns), rows)
 
 
 def _give_batches(frame: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
