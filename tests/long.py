@@ -1,0 +1,208 @@
+"""The long run: what the suite has no time for.
+
+    python -m tests.long                      # two hours; goes on where the last run stopped
+    python -m tests.long pairs mutants --minutes 5
+    python -m tests.long --last               # what was found, when and at which commit
+
+Slices of each check are run in turn, by its share of the time, and each is a line more in
+``tests/long.tsv``. A slice draws from its number, so a later run tries others. For two cores start
+it twice, with other checks. Faults are printed. What is not installed (OpenDP, z3, Spark with
+Java, Python 3.11 and 3.12, of which it makes environments in .venv) is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "tests/long.tsv"
+HEAD = "| checked | how many | faults | when | commit | again |\n|---|---|---|---|---|---|\n"
+Found = tuple[int, list[str]]
+
+
+def record_pairs(number: int) -> Found:
+    """Twenty pairs of every eighth pipeline."""
+    from tests.recorded_pairs import find_faults, list_pipelines
+
+    chosen = [*list_pipelines()][number % 8 :: 8]
+    found = ((each, *fault) for each in chosen for fault in find_faults(each, 10, number))
+    return 20 * len(chosen), [str(fault) for fault in found]
+
+
+def enumerate_pipelines(number: int) -> Found:
+    """Up to four of the suite's steps, joined at random, on all small neighbours."""
+    import opendp_lite as dp
+    from tests.transformations import test_small_neighbours as small
+
+    tables = small.MET, small.NEARLY_MET, small.NOT_MET
+    parts = [each for table in tables for stages in table.values() for each in stages]
+    parts += [*small.NAMED, dp.sum(), dp.sum(), dp.count()]
+    generator, done, faults = np.random.default_rng(number), 0, []
+    while done < 250:
+        columns, relation = generator.integers(1, 4), small.RELATIONS[generator.integers(2)]
+        bound: Any = dp.records(columns=["a", "b", "c"][:columns], **relation)
+        try:
+            for place in generator.integers(len(parts), size=generator.integers(1, 5)):
+                bound = bound >> parts[place]
+            found = list(small.compare_results(bound))
+        except dp.OpenDPLiteError:  # steps that do not follow each other
+            continue
+        done += 1
+        if any(c is not None and t > c for pair in found for t, c in zip(*pair, strict=False)):
+            faults.append(f"seed {number}: {bound}")
+    return done, faults
+
+
+def compare_with_opendp(number: int) -> Found:
+    """Ten times twenty random pipelines, and what OpenDP's library says of each."""
+    import pytest
+
+    try:
+        from tests.measurements import test_same_maps_as_opendp as other
+    except pytest.skip.Exception:
+        return 0, []
+    faults = []
+    for seed in range(10 * number, 10 * number + 10):
+        try:
+            other.test_maps_are_those_of_opendp(seed)
+        except AssertionError as fault:
+            faults.append(f"seed {seed}: {fault}")
+    return 10 * (other.PIPELINES // 3), faults
+
+
+def run_mutants(number: int) -> Found:
+    """Forty mutants of a room; those that survive without a reason are faults."""
+    from tests.test_survivors import SURVIVORS
+
+    package, tests = ROOT / "opendp_lite", ROOT / "tests"
+    rooms = sorted(each.name for each in package.iterdir() if (tests / each.name).is_dir())
+    room, seed = rooms[number % len(rooms)], str(100 + number // len(rooms))
+    shown = call(sys.executable, "tests/mutants", room, "--count", "40", "--seed", seed)
+    alive = re.findall(r"^survived: (.*)$", shown, re.MULTILINE)
+    known = {"{file}: {old}  =>  {new}".format(**each) for each in SURVIVORS}
+    count = re.search(r"^(\d+) mutants", shown, re.MULTILINE)
+    return int(count[1]) if count else 0, [each for each in alive if each not in known]
+
+
+def run_tests(*given: str, python: str = sys.executable) -> Found:
+    shown = call(python, "-m", "pytest", "-q", "-rfE", *given)
+    passed = re.search(r"(\d+) passed", shown)
+    faults = re.findall(r"^(?:FAILED|ERROR) .*$", shown, re.MULTILINE)
+    return int(passed[1]) if passed else 0, faults
+
+
+def run_on(version: str, lowest: bool) -> Found:
+    """The suite but for pages and tools on another Python, with the lowest versions or newest."""
+    if not shutil.which(f"python{version}"):
+        return 0, []
+    made = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = made["optional-dependencies"]
+    ours = [*made["dependencies"], *extras["arrow"], *extras["plot"], *extras["dask"]]
+    if lowest:
+        ours = [each.replace(">=", "==") for each in ours]
+    others = [each for each in extras["test"] if not each.startswith(("opendp_lite", "py", "mypy"))]
+    own = ROOT / ".venv" / f"python{version}"
+    call(f"python{version}", "-m", "venv", "--clear", str(own))
+    python = str(own / "bin/python")
+    needed = [*extras["wavelets"], *extras["accounting"], "pytest>=8", "pytest-timeout"]
+    call(python, "-m", "pip", "install", "-q", *ours, *others, *needed)
+    left_out = "site", "browser", "notebooks", "docs", "test_typing.py", "test_editors.py"
+    # Old libraries warn of their own ends.
+    options = ["-W", "ignore::DeprecationWarning", *(f"--ignore=tests/{each}" for each in left_out)]
+    return run_tests("tests", *options, python=python)
+
+
+def call(*order: str) -> str:
+    """What a command prints. Workers of Spark import the package too."""
+    own = {"OPENBLAS_NUM_THREADS": "1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    told: Any = {"cwd": ROOT, "env": os.environ | own, "capture_output": True, "text": True}
+    done = subprocess.run(order, check=False, **told)
+    return done.stdout + done.stderr
+
+
+@attrs.frozen
+class Check:
+    """What is counted, the share of the time in minutes, and a slice by its number."""
+
+    what: str
+    share: int
+    run: Callable[[int], Found]
+    once: bool = False  # at each commit
+
+
+SPARK = "tests/engines/test_spark.py", "tests/measures/test_dp_events.py"
+CHECKS = {
+    "pairs": Check("pairs of neighbours: what each noise is given", 60, record_pairs),
+    "pipelines": Check("random pipelines on all small neighbours", 25, enumerate_pipelines),
+    "opendp": Check("random pipelines beside OpenDP's maps", 25, compare_with_opendp),
+    "examples": Check("examples run", 25, lambda _: run_tests("opendp_lite", "docs", "README.md")),
+    "mutants": Check("mutants; alive and not yet explained", 60, run_mutants),
+    "lemmas": Check("lemmas proved by z3", 1, lambda _: run_tests("tests/proofs"), once=True),
+    "spark": Check("tests of Spark, of dp_accounting", 4, lambda _: run_tests(*SPARK), once=True),
+    "3.11": Check("tests on 3.11, all oldest", 20, lambda _: run_on("3.11", True), once=True),
+    "3.12": Check("tests on 3.12, all newest", 20, lambda _: run_on("3.12", False), once=True),
+}
+
+
+def read() -> list[dict[str, str]]:
+    return list(csv.DictReader(RECORD.read_text("utf-8").splitlines(), delimiter="\t"))
+
+
+def make_table() -> str:
+    """A row for each check: the sums of all its slices, or the last where it is run once."""
+    table = HEAD
+    for name, check in CHECKS.items():
+        found = [each for each in read() if each["check"] == name]
+        if found := found[-1:] if check.once else found:
+            done, faults = (sum(int(each[key]) for each in found) for key in ("done", "faults"))
+            days = " to ".join(dict.fromkeys((found[0]["day"], found[-1]["day"])))
+            table += f"| {check.what} | {done} | {faults} | {days} | {found[-1]['commit']} "
+            table += f"| `python -m tests.long {name}` |\n"
+    return table
+
+
+def run(names: list[str], minutes: float) -> None:
+    """Slices of the check that is furthest behind its share, as long as there is time."""
+    until, commit = time.monotonic() + 60 * minutes, call("git", "rev-parse", "--short=8", "HEAD")
+    while names and time.monotonic() < until:
+        slices = {name: [each for each in read() if each["check"] == name] for name in names}
+        spent = {name: sum(int(each["seconds"]) for each in slices[name]) for name in names}
+        name = min(names, key=lambda name: spent[name] / CHECKS[name].share)
+        began = time.monotonic()
+        if CHECKS[name].once and commit.strip() in (each["commit"] for each in slices[name]):
+            names.remove(name)
+            continue
+        done, faults = CHECKS[name].run(len(slices[name]))
+        print(f"{name}: {done}, {len(faults)} faults", *faults, sep="\n  ", flush=True)
+        if not done and not faults:  # not installed
+            names.remove(name)
+            continue
+        line = name, commit.strip(), f"{datetime.now(UTC):%Y-%m-%d}", done, len(faults)
+        with RECORD.open("a", encoding="utf-8") as record:
+            record.write("\t".join(map(str, (*line, int(time.monotonic() - began)))) + "\n")
+
+
+if __name__ == "__main__":
+    words = argparse.ArgumentParser("long", description=__doc__)
+    words.add_argument("checks", nargs="*", default=list(CHECKS), help=", ".join(CHECKS))
+    words.add_argument("--minutes", type=float, default=120)
+    words.add_argument("--last", action="store_true", help="print the table and run nothing")
+    given = words.parse_args()
+    if not given.last:
+        run(given.checks, given.minutes)
+    print(make_table(), end="")
