@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import sqrt
+from math import hypot, sqrt
 from typing import Final
 
 import attrs
@@ -23,7 +23,7 @@ _WEAK: Final = 0.7
 
 @attrs.frozen(eq=False)
 class NoisyGram:
-    """A noisy sum of z z^T, where z is (1, the columns, what is explained) times a weight.
+    """A noisy sum of z z^T, where z is (1, the columns) times a weight.
 
     Args:
         matrix: The sum, symmetric.
@@ -40,8 +40,8 @@ class NoisyGram:
 
     @property
     def norm(self) -> float:
-        """About the largest eigenvalue of the noise of the columns' part."""
-        return norm_of_noise(self.off * sqrt(2), len(self.matrix) - 1)
+        """About the largest eigenvalue of the noise."""
+        return norm_of_noise(self.off * sqrt(2), len(self.matrix))
 
     @property
     def rows(self) -> float:
@@ -50,8 +50,8 @@ class NoisyGram:
 
     @cached_property
     def eigen(self) -> tuple[Floats, Floats]:
-        """Of the columns' part, from the least."""
-        values, vectors = np.linalg.eigh(self.matrix[:-1, :-1])
+        """Its eigenvalues, from the least, and their vectors."""
+        values, vectors = np.linalg.eigh(self.matrix)
         return values, vectors
 
     @property
@@ -62,7 +62,7 @@ class NoisyGram:
     @property
     def freedom(self) -> float:
         """The rows less the coefficients."""
-        return self.rows - len(self.matrix) + 1
+        return self.rows - len(self.matrix)
 
     @property
     def kept(self) -> Floats:
@@ -70,12 +70,17 @@ class NoisyGram:
         return np.maximum(self.eigen[0], self.norm / 2)
 
     def columns(self, values: Floats) -> Floats:
-        """The columns' part with these in the place of its eigenvalues."""
+        """The matrix with these in the place of its eigenvalues."""
         vectors = self.eigen[1]
         return (vectors * values) @ vectors.T
 
-    def fit(self) -> Fit:
+    def fit(self, products: Floats, square: float, off: tuple[float, float]) -> Fit:
         """The coefficients.
+
+        Args:
+            products: The noisy sum of z times y.
+            square: That of the squares of y, with the same weights.
+            off: The deviations of the noises of these.
 
         Proof:
             With noise E of entries of variance t^2, the solution of (A + E) b = a is off by
@@ -86,8 +91,13 @@ class NoisyGram:
         ridge = self.off**2 * (inverse + inverse.sum())
         bread = self.columns(1 / (self.kept + ridge))
         growth = 1 + 3 * self.off**2 * float(inverse @ inverse)
-        value = bread @ self.matrix[:-1, -1]
-        return Fit(value, bread, growth, self.columns(ridge * inverse) @ value, self)
+        value = bread @ products
+        length = float(np.linalg.norm(value))
+        left = square - 2 * value @ products + value @ self.columns(self.kept) @ value
+        doubt = hypot(off[1], 2 * length * off[0], sqrt(2) * length**2 * self.off)
+        variance = expect_positive(float(left), doubt) / max(self.freedom, 1.0)
+        ridged = self.columns(ridge * inverse) @ value
+        return Fit(value, bread, growth, ridged, self, off[0], variance)
 
 
 def norm_of_noise(deviation: float, side: int) -> float:
@@ -107,7 +117,9 @@ class Fit:
         bread: The inverse of the columns' part.
         growth: Of the variances, to the second order of the noise.
         ridged: What the ridge took off the coefficients, to the first order.
-        gram: What was released.
+        gram: What the columns' part is.
+        off: The deviation of the noise of the products with y.
+        variance: Of the residuals.
     """
 
     value: Floats
@@ -115,27 +127,20 @@ class Fit:
     growth: float
     ridged: Floats
     gram: NoisyGram
-
-    @property
-    def variance(self) -> float:
-        """Of the residuals."""
-        gram, size = self.gram, float(self.value @ self.value)
-        left = gram.matrix[-1, -1] - 2 * self.value @ gram.matrix[:-1, -1]
-        left += self.value @ gram.columns(gram.kept) @ self.value
-        return expect_positive(float(left), sqrt(2) * gram.off * (1 + size)) / max(
-            gram.freedom, 1.0
-        )
+    off: float
+    variance: float
 
     def noise(self) -> Floats:
         """The covariance of what the noise adds to the coefficients.
 
         Proof:
-            They are off by A^-1 (e - E b), with a covariance of t^2 ((1 + b^2) + b b^T) between.
+            They are off by A^-1 (e - E b), with a covariance of s^2 + t^2 (b^2 + b b^T) between.
             The ridge is of the second order: what it takes off may be too much by as much.
         """
-        size = 1 + float(self.value @ self.value)
-        inner = size * np.eye(len(self.value)) + np.outer(self.value, self.value)
-        found: Floats = self.bread @ inner @ self.bread * (self.growth * self.gram.off**2)
+        size = self.off**2 + self.gram.off**2 * float(self.value @ self.value)
+        inner = size * np.eye(len(self.value))
+        inner += self.gram.off**2 * np.outer(self.value, self.value)
+        found: Floats = self.bread @ inner @ self.bread * self.growth
         return found + np.outer(self.ridged, self.ridged)
 
     def sampling(self, filling: NoisyGram | None) -> Floats:
