@@ -39,7 +39,8 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose refusals say where the options stand."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(f"{message}. See {self.prog} --help")
+        stop = "" if message.endswith("?") else "."
+        super().error(f"{message}{stop} See {self.prog} --help")
 
 
 class _Version(argparse.Action):

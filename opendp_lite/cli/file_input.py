@@ -82,10 +82,17 @@ class FileInput:
 
     def table(self) -> dp.Blocks:
         """All columns."""
-        if self._declares_types:
-            return when_run.follow_progress(self._declare())
+        return when_run.follow_progress(self._declare() if self._declares_types else self._csv())
+
+    def try_names(self) -> None:
+        """Refuses a name that a CSV file lacks, by its first line alone, where it reads again."""
+        if self.columns and Path(self.options.file).is_file() and not self._declares_types:
+            self._csv()
+
+    def _csv(self) -> dp.Blocks:
         asked = [(self._ask(name), kind) for name, kind in self.columns]
-        return when_run.follow_progress(when_run.table_of(self._source, asked, **self._form))
+        found: dp.Blocks = when_run.table_of(self._source, asked, **self._form)
+        return found
 
     @property
     def _form(self) -> dict[str, Any]:

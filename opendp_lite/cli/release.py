@@ -131,7 +131,8 @@ class Setting:
 def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
     """The release that the arguments ask for, at a loss of no more than the budget.
 
-    What is typed wrong is refused before the first estimator is imported, and numpy with it.
+    What is typed wrong is refused before the first estimator is imported, and most of it before
+    numpy.
 
     The rows that a person has, or a row that is replaced, may be in several groups. The loss of
     some mechanisms is then above the one that they were given, so they are given less.
@@ -139,8 +140,9 @@ def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
     Raises:
         ParameterError: If the arguments do not fit together.
     """
-    budget = flags.budget_of(arguments)
-    given = budget
+    given = budget = flags.budget_of(arguments)
+    if not arguments.price:
+        _try_names(arguments)
     for _ in range(_TRIES):
         setting = _setting(arguments, asked, given)
         loss = setting.loss(setting.pipeline)
@@ -151,6 +153,15 @@ def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
         "--by: no budget for each group was found that keeps the loss of all groups within what "
         "you gave; leave out --person or --size, or choose another privacy setting"
     )
+
+
+def _try_names(arguments: argparse.Namespace) -> None:
+    """A misspelt column is refused before estimators are imported, which takes a second."""
+    typed = arguments.column
+    columns = [*(typed if isinstance(typed, list) else [typed]), *(arguments.by or ())]
+    columns += [arguments.person, *(e.column for e in conditions_of(arguments))]
+    names = {each.strip(): None for each in columns if each is not None}
+    FileInput.of(arguments, [(name, str) for name in names]).try_names()
 
 
 def _less(given: float, asked: float, found: float) -> float:

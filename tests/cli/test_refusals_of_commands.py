@@ -21,7 +21,7 @@ REFUSALS = {
         "--bounds 18,95 --rho 1": "--bounds takes its numbers with spaces between: --bounds 18 95",
         "--rho 1 --bounds 18,95": "--bounds takes its numbers with spaces between: --bounds 18 95",
         "--rho 1 --bounds=-9,95": "--bounds takes its numbers with spaces between: --bounds -9 95",
-        "--bounds 0 1 --eps 1": "unrecognized arguments: --eps 1; did you mean --epsilon?",
+        "--bounds 0 1 --eps 1": "unrecognized arguments: --eps 1; did you mean --epsilon? See",
         "--bounds 0 1 --rho 1 mdvis": "arguments: mdvis; a column is named by --column mdvis",
         "--bounds 0 1 --rho 1 --weights w": "--weights NAME goes with --most W, the largest weight",
         "--rho 1 --weights w --most 4": "--weights NAME needs --bounds LOWER UPPER, and no --m",

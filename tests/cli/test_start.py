@@ -70,6 +70,14 @@ def test_flags_are_refused_before_numpy_is_imported() -> None:
     assert "ZeroDivisionError" not in found.stderr
 
 
+def test_a_misspelt_column_is_refused_before_any_noise_is_imported() -> None:
+    words = ["mean", "docs/data/rand_hie.csv", "--column", "mdvs", "--bounds", "0", "9"]
+    text = RAISES.format(name="opendp_lite.measurements.noise", error="ZeroDivisionError")
+    found = started(text + f"assert main({[*words, '--rho', '1']!r}) == 2")
+    assert found.returncode == 0, found.stderr
+    assert "names no column 'mdvs'" in found.stderr
+
+
 @pytest.mark.parametrize("name", ["argparse", "attrs", "opendp_lite.cli.flags", "numpy"])
 def test_an_interruption_of_the_imports_is_quiet(name: str) -> None:
     words = ["mean", "docs/data/rand_hie.csv", "--column", "mdvis", "--bounds", 0, 9, "--rho", 1]

@@ -696,8 +696,8 @@ def _columns(x: Column | Sequence[Column]) -> tuple[Column, ...]:
         "missing value are left out."
     ),
     proof=costs_budget(
-        "An `adaptive` program of a `count`, medians, numbers of rows in rings, and noisy sums of rows "
-        "in a ball and of their `outer_products`. The fit is post-processing.",
+        "An `adaptive` program of a `count`, medians, numbers of rows in rings, and noisy sums of "
+        "rows in a ball and of their `outer_products`. The fit is post-processing.",
         sources=["White 1980, for the sandwich"],
     ),
     examples=lambda: [
