@@ -434,7 +434,7 @@ _LEAST_CUT, _LEAST_UNSEEN = 2.8, 3.2
 Rings tell what cutting moves no finer than to half a doubling: for y of 0 and 1, a cut of 2.5 moved
 a slope by half of its standard error, and 93 % held."""
 # What cutting moves may move a slope always the same way, so its square counts for more than one.
-_SHIFT: Final = 2.0
+_SHIFT: Final = 4.0
 # Rows that the noise of rings may hide beyond the last that shows, in deviations. With none of them
 # 72 % of intervals held for lognormal y, 20 000 rows and epsilon = 1, with this 88, and with a half
 # 92. But a half lets rows far out in x weigh less, which moves the slope of a bent y more.
