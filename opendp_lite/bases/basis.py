@@ -528,7 +528,7 @@ class Fourier(Interval):
         upper: The upper end.
 
     Proof:
-        cos^2 + sin^2 = 1, so l2 is sqrt(terms) at every number where terms is odd.
+        cos(v)^2 + sin(v)^2 = 1, so l2 is sqrt(terms) at every number where terms is odd.
 
     Example:
         >>> basis = Fourier(9, 0, 24)

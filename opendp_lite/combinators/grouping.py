@@ -74,7 +74,7 @@ def _changes(space: Space[Tables]) -> int:
         "The parts of the vector for two groups are orthogonal. A replaced row stays in its "
         "group (D) or moves r in each of two.",
         adding="k times that of one group",
-        replacing="k times: l1 2 r, l2 the root of max(2 r^2, D^2), linf max(r, D)",
+        replacing="k times: l1 = 2 r, l2 = sqrt(max(2 r^2, D^2)), linf = max(r, D)",
     ),
     examples=lambda: [
         example(

@@ -359,10 +359,10 @@ def change_in(space: Space[TablesOrRows], distance: Fraction) -> Change:
         "the k rows are in new keys. Laplace noise that is never as large as the threshold costs "
         "(epsilon, P(its largest value)) a row, where that makes the threshold smaller.",
         adding=(
-            "Laplace: epsilon k / b; delta max(p(k), 1 - (1 - p(1))^k). Gaussian: epsilon of the "
-            "exact curve at l2 = sqrt(c k), at most c rows in one key; delta 1 - m (1 - d)"
+            "Laplace: epsilon = k / b, delta = max(p(k), 1 - (1 - p(1))^k). Gaussian: epsilon of "
+            "the exact curve at l2 = sqrt(c k), at most c rows in one key; delta = 1 - m (1 - d)"
         ),
-        replacing="epsilon 2 k / b; the same delta. Gaussian: l2 = sqrt(2 c k)",
+        replacing="epsilon = 2 k / b, the same delta. Gaussian: l2 = sqrt(2 c k)",
         sources=[
             "Ghosh, Roughgarden, Sundararajan 2009",
             "Balle and Wang 2018, theorem 8",

@@ -151,8 +151,8 @@ def private_quantile(
         quantiles: From 0 to 1, one or several. The quantiles 0 and 1 may lie anywhere beyond the
             data.
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
-        bounds: (lower, upper), each a number or one for each column, as in ([0, 18], [40, 100]).
-            Values beyond the bounds count as the bound.
+        bounds: (lower, upper), each a number or one for each column, as in
+            ``([0, 18], [40, 100])``. Values beyond the bounds count as the bound.
         candidates: Rising numbers of which one is chosen; best for whole numbers. Values beyond
             them count as the outermost.
         rho: The zCDP loss of all quantiles together.
