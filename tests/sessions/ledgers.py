@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger import file as ledger_file
 from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.ledger.sqlite import OpenConnection
 
 
 def spend(ledger: LedgerFile, count: int = 1) -> None:
@@ -49,15 +49,18 @@ def at_commit(
     monkeypatch, before: Callable[[], object] = nothing, after: Callable[[], object] = nothing
 ) -> None:
     """Something happens before the next commit of a ledger in this process, or after it."""
-    commit = ledger_file.commit
+    execute = OpenConnection.execute
 
-    def commit_meanwhile(*given: object) -> None:
-        monkeypatch.setattr(ledger_file, "commit", commit)
+    def commit_meanwhile(connection, sql: str, *given: object) -> sqlite3.Cursor:
+        if sql != "COMMIT":
+            return execute(connection, sql, *given)
+        monkeypatch.setattr(OpenConnection, "execute", execute)
         before()
-        commit(*given)
+        found = execute(connection, sql, *given)
         after()
+        return found
 
-    monkeypatch.setattr(ledger_file, "commit", commit_meanwhile)
+    monkeypatch.setattr(OpenConnection, "execute", commit_meanwhile)
 
 
 def interrupt(kind: type[BaseException] = KeyboardInterrupt) -> None:

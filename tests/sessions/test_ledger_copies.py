@@ -16,11 +16,11 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.sessions.ledger import entries as ledger_entry
-from opendp_lite.sessions.ledger import file as ledger_file
+from opendp_lite.sessions.ledger import sqlite as ledger_file
 from opendp_lite.sessions.ledger import witness as sightings
-from opendp_lite.sessions.ledger.connection import STATEMENTS
 from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.ledger.sqlite import STATEMENTS
 from opendp_lite.sessions.text import read_short, write_short
 from tests.sessions.ledgers import at_commit, copy, in_sqlite, interrupt, refused, spend
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger import connection as open_connection
-from opendp_lite.sessions.ledger.connection import EntryTable, in_transaction
+from opendp_lite.sessions.ledger import sqlite as open_connection
 from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.ledger.tables import EntryTable
 from tests.combinators.test_forks import in_a_fork
 from tests.sessions.ledgers import at_commit, in_sqlite, interrupt, refused
 
@@ -58,7 +58,7 @@ def test_a_commit_waits_for_the_disk(ledger):
         }
 
     for writing in (False, True):
-        assert in_transaction(ledger.path, found, writing=writing) == {
+        assert ledger.storage.in_transaction(found, writing=writing) == {
             "synchronous": 3,
             "journal_mode": "delete",
             "fullfsync": 1,

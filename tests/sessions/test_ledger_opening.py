@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from opendp_lite.sessions.ledger.connection import EntryTable
 from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.ledger.tables import EntryTable
 from tests.sessions.ledgers import at_commit, in_sqlite, interrupt, refused, spend
 
 FORGE = "INSERT OR REPLACE INTO entries SELECT {} FROM entries WHERE number = 2"

@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from threading import Event, get_ident
 from time import monotonic, sleep
 
@@ -20,10 +19,10 @@ import attrs
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger import connection as open_connection
-from opendp_lite.sessions.ledger.connection import OpenConnection, in_transaction
+from opendp_lite.sessions.ledger import sqlite as open_connection
 from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.ledger.sqlite import OpenConnection
 from tests.combinators.test_forks import in_a_fork, on_both_sides, outcome
 from tests.sessions.ledgers import at_commit, refused
 from tests.sessions.ledgers import copy as copy_of
@@ -62,7 +61,7 @@ def test_forks_spend_the_budget_once(ledger):
     assert ledger.spent == 1
 
 
-def reads(path: Path, pool: ThreadPoolExecutor, ends: Event, seconds: float) -> Future:
+def reads(ledger: LedgerFile, pool: ThreadPoolExecutor, ends: Event, seconds: float) -> Future:
     """Another thread that reads a ledger by now, until it ends or for so many seconds."""
     began = Event()
 
@@ -70,7 +69,7 @@ def reads(path: Path, pool: ThreadPoolExecutor, ends: Event, seconds: float) -> 
         began.set()
         ends.wait(seconds)
 
-    reading = pool.submit(lambda: in_transaction(path, read, writing=False))
+    reading = pool.submit(lambda: ledger.storage.in_transaction(read, writing=False))
     began.wait()
     return reading
 
@@ -80,7 +79,7 @@ def test_a_fork_waits_for_what_other_threads_read(ledger, tenth):
     """A copy of another thread's connection would keep the fork, and then all others, out."""
     handle, ends = LedgerFile.open(ledger.path, wait=0.2), Event()
     with ThreadPoolExecutor(1) as pool:
-        reading = reads(ledger.path, pool, ends, 0.3)
+        reading = reads(ledger, pool, ends, 0.3)
         assert in_a_fork(lambda: handle.reserve(tenth, asked="{}").number) == "gave 2"
         ends.set()
         reading.result()
@@ -92,7 +91,7 @@ def test_a_fork_that_waits_no_longer_uses_no_ledger(ledger, tenth, monkeypatch):
     monkeypatch.setattr(open_connection, "WAIT", 0.05)
     ends = Event()
     with ThreadPoolExecutor(1) as pool:
-        reading = reads(ledger.path, pool, ends, 60)
+        reading = reads(ledger, pool, ends, 60)
         told = in_a_fork(lambda: ledger.reserve(tenth, asked="{}"))
         ends.set()
         reading.result()

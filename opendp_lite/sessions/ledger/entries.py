@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from enum import Enum
 from hashlib import sha256
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -355,13 +354,11 @@ class LedgerView(LedgerStanding):
     """A ledger as it was at one moment: terms, and entries that were checked.
 
     Attributes:
-        path: Of its file.
         terms: What it is for.
         entries: From the first to the last.
         trouble: Why nothing can be added to it as it stands; empty if something can.
     """
 
-    path: Path
     terms: LedgerTerms
     entries: tuple[LedgerEntry, ...] = attrs.field(repr=False)
     trouble: str = ""

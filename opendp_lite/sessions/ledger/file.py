@@ -1,4 +1,4 @@
-"""The file of a ledger: entries that are only added to, each on the disk before data is read."""
+"""A ledger in its storage: entries that are only added to, each on the disk before data is read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import attrs
 
@@ -26,7 +25,6 @@ from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.renyi import filter_budget
 from opendp_lite.numbers.exact import Number
 from opendp_lite.samplers.entropy import SecureEntropy
-from opendp_lite.sessions.ledger.connection import WAIT, EntryTable, commit, in_transaction
 from opendp_lite.sessions.ledger.entries import (
     EntryState,
     LedgerEntry,
@@ -35,15 +33,11 @@ from opendp_lite.sessions.ledger.entries import (
     LedgerView,
     read_clock,
 )
-from opendp_lite.sessions.ledger.place import (
-    FilePlace,
-    make_empty,
-    remove_empty,
-    require_siblings,
-    resolve,
-    this_machine,
-)
-from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile, mark, read_mark
+from opendp_lite.sessions.ledger.place import resolve
+from opendp_lite.sessions.ledger.postgres import PostgresDatabase, is_url
+from opendp_lite.sessions.ledger.sqlite import SqliteFile
+from opendp_lite.sessions.ledger.tables import WAIT, EntryTable, Result, Storage
+from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile
 from opendp_lite.sessions.text import (
     check_budget,
     check_line,
@@ -53,8 +47,6 @@ from opendp_lite.sessions.text import (
     round_price,
 )
 
-Result = TypeVar("Result")
-
 # Heads that a handle remembers: one at least for each thread that reserves at once.
 _REMEMBERED: Final = 64
 _KEY_WORDS: Final = 4
@@ -63,7 +55,7 @@ _NAME_WORDS: Final = 2
 
 @attrs.frozen(eq=False)
 class LedgerFile(LedgerStanding):
-    """A budget on disk that several processes spend from, and that never under-counts.
+    """A budget in a file or on a server that several processes spend from, never under-counted.
 
     A price is on the disk before its data is read, and it stays there whatever happens after. So
     a process that is killed, a disk that is full or fails, or an answer that nobody saw can cost
@@ -84,14 +76,12 @@ class LedgerFile(LedgerStanding):
       handle of a file drops the locks of the process on it.
 
     Attributes:
-        path: Without symbolic links.
+        storage: Where it stands.
         terms: What it is for.
-        wait: Seconds to wait for another process that holds it.
     """
 
-    path: Path
+    storage: Storage
     terms: LedgerTerms
-    wait: float = attrs.field(default=WAIT, repr=False)
     _heads: deque[LedgerEntry] = attrs.field(
         factory=partial(deque, maxlen=_REMEMBERED), init=False, repr=False
     )
@@ -133,23 +123,17 @@ class LedgerFile(LedgerStanding):
         check_budget(budget.loss, budget.measure)
         counted = filter_budget(budget, query_delta)
         identity = _random(_NAME_WORDS)
-        target = resolve(path)
-        watched = "" if witness is None else str(WitnessFile.beside(target, witness, identity).path)
+        storage = _find_storage(path, wait)
         terms = LedgerTerms(
             identity=identity,
             measure=name_of(counted.measure),
             unit=check_words(unit, "unit"),
             data=check_line(data, "data"),
-            witness=watched,
+            witness=storage.name_witness(witness, identity),
             created=read_clock(),
         )
-        make_empty(target)
-        found = cls(target, terms, wait)
-        try:
-            found._begin(counted.loss)
-        except BaseException:
-            remove_empty(target)
-            raise
+        found = cls(storage, terms)
+        found._begin(counted.loss)
         return found
 
     @classmethod
@@ -229,22 +213,25 @@ class LedgerFile(LedgerStanding):
     @classmethod
     def _found(cls, path: str | os.PathLike[str], wait: float) -> LedgerFile:
         """A ledger of which nothing but the first entry was read."""
-        target = resolve(path)
-        FilePlace.of(target)
+        storage = _find_storage(path, wait)
 
         def first(table: EntryTable) -> LedgerFile:
-            found = cls(target, table.terms, wait)
-            found._heads.append(table.first())
+            found, entry = cls(storage, table.terms), table.first()
+            storage.begin_witness(table.terms, entry)
+            found._heads.append(entry)
             return found
 
-        return in_transaction(target, first, writing=False, wait=wait)
+        return storage.in_transaction(first, writing=False)
+
+    @property
+    def path(self) -> Any:
+        """What opens it."""
+        return self.storage.path
 
     @property
     def witness(self) -> WitnessFile | None:
         """The file elsewhere that remembers the last entry."""
-        if not self.terms.witness:
-            return None
-        return WitnessFile(Path(self.terms.witness), self.terms.identity)
+        return self.storage.find_witness(self.terms)
 
     @property
     def head(self) -> LedgerEntry:
@@ -290,8 +277,8 @@ class LedgerFile(LedgerStanding):
                 spent = measure.reach(head.total, head.budget)
                 raise BudgetExceeded(
                     f"this release needs {measure.words(cost)}; {measure.show(spent)} of "
-                    f"{measure.show(head.budget)} in the ledger {self.path.name!r} has been spent. "
-                    "Ask for less, or raise the budget with a reason."
+                    f"{measure.show(head.budget)} in the ledger {self.storage.name!r} has been "
+                    "spent. Ask for less, or raise the budget with a reason."
                     f"{measure.shortage(entry.total, head.budget)}".removesuffix(".")
                 )
             return entry
@@ -397,7 +384,7 @@ class LedgerFile(LedgerStanding):
         """The ledger as it is now, each entry checked."""
         seen = self._seen()
         entries = self._read(lambda table: table.all(seen))
-        return LedgerView(self.path, self.terms, entries)
+        return LedgerView(self.terms, entries)
 
     def verify(self) -> LedgerView:
         """Checks the file, the chain, every total, the place and the witness.
@@ -408,42 +395,41 @@ class LedgerFile(LedgerStanding):
         Raises:
             LedgerError: At the first thing that is wrong.
         """
-        place, sightings = FilePlace.of(self.path), self._sightings()
-        seen = self._seen()
+        sightings, seen = self._sightings(), self._seen()
 
-        def reading(table: EntryTable) -> tuple[bool, CheckMark, tuple[LedgerEntry, ...]]:
+        def reading(table: EntryTable) -> tuple[CheckMark | None, tuple[LedgerEntry, ...]]:
             # A write meanwhile that is none of SQLite's must not count as checked.
-            before = CheckMark.now(self.path, seen)
-            return table.is_whole(), before, table.all(seen)
+            before = self.storage.check_now(seen)
+            if not table.is_whole():
+                raise LedgerError(
+                    f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
+                    "reason"
+                )
+            entries = table.all(seen)
+            table.require_here(str(self.path), entries[-1])
+            return before, entries
 
-        whole, before, entries = self._read(reading)
-        if not whole:
-            raise LedgerError(
-                f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
-                "reason"
-            )
-        view = LedgerView(self.path, self.terms, entries)
-        self._require_here(place, view.head)
+        before, entries = self._read(reading)
         for each in sightings:
-            each.require_in(view.entries)
+            each.require_in(entries)
         if self.witness is not None:
             self.witness.require_there(sightings[-1])
-        self._heads.append(view.head)
-        head = view.head
-        self._checked.append(attrs.evolve(before, number=head.number, hash=head.hash))
-        return view
+        head = entries[-1]
+        self._heads.append(head)
+        self._checked.append(before and attrs.evolve(before, number=head.number, hash=head.hash))
+        return LedgerView(self.terms, entries)
 
     def _check_fresh(self) -> bool:
         """Checks what was added since all was checked; not if anything else wrote to the file."""
-        place, sightings = FilePlace.of(self.path), self._last_sightings()
+        sightings = self._last_sightings()
 
         def reading(table: EntryTable) -> CheckMark | None:
-            known = CheckMark.read(self.path)
+            known = self.storage.read_check()
             entry = None if known is None else table.at(known.number)
-            if entry is None or known != CheckMark.now(self.path, entry):
+            if known is None or entry is None or known != self.storage.check_now(entry):
                 return None
             head = table.since(entry)[-1]
-            self._require_here(place, head)
+            table.require_here(str(self.path), head)
             _require_seen(table, sightings)
             self._heads.append(head)
             return attrs.evolve(known, number=head.number, hash=head.hash)
@@ -458,51 +444,49 @@ class LedgerFile(LedgerStanding):
         It is taken before the file is read: by then other processes may have added entries.
         """
         witness = self.witness
-        return (read_mark(self.path), *([] if witness is None else [witness.sightings()]))
+        return (self.storage.read_mark(), *([] if witness is None else [witness.sightings()]))
 
     def _last_sightings(self) -> tuple[Sightings, ...]:
         """As ``_sightings``, the last entry alone: to compare before each payment."""
         witness = self.witness
         if witness is None:
-            return (read_mark(self.path),)
+            return (self.storage.read_mark(),)
         last = witness.last()
         witness.require_there(last)
-        return read_mark(self.path), last
+        return self.storage.read_mark(), last
 
     def _begin(self, budget: Loss) -> None:
         """Writes the terms, a new key and the first entry in one transaction."""
-        place, zero = FilePlace.of(self.path), self.measure.zero()
-        require_siblings(self.path, new=True)
-        first = LedgerEntry(
-            number=1,
-            state=EntryState.CREATED,
-            price=zero,
-            total=zero,
-            budget=budget,
-            unit=self.terms.unit,
-            scope="",
-            asked="",
-            note=self.terms.data,
-            closes=None,
-            content="",
-            time=self.terms.created,
-            version=find_version(),
-            machine=this_machine(),
-            place=place.identity,
-            previous=self.terms.digest(),
-        ).seal()
-        mark(self.path, first)
-        if self.witness is not None:
-            self.witness.append(first)
+        zero, terms = self.measure.zero(), self.terms
 
         def making(table: EntryTable) -> None:
+            first = LedgerEntry(
+                number=1,
+                state=EntryState.CREATED,
+                price=zero,
+                total=zero,
+                budget=budget,
+                unit=terms.unit,
+                scope="",
+                asked="",
+                note=terms.data,
+                closes=None,
+                content="",
+                time=terms.created,
+                version=find_version(),
+                machine=table.machine,
+                place=table.place,
+                previous=terms.digest(),
+            ).seal()
+            self.storage.mark(first)
+            if self.witness is not None:
+                self.witness.append([first])
             table.add(first)
-            commit(table.connection)
-            self._checked.append(CheckMark.now(self.path, first))
+            table.commit()
+            self._checked.append(self.storage.check_now(first))
+            self._heads.append(first)
 
         self._in_transaction(making, writing=True, key=_random(_KEY_WORDS))
-        place.require_unchanged()
-        self._heads.append(first)
 
     def _read(self, work: Callable[[EntryTable], Result]) -> Result:
         """What work gives within a transaction that reads."""
@@ -511,9 +495,7 @@ class LedgerFile(LedgerStanding):
     def _in_transaction(
         self, work: Callable[[EntryTable], Result], *, writing: bool, key: str = ""
     ) -> Result:
-        return in_transaction(
-            self.path, work, writing=writing, wait=self.wait, terms=self.terms, key=key
-        )
+        return self.storage.in_transaction(work, writing=writing, terms=self.terms, key=key)
 
     def _write(
         self, work: Callable[[EntryTable, LedgerEntry], LedgerEntry], *, adopting: bool = False
@@ -522,29 +504,26 @@ class LedgerFile(LedgerStanding):
 
         The place is compared before the commit and after, and a replaced file releases nothing.
         """
-        place = FilePlace.of(self.path)
         sightings = () if adopting else self._last_sightings()
 
         def writing(table: EntryTable) -> LedgerEntry:
             head = table.since(self._seen())[-1]
             if not adopting:
-                self._require_here(place, head)
+                table.require_here(str(self.path), head)
             _require_seen(table, sightings)
-            now = CheckMark.now(self.path, head)
-            checked = now in self._checked or now == CheckMark.read(self.path)
+            now = self.storage.check_now(head)
+            checked = now in self._checked or now == self.storage.read_check()
             entry = work(table, head)
             if adopting:
-                entry = attrs.evolve(entry, machine=this_machine(), place=place.identity)
+                entry = attrs.evolve(entry, machine=table.machine, place=table.place)
             entry = entry.seal()
             table.add(entry)
-            place.require_unchanged()
-            before = _version(table)
-            commit(table.connection)
-            place.require_unchanged()
+            before = table.version()
+            table.commit()
             self._heads.append(entry)
             # Whoever writes between the two locks may change an old entry and add none.
-            if self._tell(table, entry) is entry and checked and _version(table) == before:
-                self._checked.append(CheckMark.write(self.path, entry))
+            if self._tell(table, entry) is entry and checked and table.version() == before:
+                self._checked.append(self.storage.write_check(entry))
             return entry
 
         return self._in_transaction(writing, writing=True)
@@ -559,15 +538,6 @@ class LedgerFile(LedgerStanding):
             )
         return max(heads, key=lambda each: each.number)
 
-    def _require_here(self, place: FilePlace, head: LedgerEntry) -> None:
-        """Refuses a file that is not the one that wrote its last entry."""
-        if (head.machine, head.place) != (this_machine(), place.identity):
-            raise LedgerError(
-                f"the ledger {str(self.path)!r} is a copy or came from another machine; the "
-                "original may be in use, and both would spend the same budget. If it is not, adopt "
-                "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
-            )
-
     def _tell(self, table: EntryTable, entry: LedgerEntry) -> LedgerEntry:
         """Lets an entry be seen outside of the content of the file, and gives the last one by now.
 
@@ -575,14 +545,13 @@ class LedgerFile(LedgerStanding):
         mark are brought to what is the last entry by now, while nobody can add another. So the
         lines of the witness have the order of the entries.
         """
-        table.connection.execute("BEGIN IMMEDIATE")
+        table.begin()
         fresh = [entry, *table.since(entry)[1:]]
         try:
             if self.witness is not None:
-                for each in self._find_untold(table, self.witness, fresh):
-                    self.witness.append(each)
+                self.witness.append(self._find_untold(table, self.witness, fresh))
         finally:
-            mark(self.path, fresh[-1])
+            self.storage.mark(fresh[-1])
         return fresh[-1]
 
     @staticmethod
@@ -610,6 +579,6 @@ def _random(words: int) -> str:
     return SecureEntropy().words(words).tobytes().hex()
 
 
-def _version(table: EntryTable) -> object:
-    """Another one after each commit of any other connection, in this process or elsewhere."""
-    return table.connection.execute("PRAGMA data_version").fetchone()
+def _find_storage(path: str | os.PathLike[str], wait: float) -> Storage:
+    """The database on a server that a URL names, or a file."""
+    return PostgresDatabase.of(path, wait) if is_url(path) else SqliteFile(resolve(path), wait)

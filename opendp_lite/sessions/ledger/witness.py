@@ -156,6 +156,7 @@ def read_mark(path: Path) -> Sightings:
     It finds a file that ``cp`` wrote an older copy over. A copy that brings its own marks
     (``cp --archive``) it does not find: that takes a witness elsewhere.
     """
+    place = FilePlace.of(path).identity
     try:
         found = Sighting.read(_call("getxattr")(path, _NAME).decode("ascii", "replace"))
     except OSError as problem:
@@ -164,7 +165,7 @@ def read_mark(path: Path) -> Sightings:
                 f"the mark on the ledger {str(path)!r} cannot be read: {system_reason(problem)}"
             ) from None
         found = None
-    return Sightings(_TOLD, [] if found is None else [found], FilePlace.of(path).identity)
+    return Sightings(_TOLD, [] if found is None else [found], place)
 
 
 def mark(path: Path, entry: LedgerEntry) -> None:
@@ -311,13 +312,14 @@ class WitnessFile:
                 "new one"
             )
 
-    def append(self, entry: LedgerEntry) -> None:
-        """Writes a line and waits until it is on the disk.
+    def append(self, entries: Sequence[LedgerEntry]) -> None:
+        """Writes a line for each and waits until they are on the disk.
 
-        It begins with a line break too: what a crash left of an earlier one spoils nothing.
+        Each begins with a line break too: what a crash left of an earlier one spoils nothing.
         """
-        data = f"\n{self.identity} {Sighting.of(entry).line()}\n".encode()
-        making = os.O_CREAT if entry.state in _MAY_BEGIN else 0
+        lines = (f"\n{self.identity} {Sighting.of(each).line()}\n" for each in entries)
+        data = "".join(lines).encode()
+        making = os.O_CREAT if any(each.state in _MAY_BEGIN for each in entries) else 0
         if making and self._is_other():
             raise self._refuse_unwritten("it holds something else than a witness")
         try:

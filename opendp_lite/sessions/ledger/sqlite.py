@@ -1,4 +1,4 @@
-"""The tables of a ledger in SQLite, and transactions that wait for the disk."""
+"""A ledger in a file of SQLite, and transactions that wait for the disk."""
 
 from __future__ import annotations
 
@@ -6,36 +6,37 @@ import atexit
 import ctypes
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from threading import get_ident
 from time import monotonic, sleep
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import attrs
 
 from opendp_lite.base.errors import LedgerError
-from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.sessions.ledger.entries import (
-    COLUMNS,
-    EntryState,
-    LedgerEntry,
-    LedgerTerms,
-    check_chain,
-    find_neighbours,
+from opendp_lite.sessions.ledger.entries import COLUMNS, LedgerEntry, LedgerTerms
+from opendp_lite.sessions.ledger.place import (
+    FilePlace,
+    make_empty,
+    remove_empty,
+    require_siblings,
+    this_machine,
 )
-from opendp_lite.sessions.ledger.place import require_siblings
+from opendp_lite.sessions.ledger.tables import (
+    LAYOUT,
+    TERM_COLUMNS,
+    WAIT,
+    EntryTable,
+    Result,
+    Storage,
+)
+from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile, mark, read_mark
 
 APPLICATION: Final = 0x6F44504C
 """The mark of a ledger in the header of an SQLite file: "oDPL"."""
-
-LAYOUT: Final = 1
-"""The version of the tables."""
-
-TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
-"""The columns of the one row of terms."""
 
 _WHOLE: Final = {"number": "INTEGER PRIMARY KEY", "closes": "INTEGER"}
 
@@ -71,8 +72,6 @@ STATEMENTS: Final = (
 # no other thread for ever. The hooks that must not be interrupted are functions of C.
 
 
-WAIT: Final = 30.0
-"""Seconds to wait for another process that holds the ledger."""
 _PAUSE: Final = 1e-3
 
 
@@ -233,8 +232,6 @@ if hasattr(os, "register_at_fork"):  # before a fork, what was registered last c
 atexit.register(close_resting)
 
 
-Result = TypeVar("Result")
-
 _EXTRA: Final = 3
 _MODE: Final = "delete"
 _TABLES: Final = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
@@ -261,76 +258,124 @@ _WORDS: Final = {
 }
 
 
-def in_transaction(
-    path: Path,
-    work: Callable[[EntryTable], Result],
-    *,
-    writing: bool,
-    wait: float = WAIT,
-    terms: LedgerTerms | None = None,
-    key: str = "",
-) -> Result:
-    """What work gives within a transaction that ends with ``commit``; all else undoes it.
+@attrs.define(eq=False)
+class _FileTable(EntryTable):
+    """The tables of a file."""
 
-    The file has a rollback journal and ``synchronous = EXTRA``: when a commit returns, the entry
-    and the end of the journal are on the disk. A write-ahead log would need a second file of
-    shared memory, and a copy of the ledger without its log would lack its last entries.
+    file: FilePlace
 
-    Afterwards the connection rests, for the next transaction of this thread on the file that stands
-    at the path then. Whatever was refused or interrupted closes it. No cursor may stand in a
-    variable: an interrupted statement would keep the file locked.
+    def run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self.connection.execute(sql, values).fetchall()
+        return rows
 
-    Args:
-        path: The file, which is there.
-        work: Reads the tables, and may add to them.
-        writing: Whether it adds.
-        wait: Seconds to wait for others that hold the file.
-        terms: Of the ledger that must stand there; None for any.
-        key: The secret of a new ledger, whose tables are made for these terms.
+    def begin(self) -> None:
+        self.run("BEGIN IMMEDIATE")
 
-    Raises:
-        LedgerError: In words, for all that SQLite refuses.
+    def commit(self) -> None:
+        self.file.require_unchanged()
+        self.run("COMMIT")
+        self.file.require_unchanged()
+
+    def version(self) -> object:
+        return self.run("PRAGMA data_version")
+
+    def is_whole(self) -> bool:
+        return self.run("PRAGMA integrity_check(1)") == [("ok",)]
+
+
+@attrs.frozen
+class SqliteFile(Storage):
+    """A file on a disk of this machine.
+
+    Attributes:
+        path: Without symbolic links.
+        wait: Seconds to wait for another process that holds it.
     """
-    require_siblings(path)
-    connection, rests = _RESTING.get(get_ident()), False
-    try:
-        if connection is None or not connection.resume(path, wait):
-            connection = OpenConnection(path, wait)
-            _set_up(connection, path)
-        begin = "BEGIN IMMEDIATE" if writing else "BEGIN"
-        connection.execute(begin)
-        if connection.execute("PRAGMA journal_mode").fetchone() != (_MODE,):
-            # Another program changed it while the connection rested.
-            connection.execute("ROLLBACK")
-            _set_up(connection, path)
+
+    path: Path
+    wait: float
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def in_transaction(
+        self,
+        work: Callable[[EntryTable], Result],
+        *,
+        writing: bool,
+        terms: LedgerTerms | None = None,
+        key: str = "",
+    ) -> Result:
+        """As for every storage.
+
+        The file has a rollback journal and ``synchronous = EXTRA``: when a commit returns, the
+        entry and the end of the journal are on the disk. A write-ahead log would need a second file
+        of shared memory, and a copy of the ledger without its log would lack its last entries.
+
+        Afterwards the connection rests, for the next transaction of this thread on the file that
+        stands at the path then. Whatever was refused or interrupted closes it. No cursor may stand
+        in a variable: an interrupted statement would keep the file locked.
+        """
+        path, connection, rests = self.path, _RESTING.get(get_ident()), False
+        if key:
+            make_empty(path)
+        try:
+            file = FilePlace.of(path)
+            require_siblings(path, new=key != "")
+            if connection is None or not connection.resume(path, self.wait):
+                connection = OpenConnection(path, self.wait)
+                _set_up(connection, path)
+            begin = "BEGIN IMMEDIATE" if writing else "BEGIN"
             connection.execute(begin)
-        if terms and key:
-            _make_tables(connection, terms, key)
-        else:
-            _require_tables(connection, path)
-        table = EntryTable.of(connection)
-        if terms not in (None, table.terms):
-            raise LedgerError(
-                f"another ledger stands at {str(path)!r} now; nothing is released. Open it anew if "
-                "that is meant"
-            )
-        found = work(table)
-        connection.rest()
-        rests = True
-        return found
-    except sqlite3.Error as problem:
-        raise _refuse(path, problem) from None
-    finally:
-        if connection is not None and not rests:
-            try:
-                connection.close()
-            finally:
-                connection.close()
+            if connection.execute("PRAGMA journal_mode").fetchone() != (_MODE,):
+                # Another program changed it while the connection rested.
+                connection.execute("ROLLBACK")
+                _set_up(connection, path)
+                connection.execute(begin)
+            if key:
+                _make_tables(connection)
+            else:
+                _require_tables(connection, path)
+            table = _FileTable(connection, this_machine(), file.identity, file)
+            found = work(table.agree(str(path), terms, key))
+            connection.rest()
+            rests = True
+            return found
+        except sqlite3.Error as problem:
+            raise _refuse(path, problem) from None
+        finally:
+            if connection is not None and not rests:
+                try:
+                    connection.close()
+                finally:
+                    connection.close()
+            if key and not rests:
+                remove_empty(path)
 
+    def name_witness(self, given: str | os.PathLike[str] | None, identity: str) -> str:
+        return "" if given is None else str(WitnessFile.beside(self.path, given, identity).path)
 
-def commit(connection: sqlite3.Connection) -> None:
-    """Makes a transaction last."""
-    connection.execute("COMMIT")
+    def find_witness(self, terms: LedgerTerms) -> WitnessFile | None:
+        return WitnessFile(Path(terms.witness), terms.identity) if terms.witness else None
+
+    def begin_witness(self, terms: LedgerTerms, first: LedgerEntry) -> None:
+        """All share one, which began with the ledger."""
+
+    def read_mark(self) -> Sightings:
+        return read_mark(self.path)
+
+    def mark(self, entry: LedgerEntry) -> None:
+        mark(self.path, entry)
+
+    def read_check(self) -> CheckMark | None:
+        return CheckMark.read(self.path)
+
+    def check_now(self, entry: LedgerEntry) -> CheckMark | None:
+        return CheckMark.now(self.path, entry)
+
+    def write_check(self, entry: LedgerEntry) -> CheckMark | None:
+        return CheckMark.write(self.path, entry)
 
 
 def _set_up(connection: sqlite3.Connection, path: Path) -> None:
@@ -347,12 +392,10 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _make_tables(connection: sqlite3.Connection, terms: LedgerTerms, key: str) -> None:
+def _make_tables(connection: sqlite3.Connection) -> None:
     """Makes the tables of a new ledger."""
     for statement in STATEMENTS:
         connection.execute(statement)
-    connection.execute(_BEGIN, terms.row())
-    connection.execute("INSERT INTO secret VALUES (?)", (key,))
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
@@ -385,126 +428,3 @@ def _refuse(path: Path, problem: sqlite3.Error) -> LedgerError:
     words = next((text for name, text in _WORDS.items() if code.startswith(name)), code)
     name = repr(str(path))
     return LedgerError(f"the ledger {name} cannot be used, and nothing is released: {words}")
-
-
-_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
-_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
-_TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
-_BEGIN: Final = f"INSERT INTO ledger VALUES ({', '.join('?' * len(TERM_COLUMNS))})"
-
-
-@attrs.frozen(eq=False)
-class EntryTable:
-    """What a connection reads of a ledger, and adds to it. Each entry that it gives was checked.
-
-    Attributes:
-        connection: Within a transaction.
-        terms: Of the ledger.
-    """
-
-    connection: sqlite3.Connection
-    terms: LedgerTerms
-
-    @classmethod
-    def of(cls, connection: sqlite3.Connection) -> EntryTable:
-        """The entries of whatever ledger the connection reads."""
-        return cls(connection, LedgerTerms.of_row(connection.execute(_TERMS).fetchone()))
-
-    @property
-    def measure(self) -> AnyMeasure:
-        """Of its losses."""
-        return self.terms.losses
-
-    def add(self, entry: LedgerEntry) -> None:
-        """Writes an entry."""
-        self.connection.execute(_INSERT, entry.row())
-
-    def all(self, seen: LedgerEntry) -> tuple[LedgerEntry, ...]:
-        """All entries, each held to the one before.
-
-        Raises:
-            LedgerError: If one is not right, or the one that was seen is lost.
-        """
-        found = tuple(check_chain(self._read("ORDER BY number"), self.terms))
-        if seen not in found:
-            raise _say_lost(seen)
-        return found
-
-    def first(self) -> LedgerEntry:
-        """The first entry."""
-        for entry in check_chain(self._read("ORDER BY number LIMIT 1"), self.terms):
-            return entry
-        raise LedgerError("the ledger is damaged: it has no entries")
-
-    def since(self, seen: LedgerEntry) -> list[LedgerEntry]:
-        """An entry that was seen, and those after it, each held to the one before.
-
-        Raises:
-            LedgerError: As for ``all``.
-        """
-        rows = self._rows("WHERE number >= ? ORDER BY number", seen.number)
-        # A row that is equal is not read and hashed once more.
-        if rows[:1] != [seen.row()]:
-            list(self._entries(rows[:1]))
-            raise _say_lost(seen)
-        return [seen, *check_chain(self._entries(rows[1:]), self.terms, seen)]
-
-    def at(self, number: int) -> LedgerEntry | None:
-        """The entry of a number, if there is one."""
-        return next(self._read("WHERE number = ?", number), None)
-
-    def is_closed(self, number: int) -> bool:
-        """Whether an entry says that the run of this one ended."""
-        query = "SELECT 1 FROM entries WHERE closes = ?"
-        return self.connection.execute(query, (number,)).fetchone() is not None
-
-    def count_paid(self, after: int, last: int) -> int:
-        """How many entries after one, up to another, pay for a release."""
-        query = "SELECT COUNT(*) FROM entries WHERE number > ? AND number <= ? AND state = ?"
-        found = self.connection.execute(query, (after, last, EntryState.RESERVED.value))
-        return int(found.fetchone()[0])
-
-    def scopes(self) -> dict[str, str]:
-        """The keyed hash of each content by its name."""
-        query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"
-        return dict(self.connection.execute(query, (EntryState.ADMITTED.value,)).fetchall())
-
-    def knows(self, scope: str) -> bool:
-        """Whether a content has this name."""
-        query = "SELECT 1 FROM entries WHERE state = ? AND scope = ? LIMIT 1"
-        found = self.connection.execute(query, (EntryState.ADMITTED.value, scope))
-        return found.fetchone() is not None
-
-    def neighbours(self) -> str:
-        """What the first session counted losses for; empty before there was one."""
-        first = self._read("WHERE state = ? ORDER BY number LIMIT 1", EntryState.ADMITTED.value)
-        return find_neighbours(next(first, None))
-
-    def key(self) -> bytes:
-        """The secret of the keyed hashes."""
-        row = self.connection.execute("SELECT key FROM secret").fetchone()
-        if row is None:
-            raise LedgerError("the ledger is damaged: it has no key")
-        return bytes.fromhex(row[0])
-
-    def is_whole(self) -> bool:
-        """Whether SQLite finds its own structure in order."""
-        (state,) = self.connection.execute("PRAGMA integrity_check(1)").fetchone()
-        return bool(state == "ok")
-
-    def _read(self, where: str, *values: int | str) -> Iterator[LedgerEntry]:
-        return self._entries(self._rows(where, *values))
-
-    def _rows(self, where: str, *values: int | str) -> list[tuple[Any, ...]]:
-        return self.connection.execute(f"{_SELECT} {where}", values).fetchall()
-
-    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[LedgerEntry]:
-        measure = self.measure
-        return (LedgerEntry.of_row(row, measure) for row in rows)
-
-
-def _say_lost(seen: LedgerEntry) -> LedgerError:
-    return LedgerError(
-        f"the ledger was rolled back: entry {seen.number}, which this process saw, is no longer in "
-        "the file. Nothing is released. Put the newer file back"
-    )

@@ -1,0 +1,330 @@
+"""A ledger in a PostgreSQL database, which analysts on their own machines spend from."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final, TypeGuard
+from urllib.parse import unquote
+
+import attrs
+
+from opendp_lite.base.errors import LedgerError, ParameterError, system_reason
+from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerTerms
+from opendp_lite.sessions.ledger.tables import LAYOUT, EntryTable, Result, Storage
+from opendp_lite.sessions.ledger.witness import WitnessFile
+
+_URL: Final = re.compile(r"(postgres(?:ql)?://)(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@]*)")
+_SCHEMA: Final = Path(__file__).with_name("postgres.sql")
+# Nothing that a role, a database or a URL sets decides how a payment is made. Names are looked up
+# in the catalog first: no object of anybody's own takes the place of one that is meant.
+_BEGIN: Final = """BEGIN ISOLATION LEVEL {level};
+SET LOCAL search_path = pg_catalog, opendp_lite, pg_temp;
+SET LOCAL synchronous_commit = on;
+SET LOCAL lock_timeout = {wait};
+SET LOCAL idle_in_transaction_session_timeout = {wait}"""
+_READING: Final = "REPEATABLE READ READ ONLY"
+# Each statement sees what was committed before it: the first takes the lock.
+_WRITING: Final = "READ COMMITTED READ WRITE"
+_STATE: Final = """SELECT current_setting('server_version_num')::integer,
+  current_setting('server_encoding'), current_setting('fsync'),
+  current_setting('full_page_writes'), (SELECT max(layout) FROM opendp_lite.ledger),
+  pg_is_in_recovery(), system_identifier::text, (SELECT oid::text FROM pg_database
+    WHERE datname = current_database()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+FROM pg_control_system()"""
+_BODIES: Final = (
+    "SELECT prosrc FROM pg_proc WHERE pronamespace = 'opendp_lite'::regnamespace ORDER BY proname"
+)
+_TRIGGERS: Final = """SELECT count(*) FROM pg_trigger WHERE tgenabled IN ('O', 'A')
+AND tgrelid IN ('opendp_lite.entries'::regclass, 'opendp_lite.ledger'::regclass)"""
+_OLDEST: Final = 130000
+_IDENTITY: Final = re.compile("[0-9a-f]{32}")
+# Seconds without a word after which the system asks whether the server is still there.
+_IDLE: Final = 30
+_NONE: Final = "there is no ledger in this database; create one, or check the name of the database"
+# What to do, by the beginning of a SQLSTATE; the first that fits.
+_WORDS: Final = {
+    "55P03": "another session holds it for too long; try again, or ask its owner to end that one",
+    "57014": "it took longer than the server allows, or somebody cancelled it; try again",
+    "25P03": "this process stood still within a payment, and the server ended it; try again",
+    "25006": "the server takes no payments now: it is a replica, or set to read alone",
+    "42501": "you have no right to; docs/team.md has the lines by which its owner gives it",
+    "3F000": _NONE,
+    "42P01": _NONE,
+    "42P06": "there is a ledger in this database already; open it, or use another database",
+    "23505": "another entry came first; try again",
+    "53100": "the disk of the server is full; make room",
+    "53": "the server has no room for one more connection; try again later",
+    "57P": "the server stops or starts; try again",
+    "58": "the disk of the server failed; ask who keeps it",
+    "XX": "its data is damaged; ask who keeps the server",
+}
+
+
+def is_url(path: object) -> TypeGuard[str]:
+    """Whether a path of a ledger names a PostgreSQL database."""
+    return isinstance(path, str) and path.startswith(("postgresql:", "postgres:"))
+
+
+# Passwords by the URL that they were taken out of: they are in no handle, so that none shows or
+# pickles one.
+_PASSWORDS: Final[dict[str, str]] = {}
+# Connections that nobody uses, by process and URL: a fork has none of its own yet, and closes none.
+_RESTING: Final[dict[tuple[int, str], list[Any]]] = {}
+
+
+@atexit.register
+def close_resting() -> None:
+    """Closes the connections of this process that nobody uses."""
+    for (process, _), resting in _RESTING.items():
+        while resting and process == os.getpid():
+            resting.pop().close()
+
+
+@attrs.define(eq=False)
+class _ServerTable(EntryTable):
+    """The tables of a database."""
+
+    start: str
+
+    def run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        cursor = self.connection.execute(sql.replace("?", "%s"), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def begin(self) -> None:
+        self.connection.execute(self.start)
+        self.run("SELECT opendp_lite.hold()")
+
+    def commit(self) -> None:
+        """Makes a transaction last.
+
+        Raises:
+            LedgerError: If the server did not wait for its disk, or for a replica that it ought to
+                wait for: it warns of that alone.
+        """
+        warnings: list[object] = []
+        self.connection.add_notice_handler(warnings.append)
+        ended = self.connection.execute("COMMIT").statusmessage
+        self.connection.remove_notice_handler(warnings.append)
+        if ended != "COMMIT" or warnings:
+            raise LedgerError(
+                "the server did not say that the entry is on its disk and on those of its "
+                "replicas; the entry may count, and nothing is released. Ask who keeps the server"
+            )
+
+    def version(self) -> object:
+        return None
+
+    def is_whole(self) -> bool:
+        text = _SCHEMA.read_text("utf-8")
+        bodies = [body for (body,) in self.run(_BODIES)]
+        return sorted(bodies) == sorted(text.split("$$")[1::2]) and self.run(_TRIGGERS) == [
+            (text.count("CREATE TRIGGER"),)
+        ]
+
+
+@attrs.frozen
+class PostgresDatabase(Storage):
+    """A database on a server, whose tables analysts may read and add to.
+
+    The server checks each entry, and a client checks what the server holds: see ``postgres.sql``.
+
+    Attributes:
+        path: Its URL without the password.
+        wait: Seconds to wait for others that hold it, and for the server.
+    """
+
+    path: str
+    wait: float
+
+    @classmethod
+    def of(cls, url: str, wait: float) -> PostgresDatabase:
+        """The database that a URL names.
+
+        Raises:
+            ParameterError: If it is none. The URL is not repeated: it may hold a password.
+        """
+        parts = _URL.fullmatch(url)
+        if parts is None or "password" in parts[4]:
+            raise ParameterError(
+                "the URL of a ledger is postgresql://user@server/database. Leave the password out, "
+                "and keep it in ~/.pgpass; or write it behind the user, with @ as %40, / as %2F, "
+                ": as %3A, ? as %3F and # as %23"
+            )
+        scheme, user, password, rest = parts.groups()
+        found = cls(f"{scheme}{'' if user is None else f'{user}@'}{rest}", wait)
+        if password:
+            _PASSWORDS[found.path] = unquote(password)
+        return found
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    def in_transaction(
+        self,
+        work: Callable[[EntryTable], Result],
+        *,
+        writing: bool,
+        terms: LedgerTerms | None = None,
+        key: str = "",
+    ) -> Result:
+        """As for every storage. What was refused or interrupted closes the connection."""
+        library, connection, rests = _find_library(), None, False
+        wait = f"{max(1, int(self.wait * 1000))}ms"
+        start = _BEGIN.format(level=_WRITING if writing else _READING, wait=f"'{wait}'")
+        try:
+            connection = self._begin(library, start)
+            if key:
+                connection.execute(_SCHEMA.read_text("utf-8"))
+            elif writing:
+                connection.execute("SELECT opendp_lite.hold()")
+            *state, system, place = connection.execute(_STATE).fetchone()
+            _require_safe(self.path, *state)
+            machine = sha256(f"opendp_lite ledger {system}".encode()).hexdigest()[:16]
+            table = _ServerTable(connection, machine, place, start)
+            found = work(table.agree(self.path, terms, key))
+            if connection.pgconn.transaction_status:
+                connection.execute("ROLLBACK")
+            _RESTING.setdefault((os.getpid(), self.path), []).append(connection)
+            rests = True
+            return found
+        except library.Error as problem:
+            raise self._refuse(problem) from None
+        finally:
+            if connection is not None and not rests:
+                connection.close()
+
+    def _begin(self, library: Any, start: str) -> Any:
+        """A connection within a transaction: one that rests, unless the server ended it."""
+        try:
+            resting = _RESTING.get((os.getpid(), self.path), []).pop()
+        except IndexError:
+            connection = self._connect(library)
+            connection.execute(start)
+            return connection
+        try:
+            resting.execute(start)
+        except library.OperationalError:
+            resting.close()
+            return self._begin(library, start)
+        return resting
+
+    def _connect(self, library: Any) -> Any:
+        """A new connection. The network must say within a minute that a server is gone."""
+        given = library.conninfo.conninfo_to_dict(self.path)
+        hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
+        said = "sslmode" in given or "service" in given or "PGSSLMODE" in os.environ
+        return library.connect(
+            self.path,
+            password=_PASSWORDS.get(self.path),
+            sslmode="require" if not said and any(map(_is_remote, hosts)) else None,
+            autocommit=True,
+            # Behind a pooler the next transaction may meet another session.
+            prepare_threshold=None,
+            client_encoding="utf8",
+            application_name="opendp_lite",
+            connect_timeout=max(2, int(self.wait)),
+            keepalives_idle=_IDLE,
+            keepalives_interval=_IDLE // 3,
+            keepalives_count=3,
+            tcp_user_timeout=2000 * _IDLE,
+        )
+
+    def _refuse(self, problem: Any) -> LedgerError:
+        """What the server refused, in words, or why it does not answer."""
+        state, text = problem.sqlstate or "", " ".join(str(problem).split())
+        if state.startswith("ODP"):
+            words = problem.diag.message_primary
+        elif state:
+            words = next((text for name, text in _WORDS.items() if state.startswith(name)), state)
+        else:
+            secret = _PASSWORDS.get(self.path)
+            reason = "" if secret and secret in text else f" ({text})"
+            words = (
+                f"the server cannot be reached, or the connection was lost{reason}. An entry that "
+                "it wrote by then counts"
+            )
+        return LedgerError(
+            f"the ledger {self.path!r} cannot be used, and nothing is released: {words}"
+        )
+
+    def name_witness(self, given: str | os.PathLike[str] | None, identity: str) -> str:
+        if given is not None:
+            raise ParameterError(
+                "leave out witness: each machine that uses a ledger on a server keeps one of its "
+                "own, in ~/.local/state/opendp_lite"
+            )
+        return ""
+
+    def find_witness(self, terms: LedgerTerms) -> WitnessFile:
+        if not _IDENTITY.fullmatch(terms.identity):
+            raise LedgerError("the ledger is damaged: its identity cannot be read")
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        folder = Path(state) / "opendp_lite"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise LedgerError(
+                f"the witness cannot stand in {str(folder)!r} ({system_reason(problem)}); set "
+                "XDG_STATE_HOME to a folder that you may write"
+            ) from None
+        return WitnessFile(folder / f"{terms.identity}.witness", terms.identity)
+
+    def begin_witness(self, terms: LedgerTerms, first: LedgerEntry) -> None:
+        witness = self.find_witness(terms)
+        if not witness.last().seen:
+            witness.append([first])
+
+    def mark(self, entry: LedgerEntry) -> None:
+        """The witness takes its place."""
+
+
+def _find_library() -> Any:
+    try:
+        return import_module("psycopg")
+    except ImportError:
+        raise LedgerError(
+            "a ledger on a server needs psycopg, which is not installed; type: pip install "
+            '"opendp_lite[postgresql]"'
+        ) from None
+
+
+def _is_remote(host: str) -> bool:
+    """Whether a host, by its name, its address or the folder of its socket, is another machine."""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host not in ("", "localhost") and not host.startswith(("/", "@"))
+
+
+def _require_safe(
+    path: str,
+    version: int,
+    encoding: str,
+    fsync: str,
+    pages: str,
+    layout: int | None,
+    replica: bool,
+) -> None:
+    """Refuses a server that cannot keep a ledger."""
+    wrong = {
+        "it is a replica, which takes no payments": replica,
+        f"it is version {version // 10000}, and 13 or later is needed": version < _OLDEST,
+        f"the database is encoded in {encoding}, and UTF8 is needed": encoding != "UTF8",
+        "fsync or full_page_writes is off, so it would not wait for its disk": (
+            (fsync, pages) != ("on", "on")
+        ),
+        f"its tables have the layout {layout} of another version of opendp_lite": (
+            layout not in (None, LAYOUT)
+        ),
+    }
+    for words, found in wrong.items():
+        if found:
+            raise LedgerError(f"the server of {path!r} cannot keep a ledger: {words}")

@@ -1,0 +1,267 @@
+"""The tables of a ledger, wherever they stand, and what is known of it outside of them."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Self, TypeVar
+
+import attrs
+
+from opendp_lite.base.errors import LedgerError
+from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.sessions.ledger.entries import (
+    COLUMNS,
+    EntryState,
+    LedgerEntry,
+    LedgerTerms,
+    check_chain,
+    find_neighbours,
+)
+from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile
+
+Result = TypeVar("Result")
+
+WAIT: Final = 30.0
+"""Seconds to wait for another process that holds the ledger."""
+
+LAYOUT: Final = 1
+"""The version of the tables."""
+
+TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
+"""The columns of the one row of terms."""
+
+_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
+_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
+_TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
+_BEGIN: Final = f"INSERT INTO ledger VALUES ({', '.join('?' * len(TERM_COLUMNS))})"
+
+
+@attrs.define(eq=False)
+class EntryTable(ABC):
+    """What a transaction reads of a ledger, and adds to it. Each entry that it gives was checked.
+
+    Attributes:
+        connection: Within a transaction.
+        machine: A hash that tells the machine from others.
+        place: What tells these tables from a copy of them.
+        terms: Of the ledger, once they were read.
+    """
+
+    connection: Any
+    machine: str
+    place: str
+    terms: LedgerTerms = attrs.field(init=False)
+
+    def agree(self, name: str, terms: LedgerTerms | None, key: str) -> Self:
+        """The same with its terms, which are written first where there is a key.
+
+        Raises:
+            LedgerError: If other terms stand there than those that are given.
+        """
+        if terms is not None and key:
+            self.run(_BEGIN, *terms.row())
+            self.run("INSERT INTO secret VALUES (?)", key)
+        found = LedgerTerms.of_row(next(iter(self.run(_TERMS)), None))
+        if terms not in (None, found):
+            raise LedgerError(
+                f"another ledger stands at {name!r} now; nothing is released. Open it anew if "
+                "that is meant"
+            )
+        self.terms = found
+        return self
+
+    @abstractmethod
+    def run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows that a statement gives."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begins a transaction after a commit, in which nobody else can add an entry."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Makes a transaction last.
+
+        Raises:
+            LedgerError: If it may not last, or the tables were replaced while they were in use.
+        """
+
+    @abstractmethod
+    def version(self) -> object:
+        """Another one after each commit of any other connection, in this process or elsewhere."""
+
+    @abstractmethod
+    def is_whole(self) -> bool:
+        """Whether the storage finds its own structure in order."""
+
+    def require_here(self, name: str, head: LedgerEntry) -> None:
+        """Refuses tables that are not the ones that their last entry was written to."""
+        if (head.machine, head.place) != (self.machine, self.place):
+            raise LedgerError(
+                f"the ledger {name!r} is a copy or came from another machine; the "
+                "original may be in use, and both would spend the same budget. If it is not, adopt "
+                "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
+            )
+
+    @property
+    def measure(self) -> AnyMeasure:
+        """Of its losses."""
+        return self.terms.losses
+
+    def add(self, entry: LedgerEntry) -> None:
+        """Writes an entry."""
+        self.run(_INSERT, *entry.row())
+
+    def all(self, seen: LedgerEntry) -> tuple[LedgerEntry, ...]:
+        """All entries, each held to the one before.
+
+        Raises:
+            LedgerError: If one is not right, or the one that was seen is lost.
+        """
+        found = tuple(check_chain(self._read("ORDER BY number"), self.terms))
+        if seen not in found:
+            raise _say_lost(seen)
+        return found
+
+    def first(self) -> LedgerEntry:
+        """The first entry."""
+        for entry in check_chain(self._read("ORDER BY number LIMIT 1"), self.terms):
+            return entry
+        raise LedgerError("the ledger is damaged: it has no entries")
+
+    def since(self, seen: LedgerEntry) -> list[LedgerEntry]:
+        """An entry that was seen, and those after it, each held to the one before.
+
+        Raises:
+            LedgerError: As for ``all``.
+        """
+        rows = self._rows("WHERE number >= ? ORDER BY number", seen.number)
+        # A row that is equal is not read and hashed once more.
+        if rows[:1] != [seen.row()]:
+            list(self._entries(rows[:1]))
+            raise _say_lost(seen)
+        return [seen, *check_chain(self._entries(rows[1:]), self.terms, seen)]
+
+    def at(self, number: int) -> LedgerEntry | None:
+        """The entry of a number, if there is one."""
+        return next(self._read("WHERE number = ?", number), None)
+
+    def is_closed(self, number: int) -> bool:
+        """Whether an entry says that the run of this one ended."""
+        query = "SELECT 1 FROM entries WHERE closes = ?"
+        return self.run(query, number) != []
+
+    def count_paid(self, after: int, last: int) -> int:
+        """How many entries after one, up to another, pay for a release."""
+        query = "SELECT COUNT(*) FROM entries WHERE number > ? AND number <= ? AND state = ?"
+        return int(self.run(query, after, last, EntryState.RESERVED.value)[0][0])
+
+    def scopes(self) -> dict[str, str]:
+        """The keyed hash of each content by its name."""
+        query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"
+        return dict(self.run(query, EntryState.ADMITTED.value))
+
+    def knows(self, scope: str) -> bool:
+        """Whether a content has this name."""
+        query = "SELECT 1 FROM entries WHERE state = ? AND scope = ? LIMIT 1"
+        return self.run(query, EntryState.ADMITTED.value, scope) != []
+
+    def neighbours(self) -> str:
+        """What the first session counted losses for; empty before there was one."""
+        first = self._read("WHERE state = ? ORDER BY number LIMIT 1", EntryState.ADMITTED.value)
+        return find_neighbours(next(first, None))
+
+    def key(self) -> bytes:
+        """The secret of the keyed hashes."""
+        for (key,) in self.run("SELECT key FROM secret"):
+            return bytes.fromhex(key)
+        raise LedgerError("the ledger is damaged: it has no key")
+
+    def _read(self, where: str, *values: int | str) -> Iterator[LedgerEntry]:
+        return self._entries(self._rows(where, *values))
+
+    def _rows(self, where: str, *values: int | str) -> list[tuple[Any, ...]]:
+        return self.run(f"{_SELECT} {where}", *values)
+
+    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[LedgerEntry]:
+        measure = self.measure
+        return (LedgerEntry.of_row(row, measure) for row in rows)
+
+
+def _say_lost(seen: LedgerEntry) -> LedgerError:
+    return LedgerError(
+        f"the ledger was rolled back: entry {seen.number}, which this process saw, is no longer in "
+        "the file. Nothing is released. Put the newer file back"
+    )
+
+
+class Storage(ABC):
+    """Where a ledger stands, and what is known of it there outside of its tables."""
+
+    __slots__ = ()
+    wait: float
+
+    @property
+    @abstractmethod
+    def path(self) -> Any:
+        """What opens it, without any password."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """As people call it."""
+
+    @abstractmethod
+    def in_transaction(
+        self,
+        work: Callable[[EntryTable], Result],
+        *,
+        writing: bool,
+        terms: LedgerTerms | None = None,
+        key: str = "",
+    ) -> Result:
+        """What work gives within a transaction that ends with ``commit``; all else undoes it.
+
+        Args:
+            work: Reads the tables, and may add to them.
+            writing: Whether it adds. Then nobody else can, from the beginning on.
+            terms: Of the ledger that must stand there; None for any.
+            key: The secret of a new ledger, whose tables are made for these terms.
+
+        Raises:
+            LedgerError: In words, for all that the storage refuses.
+        """
+
+    @abstractmethod
+    def name_witness(self, given: str | os.PathLike[str] | None, identity: str) -> str:
+        """The witness that the terms of a new ledger name; empty for none."""
+
+    @abstractmethod
+    def find_witness(self, terms: LedgerTerms) -> WitnessFile | None:
+        """The file elsewhere that remembers the last entry."""
+
+    @abstractmethod
+    def begin_witness(self, terms: LedgerTerms, first: LedgerEntry) -> None:
+        """Begins a witness that each machine has of its own, with the first entry."""
+
+    @abstractmethod
+    def mark(self, entry: LedgerEntry) -> None:
+        """Marks the storage with the last entry."""
+
+    def read_mark(self) -> Sightings:
+        """The last entry by a mark beside the tables; nothing where there is none."""
+        return Sightings("", [])
+
+    def read_check(self) -> CheckMark | None:
+        """Up to which entry all was checked; None where nothing says so."""
+        return None
+
+    def check_now(self, entry: LedgerEntry) -> CheckMark | None:
+        """As the storage is now, all of it checked up to an entry."""
+        return None
+
+    def write_check(self, entry: LedgerEntry) -> CheckMark | None:
+        """Says for others that all was checked up to an entry; None where it cannot be said."""
+        return None
