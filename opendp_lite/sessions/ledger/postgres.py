@@ -30,30 +30,38 @@ SET LOCAL synchronous_commit = on;
 SET LOCAL lock_timeout = {wait};
 SET LOCAL idle_in_transaction_session_timeout = {wait}"""
 _READING: Final = "REPEATABLE READ READ ONLY"
-# Each statement sees what was committed before it: the first takes the lock.
+# Each statement sees what was committed before it, and ``_HOLD`` comes first.
 _WRITING: Final = "READ COMMITTED READ WRITE"
-_STATE: Final = """SELECT current_setting('server_version_num')::integer,
-  current_setting('server_encoding'), current_setting('fsync'),
-  current_setting('full_page_writes'), (SELECT max(layout) FROM opendp_lite.ledger),
-  pg_is_in_recovery(), system_identifier::text, (SELECT oid::text FROM pg_database
-    WHERE datname = current_database()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+_HOLD: Final = "; SELECT opendp_lite.hold()"
+# Why this server cannot keep a ledger; which machine and which tables it has. A server that takes
+# the place of another goes on in a timeline of its own, which is the beginning of a file's name.
+_STATE: Final = f"""SELECT CASE
+  WHEN current_setting('server_version_num')::integer < 130000 THEN 'it is older than version 13'
+  WHEN current_setting('server_encoding') <> 'UTF8' THEN 'its database is not encoded in UTF8'
+  WHEN 'off' IN (current_setting('fsync'), current_setting('full_page_writes'))
+    THEN 'fsync or full_page_writes is off, so it does not wait for its disk'
+  WHEN (SELECT max(layout) FROM opendp_lite.ledger) <> {LAYOUT}
+    THEN 'its tables are of another version of opendp_lite'
+  END, system_identifier::text,
+  (SELECT oid::text FROM pg_database WHERE datname = current_database())
+    || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()"""
-_BODIES: Final = (
-    "SELECT prosrc FROM pg_proc WHERE pronamespace = 'opendp_lite'::regnamespace ORDER BY proname"
-)
+_BODIES: Final = "SELECT prosrc FROM pg_proc WHERE pronamespace = 'opendp_lite'::regnamespace"
 _TRIGGERS: Final = """SELECT count(*) FROM pg_trigger WHERE tgenabled IN ('O', 'A')
 AND tgrelid IN ('opendp_lite.entries'::regclass, 'opendp_lite.ledger'::regclass)"""
-_OLDEST: Final = 130000
 _IDENTITY: Final = re.compile("[0-9a-f]{32}")
 # Seconds without a word after which the system asks whether the server is still there.
 _IDLE: Final = 30
 _NONE: Final = "there is no ledger in this database; create one, or check the name of the database"
+_REPLICA: Final = "it is a replica, which takes no payments; name the server that it follows"
 # What to do, by the beginning of a SQLSTATE; the first that fits.
 _WORDS: Final = {
     "55P03": "another session holds it for too long; try again, or ask its owner to end that one",
     "57014": "it took longer than the server allows, or somebody cancelled it; try again",
     "25P03": "this process stood still within a payment, and the server ended it; try again",
-    "25006": "the server takes no payments now: it is a replica, or set to read alone",
+    "0A000": _REPLICA,
+    "25006": _REPLICA,
+    "55000": _REPLICA,
     "42501": "you have no right to; docs/team.md has the lines by which its owner gives it",
     "3F000": _NONE,
     "42P01": _NONE,
@@ -99,7 +107,6 @@ class _ServerTable(EntryTable):
 
     def begin(self) -> None:
         self.connection.execute(self.start)
-        self.run("SELECT opendp_lite.hold()")
 
     def commit(self) -> None:
         """Makes a transaction last.
@@ -177,16 +184,17 @@ class PostgresDatabase(Storage):
     ) -> Result:
         """As for every storage. What was refused or interrupted closes the connection."""
         library, connection, rests = _find_library(), None, False
-        wait = f"{max(1, int(self.wait * 1000))}ms"
-        start = _BEGIN.format(level=_WRITING if writing else _READING, wait=f"'{wait}'")
+        start = _BEGIN.format(
+            level=_WRITING if writing else _READING, wait=max(1, int(self.wait * 1000))
+        )
+        start += _HOLD if writing and not key else ""
         try:
             connection = self._begin(library, start)
             if key:
                 connection.execute(_SCHEMA.read_text("utf-8"))
-            elif writing:
-                connection.execute("SELECT opendp_lite.hold()")
-            *state, system, place = connection.execute(_STATE).fetchone()
-            _require_safe(self.path, *state)
+            trouble, system, place = connection.execute(_STATE).fetchone()
+            if trouble:
+                raise LedgerError(f"the server of {self.path!r} cannot keep a ledger: {trouble}")
             machine = sha256(f"opendp_lite ledger {system}".encode()).hexdigest()[:16]
             table = _ServerTable(connection, machine, place, start)
             found = work(table.agree(self.path, terms, key))
@@ -204,17 +212,18 @@ class PostgresDatabase(Storage):
     def _begin(self, library: Any, start: str) -> Any:
         """A connection within a transaction: one that rests, unless the server ended it."""
         try:
-            resting = _RESTING.get((os.getpid(), self.path), []).pop()
+            connection, rested = _RESTING.get((os.getpid(), self.path), []).pop(), True
         except IndexError:
-            connection = self._connect(library)
-            connection.execute(start)
-            return connection
+            connection, rested = self._connect(library), False
         try:
-            resting.execute(start)
-        except library.OperationalError:
-            resting.close()
-            return self._begin(library, start)
-        return resting
+            connection.execute(start)
+        except BaseException as problem:
+            ended = connection.closed or (getattr(problem, "sqlstate", None) or "")[:3] == "57P"
+            connection.close()
+            if rested and ended:
+                return self._begin(library, start)
+            raise
+        return connection
 
     def _connect(self, library: Any) -> Any:
         """A new connection. The network must say within a minute that a server is gone."""
@@ -302,29 +311,3 @@ def _is_remote(host: str) -> bool:
         return not ip_address(host).is_loopback
     except ValueError:
         return host not in ("", "localhost") and not host.startswith(("/", "@"))
-
-
-def _require_safe(
-    path: str,
-    version: int,
-    encoding: str,
-    fsync: str,
-    pages: str,
-    layout: int | None,
-    replica: bool,
-) -> None:
-    """Refuses a server that cannot keep a ledger."""
-    wrong = {
-        "it is a replica, which takes no payments": replica,
-        f"it is version {version // 10000}, and 13 or later is needed": version < _OLDEST,
-        f"the database is encoded in {encoding}, and UTF8 is needed": encoding != "UTF8",
-        "fsync or full_page_writes is off, so it would not wait for its disk": (
-            (fsync, pages) != ("on", "on")
-        ),
-        f"its tables have the layout {layout} of another version of opendp_lite": (
-            layout not in (None, LAYOUT)
-        ),
-    }
-    for words, found in wrong.items():
-        if found:
-            raise LedgerError(f"the server of {path!r} cannot keep a ledger: {words}")
