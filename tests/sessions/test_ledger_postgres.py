@@ -427,6 +427,7 @@ SECRET = "p%40ss%2Fw%3Ard"
         "postgresql://ann:12?ss@nowhere.invalid/survey",
         "postgresql://ann@nowhere.invalid/survey?password=p-ss",
         "postgresql:ann:p-ss",
+        "postgresql+psycopg://ann:p-ss@nowhere.invalid/survey",
     ],
 )
 def test_a_url_that_may_hold_a_password_elsewhere_is_not_repeated(typed):

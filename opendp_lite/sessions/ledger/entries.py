@@ -119,7 +119,6 @@ class LedgerEntry:
             total=add_price(measure, self.total, price),
             previous=self.hash,
             hash="",
-            time=read_clock(),
             version=find_version(),
             **fresh,
         )

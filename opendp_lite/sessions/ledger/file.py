@@ -516,7 +516,7 @@ class LedgerFile(LedgerStanding):
             entry = work(table, head)
             if adopting:
                 entry = attrs.evolve(entry, machine=table.machine, place=table.place)
-            entry = entry.seal()
+            entry = attrs.evolve(entry, time=table.clock()).seal()
             table.add(entry)
             before = table.version()
             table.commit()

@@ -194,7 +194,8 @@ class Ledger:
         """Makes a new ledger.
 
         Args:
-            path: A new file, on a disk of this machine.
+            path: A new file, on a disk of this machine; or the URL of a PostgreSQL database for
+                several machines, "postgresql://user@server/database": see docs/team.md.
             budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
             unit: Whom it protects. With "row" a session counts rows; more words may follow, as in
                 "row (one visit)". With other words, such as "person", a session counts people, and
@@ -225,7 +226,8 @@ class Ledger:
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
         """Opens a ledger, and checks the entries that were not checked before.
 
-        If anything but the ledger wrote to the file, it checks every entry, as ``verify`` does.
+        If anything but the ledger wrote to the file, it checks every entry, as ``verify`` does. So
+        it does for a ledger on a server, which a URL opens.
 
         Raises:
             LedgerError: If there is none, or it was changed, copied, moved or rolled back.

@@ -21,6 +21,7 @@ from opendp_lite.sessions.ledger.tables import LAYOUT, EntryTable, Result, Stora
 from opendp_lite.sessions.ledger.witness import WitnessFile
 
 _URL: Final = re.compile(r"(postgres(?:ql)?://)(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@]*)")
+_ANY_URL: Final = re.compile(r"[a-zA-Z][\w+.-]*://|postgres(ql)?:")
 _SCHEMA: Final = Path(__file__).with_name("postgres.sql")
 # Nothing that a role, a database or a URL sets decides how a payment is made. Names are looked up
 # in the catalog first: no object of anybody's own takes the place of one that is meant.
@@ -46,6 +47,9 @@ _STATE: Final = f"""SELECT CASE
   (SELECT oid::text FROM pg_database WHERE datname = current_database())
     || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()"""
+_CLOCK: Final = (
+    "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+)
 _BODIES: Final = "SELECT prosrc FROM pg_proc WHERE pronamespace = 'opendp_lite'::regnamespace"
 _TRIGGERS: Final = """SELECT count(*) FROM pg_trigger WHERE tgenabled IN ('O', 'A')
 AND tgrelid IN ('opendp_lite.entries'::regclass, 'opendp_lite.ledger'::regclass)"""
@@ -76,8 +80,8 @@ _WORDS: Final = {
 
 
 def is_url(path: object) -> TypeGuard[str]:
-    """Whether a path of a ledger names a PostgreSQL database."""
-    return isinstance(path, str) and path.startswith(("postgresql:", "postgres:"))
+    """Whether a path of a ledger is a URL, of whichever kind: any may hold a password."""
+    return isinstance(path, str) and _ANY_URL.match(path) is not None
 
 
 # Passwords by the URL that they were taken out of: they are in no handle, so that none shows or
@@ -124,6 +128,9 @@ class _ServerTable(EntryTable):
                 "the server did not say that the entry is on its disk and on those of its "
                 "replicas; the entry may count, and nothing is released. Ask who keeps the server"
             )
+
+    def clock(self) -> str:
+        return str(self.run(_CLOCK)[0][0])
 
     def version(self) -> object:
         return None

@@ -1,5 +1,6 @@
 -- A ledger in PostgreSQL, version 13 or later. Clients make each entry as for a file; what stands
 -- here lets nobody but the owner of the schema add one that is wrong, and nobody change one.
+-- Clients compare the functions with this text: a change of one is a new layout.
 CREATE SCHEMA opendp_lite;
 
 CREATE TABLE opendp_lite.ledger (

@@ -18,6 +18,7 @@ from opendp_lite.sessions.ledger.entries import (
     LedgerTerms,
     check_chain,
     find_neighbours,
+    read_clock,
 )
 from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile
 
@@ -87,6 +88,10 @@ class EntryTable(ABC):
         Raises:
             LedgerError: If it may not last, or the tables were replaced while they were in use.
         """
+
+    def clock(self) -> str:
+        """The time by one clock for all who add entries."""
+        return read_clock()
 
     @abstractmethod
     def version(self) -> object:
