@@ -15,8 +15,8 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.measures.budgets import numbers_of
-from opendp_lite.sessions.ledger import entries as ledger_entry
 from opendp_lite.sessions.ledger import sqlite as ledger_file
+from opendp_lite.sessions.ledger import tables as ledger_entry
 from opendp_lite.sessions.ledger import witness as sightings
 from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile
