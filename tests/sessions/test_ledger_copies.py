@@ -15,8 +15,9 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.measures.budgets import numbers_of
+from opendp_lite.sessions.ledger import entries as ledger_entry
 from opendp_lite.sessions.ledger import sqlite as ledger_file
-from opendp_lite.sessions.ledger import tables as ledger_entry
+from opendp_lite.sessions.ledger import tables
 from opendp_lite.sessions.ledger import witness as sightings
 from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile
@@ -603,7 +604,7 @@ def test_a_forged_chain_shows_in_its_head(ledger, unmarked):
 
 def test_a_clock_that_runs_backwards_decides_nothing(ledger, monkeypatch):
     spend(ledger)
-    monkeypatch.setattr(ledger_entry, "read_clock", lambda: "1970-01-01T00:00:00.000000Z")
+    monkeypatch.setattr(tables, "read_clock", lambda: "1970-01-01T00:00:00.000000Z")
     spend(ledger)
     monkeypatch.undo()
     spend(ledger)
