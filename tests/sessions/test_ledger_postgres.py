@@ -285,6 +285,10 @@ def test_threads_and_forks_spend_the_budget_once(ledger):
     assert sorted(map(str, paid)) == ["2", "3", "4", "5"]
     assert in_a_fork(lambda: ledger.spent) == "gave 1"
     assert in_a_fork(lambda: ledger.reserve(quarter, asked="{}")).startswith("BudgetExceeded: ")
+    within = ledger.storage.in_transaction(
+        lambda table: in_a_fork(lambda: table.run("SELECT 1")), writing=True
+    )
+    assert "the fork releases nothing" in within
     assert ledger.verify().spent == 1
 
 
@@ -470,6 +474,7 @@ def test_no_ledger_no_driver_no_witness(url, server, monkeypatch, tmp_path):
     [
         ("postgresql://ann@db.example.org/survey", "require"),
         ("postgresql://ann@10.1.2.3/survey", "require"),
+        ("postgresql://ann@/survey?hostaddr=10.1.2.3", "require"),
         ("postgresql://ann@localhost,db.example.org/survey", "require"),
         ("postgresql://ann@db.example.org/survey?sslmode=verify-full", None),
         ("postgresql://ann@127.0.0.1/survey", None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from importlib import import_module
 from ipaddress import ip_address
@@ -56,6 +56,7 @@ AND tgrelid IN ('opendp_lite.entries'::regclass, 'opendp_lite.ledger'::regclass)
 _IDENTITY: Final = re.compile("[0-9a-f]{32}")
 # Seconds without a word after which the system asks whether the server is still there.
 _IDLE: Final = 30
+_HOSTS: Final = ("host", "hostaddr")
 _NONE: Final = "there is no ledger in this database; create one, or check the name of the database"
 _REPLICA: Final = "it is a replica, which takes no payments; name the server that it follows"
 # What to do, by the beginning of a SQLSTATE; the first that fits.
@@ -104,13 +105,20 @@ class _ServerTable(EntryTable):
     """The tables of a database."""
 
     start: str
+    process: int
 
     def run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        cursor = self.connection.execute(sql.replace("?", "%s"), values)
+        cursor = self._execute(sql.replace("?", "%s"), values)
         return cursor.fetchall() if cursor.description else []
 
+    def _execute(self, sql: str, values: Sequence[object] | None = None) -> Any:
+        """Runs a statement, in its own process alone: a fork would speak on the same line."""
+        if os.getpid() != self.process:
+            raise LedgerError("the process was forked within an entry; the fork releases nothing")
+        return self.connection.execute(sql, values)
+
     def begin(self) -> None:
-        self.connection.execute(self.start)
+        self._execute(self.start)
 
     def commit(self) -> None:
         """Makes a transaction last.
@@ -121,7 +129,7 @@ class _ServerTable(EntryTable):
         """
         warnings: list[object] = []
         self.connection.add_notice_handler(warnings.append)
-        ended = self.connection.execute("COMMIT").statusmessage
+        ended = self._execute("COMMIT").statusmessage
         self.connection.remove_notice_handler(warnings.append)
         if ended != "COMMIT" or warnings:
             raise LedgerError(
@@ -191,6 +199,7 @@ class PostgresDatabase(Storage):
     ) -> Result:
         """As for every storage. What was refused or interrupted closes the connection."""
         library, connection, rests = _find_library(), None, False
+        process = os.getpid()
         start = _BEGIN.format(
             level=_WRITING if writing else _READING, wait=max(1, int(self.wait * 1000))
         )
@@ -203,17 +212,17 @@ class PostgresDatabase(Storage):
             if trouble:
                 raise LedgerError(f"the server of {self.path!r} cannot keep a ledger: {trouble}")
             machine = sha256(f"opendp_lite ledger {system}".encode()).hexdigest()[:16]
-            table = _ServerTable(connection, machine, place, start)
+            table = _ServerTable(connection, machine, place, start, process)
             found = work(table.agree(self.path, terms, key))
             if connection.pgconn.transaction_status:
-                connection.execute("ROLLBACK")
-            _RESTING.setdefault((os.getpid(), self.path), []).append(connection)
+                table.run("ROLLBACK")
+            _RESTING.setdefault((process, self.path), []).append(connection)
             rests = True
             return found
         except library.Error as problem:
             raise self._refuse(problem) from None
         finally:
-            if connection is not None and not rests:
+            if connection is not None and not rests and os.getpid() == process:
                 connection.close()
 
     def _begin(self, library: Any, start: str) -> Any:
@@ -235,7 +244,8 @@ class PostgresDatabase(Storage):
     def _connect(self, library: Any) -> Any:
         """A new connection. The network must say within a minute that a server is gone."""
         given = library.conninfo.conninfo_to_dict(self.path)
-        hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
+        named = (given.get(each) or os.environ.get(f"PG{each.upper()}") for each in _HOSTS)
+        hosts = ",".join(str(each) for each in named if each).split(",")
         said = "sslmode" in given or "service" in given or "PGSSLMODE" in os.environ
         return library.connect(
             self.path,
