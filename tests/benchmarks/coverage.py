@@ -168,17 +168,17 @@ def _of_counts(rows: int, loss: str, runs: int) -> tuple[float, float]:
 def weighted_shares(options: Namespace) -> Iterator[Row]:
     """The table of docs/survey-table.md: shares of a population by design weights."""
     runs, rng = options.runs or RUNS, np.random.default_rng(4)
-    least, most = 0.5, 4.0
-    # The mean of the squares of uniform weights over the square of their mean.
-    effect = (most**3 - least**3) / (3 * (most - least)) / ((most + least) / 2) ** 2
-    share = dp.proportion("x", among=[1], weights="w", most=most, epsilon=1)
-    for rows in SIZES[1:]:
-        for law in ("2 % ones", "30 % ones"):
-            draw, truth = LAWS[law]
-            ends = [
-                share({"x": draw(rng, rows), "w": rng.uniform(least, most, rows)}).interval
-                for _ in range(runs)
-            ]
-            plain = 2 * 1.96 * sqrt(effect * truth * (1 - truth) / rows)
-            work = f"weighted share, {law}, {rows} rows, epsilon = 1"
-            yield _row(work, _held(ends, truth), _width(ends, plain))
+    weights = {
+        "even, 0.5 to 4": (4, lambda rows: rng.uniform(0.5, 4, rows)),
+        "log-normal, up to 20": (20, lambda rows: rng.lognormal(0, 1, rows).clip(0, 20)),
+    }
+    places = ((a, b, c) for a in weights for b in SIZES[1:] for c in ("2 % ones", "30 % ones"))
+    for name, rows, law in places:
+        (most, weigh), (draw, truth) = weights[name], LAWS[law]
+        share = dp.proportion("x", among=[1], weights="w", most=most, epsilon=1)
+        ends = [share({"x": draw(rng, rows), "w": weigh(rows)}).interval for _ in range(runs)]
+        many = weigh(10**6)
+        effect = np.mean(many**2) / np.mean(many) ** 2
+        plain = 2 * 1.96 * sqrt(effect * truth * (1 - truth) / rows)
+        work = f"weights {name}, {law}, {rows} rows, epsilon = 1"
+        yield _row(work, _held(ends, truth), _width(ends, plain))

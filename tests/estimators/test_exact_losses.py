@@ -23,9 +23,9 @@ FAR = 10.0
 ENDS = [([], [1.0]), ([-1.0] * 2, [-1.0] * 3)]
 TURNED = [([-1.0] * 2, [-1.0, 1.0]), ([1.0, -1.0], [-1.0, -1.0])]
 NONE = np.empty((0, 2))
-ALONG, DIAGONALLY, HEAVY = (
-    [(NONE, np.array([row]))] for row in ([1.0, 0.0], [2**-0.5, 2**-0.5], [1.0, 1.0])
-)
+ALONG, DIAGONALLY = ([(NONE, np.array([row]))] for row in ([1.0, 0.0], [2**-0.5, 2**-0.5]))
+# The mean is near 0, so no row has a larger square than one at 1.
+HEAVY = [(np.array([[0.0, 1.0]] * 99), np.array([[0.0, 1.0]] * 99 + [[1.0, 1.0]]))]
 ROUND = [(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 0.0], [-1.0, 0.0]]))]
 WIDE = [([0.0] * 4, [0.0] * 4 + [FAR]), ([], [FAR])]
 WIDE += [([0.0] * 3 + [-FAR], [0.0] * 3 + [FAR]), ([-FAR], [FAR])]
