@@ -237,10 +237,7 @@ class Box(Body):
         magic = float(unit * 3 * 2**51)
         origin = int(np.float64(magic).view(np.int64))
         least, most = _tile(low, origin, self.columns), _tile(high, origin, self.columns)
-        alone = None
-        if self.columns == 1:
-            alone = ClippedColumn(self.exponent(), low[0], high[0])
-        return _Clip(self.columns, origin, np.array(magic), least, most, alone)
+        return _Clip(self.columns, origin, np.array(magic), least, most, self.exponent())
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._numbers else ""
@@ -256,11 +253,12 @@ class _Clip(GridRounding):
     magic: Floats
     least: Whole
     most: Whole
-    alone: ClippedColumn | None
+    exponent: int
     any_type = True
 
-    def column(self) -> ClippedColumn | None:
-        return self.alone
+    def each_column(self) -> Sequence[ClippedColumn]:
+        ends = (np.broadcast_to(end, self.columns) - self.origin for end in self._once())
+        return [ClippedColumn(self.exponent, *map(int, each)) for each in zip(*ends, strict=True)]
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
         np.add(block, self.magic, out=out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
@@ -217,9 +217,9 @@ class GridRounding(ABC):
     any_type: bool = False
     """Whether ``unless_missing`` takes blocks of any type of number and any strides."""
 
-    def column(self) -> ClippedColumn | None:
-        """The same for rows of one column that are clipped entry by entry; else None."""
-        return None
+    def each_column(self) -> Sequence[ClippedColumn]:
+        """The same for each column, where they are clipped entry by entry; else none."""
+        return ()
 
     def unless_missing(self, block: Numeric, out: Floats, spare: Floats) -> bool:
         """As ``into``; False where an entry is NaN, and then ``out`` holds nothing."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, isqrt
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -38,7 +39,8 @@ from opendp_lite.bodies.grid_rounding import (
 )
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.fold import Block, Floats, Numeric, Scratch
+from opendp_lite.engines.data.expressions import Engine, Expression, GroupNumbers, KeyedCells
+from opendp_lite.engines.data.fold import Block, Floats, Indices, Numeric, Scratch
 from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
 from opendp_lite.numbers.exact import (
@@ -382,6 +384,23 @@ class PlaceCounts(RowSum[Whole]):
 
     def finish(self, summary: Whole) -> Numeric:
         return summary
+
+    def express(
+        self, values: Sequence[Expression], engine: Engine
+    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
+        (places,) = values
+        # Where all other values have a place, there are fewer here.
+        if not isinstance(places, KeyedCells) or places.count != self.columns:
+            return None
+        return places, [engine.count(each) for each in places.cells or [places.keys[0][0]]]
+
+    def of_numbers(
+        self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int
+    ) -> Any:
+        cells = numbers.shape[1]
+        found = np.zeros((groups, self.columns // cells, cells), dtype=np.int64)
+        found[codes, places] = numbers
+        return dict(enumerate(found.reshape(groups, self.columns)))
 
     def fuses_with(self, function: Block) -> bool:
         return self.columns > 1 and function == Placed(self.columns)

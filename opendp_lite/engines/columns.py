@@ -16,7 +16,7 @@ from opendp_lite.base.errors import DataError, NoColumnError
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
-from opendp_lite.engines.data.expressions import Engine, Expression, key_of
+from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells, key_of
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, check_size, is_records, opened_table, read
 from opendp_lite.engines.data.source import (
@@ -72,8 +72,10 @@ class Codes(ColumnReading):
         self.categories.refuse_numbers()
         return self.places(numbers)
 
-    def express_key(self, name: str | None, engine: Engine) -> Expression | None:
-        return None if self.categories.other else key_of(engine, name, self.categories.values)
+    def express(self, name: str | None, engine: Engine) -> KeyedCells | None:
+        """Those of declared values alone: of others a place of their own is not known."""
+        key = key_of(engine, name, self.categories.values)
+        return None if key is None else KeyedCells(((key, self.categories.values),))
 
     def places(self, values: Numeric) -> Floats:
         """The place of each value."""
@@ -118,6 +120,10 @@ class Picked:
 
     def __call__(self, block: Floats) -> Floats:
         return block[:, self.places] if self.places else np.zeros((len(block), 1))
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+        """The same of an engine's columns; of none there are only rows."""
+        return [values[place] for place in self.places] or None
 
 
 @attrs.frozen

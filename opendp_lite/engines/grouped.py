@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final, cast
@@ -11,8 +11,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.columns import PRESENCE, Codes, Dataset, Picked
+from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.expressions import Engine, Expression, keep_where
 from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.source import Source
@@ -52,6 +53,12 @@ class KeepRows:
 
     def __call__(self, block: Floats) -> Floats:
         return block[self.keeps(block)]
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+        """The same of an engine's columns: those of other rows are NULL."""
+        express = getattr(self.test, "express", None)
+        inside = None if express is None else express(values[self.place], engine)
+        return None if inside is None else [keep_where(engine, inside, each) for each in values]
 
 
 @attrs.frozen(repr=False)
@@ -186,11 +193,6 @@ class Groups:
         for column, width in enumerate(self.widths[1:], 1):
             found = found * width + places[:, column]
         return found if self.chosen is None else self.chosen.codes(found)
-
-    @property
-    def declared(self) -> list[Sequence[Hashable]]:
-        """The keys of each column, in the order of their places."""
-        return [cast(Codes, column.reading).categories.values for column in self.columns]
 
     def read_once(self, table: LazyTable) -> tuple[LazyTable, Groups]:
         """The same groups, found by one column of numbers where the table is in memory."""

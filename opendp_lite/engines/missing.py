@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import reduce
 from math import nan
 from numbers import Complex
+from operator import and_
 from typing import ClassVar, Final
 
 import attrs
@@ -85,8 +87,11 @@ class LeaveOut:
         return whole_rows(block)
 
     def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
-        """The same: NULL counts as nothing. Of several columns one would have to blank the rest."""
-        return values if len(values) <= 1 else None
+        """The same: NULL counts as nothing, and of several columns one blanks the rest."""
+        if len(values) <= 1:
+            return values
+        whole = reduce(and_, map(engine.known, values))
+        return [engine.choose(whole, value) for value in values]
 
     def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
         if not holds_missing(rows.values):

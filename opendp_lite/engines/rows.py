@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.columns import Dataset, Picked
 from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.expressions import Engine, Expression, Term, compute
+from opendp_lite.engines.data.expressions import Engine, GroupNumbers, KeyedCells, Term, compute
 from opendp_lite.engines.data.fold import (
     AnyReduction,
     AsTheyLie,
@@ -191,42 +191,62 @@ def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
 def _term_of(ask: AnyRequest, engine: Engine) -> Term | None:
     """An ask in the expressions of an engine; None where its rows have to come in blocks."""
     groups, how, functions = ask.how.by_groups()
+    before = [part.function for part in ask.rows.functions]
     if groups is None:
-        functions = [part.function for part in ask.rows.functions]
-    elif ask.rows.functions:
-        return None
+        before, functions = [], before
     count = 0 if groups is None else len(groups.columns)
-    told, asked = ask.rows.asked[:count], ask.rows.asked[count:]
-    keys = [column.reading.express_key(column.name, engine) for column in told]
-    found = [column.reading.express(column.name, engine) for column in asked]
-    if any(column is None for column in (*keys, *found)):
+    read = [column.reading.express(column.name, engine) for column in ask.rows.asked]
+    told = _express(before, None if any(each is None for each in read) else read, engine)
+    values = None if told is None else _express(functions, told[count:], engine)
+    # What is NULL is left out here, whether or not a step says so.
+    if told is None or values is None or (told[count:] and not any(map(_leaves_out, functions))):
         return None
-    values: Sequence[Expression] | None = found
+    keys = tuple(key for places in told[:count] for key in places.keys)
+    if groups is not None and tuple(len(each) for _, each in keys) != groups.widths:
+        return None
+    # Where no column is read, each row counts, and each that is left has a key.
+    found = how.express(values or [key for key, _ in keys[:1]], engine)
+    if found is None:
+        return None
+    places, wanted = found
+    own = (tuple(functions), ask.rows.asked) if places.keys else None
+    asked = (groups, tuple(before), own) if keys or own else None
+    summary = partial(_summary_of, how, groups, places.widths)
+    quick = bool(places.cells) or any(isinstance(each, KeyedCells) for each in read)
+    return Term(asked, keys + places.keys, wanted, summary, quick)
+
+
+def _express(
+    functions: Sequence[Block], values: Sequence[Any] | None, engine: Engine
+) -> Sequence[Any] | None:
+    """An engine's columns after block functions; None where one cannot be said."""
     for function in functions:
         express = getattr(function, "express", None)
-        values = None if express is None else express(values, engine)
-        if values is None:
+        if values is None or express is None:
             return None
-    # Where no column is read, each row counts, and each that is left has a key.
-    wanted = how.express(values or keys[:1], engine)
-    if wanted is None:
-        return None
-    if groups is None:
-        return Term(None, (), wanted, partial(_of_all, how))
-    pairs = tuple(zip(keys, groups.declared, strict=True))
-    return Term(groups, pairs, wanted, partial(_of_groups, how, groups))
+        values = express(values, engine)
+    return values
 
 
-def _of_all(how: AnyReduction, _: object, numbers: Sequence[int]) -> object:
-    return how.each_group(how.of_numbers(np.zeros(1, np.intp), numbers, 1), 1)[0]
+def _leaves_out(function: Block) -> bool:
+    return getattr(function, "leaves_out", False)
 
 
-def _of_groups(how: AnyReduction, groups: Any, places: Floats, numbers: Sequence[int]) -> object:
+def _summary_of(
+    how: AnyReduction, groups: Any, widths: Sequence[int], places: Floats, numbers: GroupNumbers
+) -> object:
     """The summaries by group; a combination of keys that is no group has none."""
-    codes = groups.of(places)
+    told, rest = np.split(places, [places.shape[1] - len(widths)], axis=1)
+    codes = np.zeros(len(places)) if groups is None else groups.of(told)
     inside = np.flatnonzero(~np.isnan(codes))
-    known = [numbers[row] for row in inside.tolist()]
-    return how.of_numbers(codes[inside].astype(np.intp), known, groups.count)
+    at = np.zeros(len(inside))
+    for column, width in enumerate(widths):
+        at = at * width + rest[inside, column]
+    count = 1 if groups is None else groups.count
+    found = how.of_numbers(
+        codes[inside].astype(np.intp), at.astype(np.intp), numbers[inside], count
+    )
+    return how.each_group(found, 1)[0] if groups is None else found
 
 
 def _merge(plans: Sequence[_Plan], first: list[object], second: list[object]) -> list[object]:

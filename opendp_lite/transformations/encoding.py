@@ -22,6 +22,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.simplex import OneHots, Placed
 from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column, ColumnReading
@@ -70,6 +71,11 @@ class _Coded:
             known = self.read and axis.reading is not NUMBERS
             found[:, column] = block[:, column] if known else axis.of_numbers(block[:, column])
         return found
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[KeyedCells] | None:
+        """The same of an engine's columns, where each has places."""
+        found = [axis.express(value, engine) for axis, value in zip(self.axes, values, strict=True)]
+        return [each for each in found if each is not None] if None not in found else None
 
 
 @stage(
@@ -137,6 +143,13 @@ class _Together:
             found *= width
             found += block[:, column]
         return found[:, None]
+
+    def express(self, values: Sequence[KeyedCells], engine: Engine) -> Sequence[KeyedCells] | None:
+        """The same of an engine's columns, of which one has cells, the last."""
+        *before, last = values
+        if any(each.cells for each in before):
+            return None
+        return [KeyedCells(tuple(key for each in values for key in each.keys), last.cells)]
 
 
 @attrs.frozen
@@ -346,12 +359,28 @@ class Axis:
         reading: How the column of a table is read: as numbers, or as places already.
         of_numbers: The place of each number; NaN for what is in none.
         by_key: The same with values of one key alone in each place; None where a place has several.
+        edges: Rising numbers between which the places are; None where they are others.
     """
 
     places: int
     reading: ColumnReading
     of_numbers: Callable[[Numeric], Floats]
     by_key: Axis | None = None
+    edges: Floats | None = None
+
+    def express(self, value: Expression, engine: Engine) -> KeyedCells | None:
+        """The places of an engine's column; None where it has to come in blocks."""
+        if self.edges is None or isinstance(value, KeyedCells):
+            return value if isinstance(value, KeyedCells) else None
+        if len(self.edges) > engine.most_edges:
+            return None
+        first, *middle, last = self.edges.tolist()
+        *cells, end = [value >= edge for edge in (first, *middle)]
+        inside = [cell & (value < edge) for cell, edge in zip(cells, middle, strict=True)]
+        inside.append(end & (value <= last))
+        beyond = (value < first) | (value > last)
+        found = [*inside, beyond][: self.places]
+        return KeyedCells((), tuple(engine.choose(each, value) for each in found))
 
 
 def _by_category(categories: Categories) -> Axis:
@@ -378,7 +407,7 @@ def _between_edges(given: object, step: str, *, other: bool) -> Axis:
     example = ", such as range(0, 101, 10) for ten bins from 0 to 100"
     _require_rising(points, points.tolist(), step, example, ", as floats,")
     of_numbers = partial(place_between, points, other=other)
-    return Axis(len(points) - 1 + other, NUMBERS, of_numbers)
+    return Axis(len(points) - 1 + other, NUMBERS, of_numbers, edges=points)
 
 
 def _between_dates(given: Sequence[object], step: str, *, other: bool) -> Axis:

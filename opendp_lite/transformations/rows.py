@@ -17,6 +17,7 @@ from opendp_lite.bodies.body import Bounds, format_bounds, parse_bounds, to_floa
 from opendp_lite.bodies.box import Box, Everything
 from opendp_lite.engines.columns import Codes, Picked
 from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells, to_key
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.least_rows import Places, Words
 from opendp_lite.engines.data.open_data import NUMBERS, open_source
@@ -205,6 +206,13 @@ class Chosen:
 
     def __call__(self, read: Floats) -> NDArray[np.bool_]:
         return np.logical_and(read >= self.lower, read <= self.upper)
+
+    def express(self, read: Expression, engine: Engine) -> Expression:
+        """The same of an engine's column."""
+        if isinstance(read, KeyedCells):
+            ((key, values),) = read.keys
+            return engine.among(key, list(map(to_key, values)))
+        return (read >= self.lower) & (read <= self.upper)
 
 
 @stage(

@@ -19,8 +19,14 @@ from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import ClippedColumn
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
-from opendp_lite.engines.data.expressions import Engine, Expression, steps_of
-from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Scratch
+from opendp_lite.engines.data.expressions import (
+    Engine,
+    Expression,
+    GroupNumbers,
+    KeyedCells,
+    steps_of,
+)
+from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric, Scratch
 from opendp_lite.engines.distinct import CountKeys, Tally
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map
@@ -40,6 +46,8 @@ from opendp_lite.transformations.rows import select_columns
 # The bits of sums wrap here: a sum below 2^62 in size is known from its value modulo this.
 _TURN = 1 << 64
 _HALF_TURN = 1 << 63
+# Columns that an engine sums at once: its code for many more is no longer compiled.
+_MOST_EXPRESSED = 64
 _ROOM = 1 << 62
 # Up to it, floats add whole numbers exactly.
 _EXACT = 1 << 53
@@ -208,16 +216,20 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
             return steps
         return steps.astype(object) + totals.settled
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Expression | None:
-        grid = self._snapper.column()
-        if grid is None or len(values) != 1:
+    def express(
+        self, values: Sequence[Expression], engine: Engine
+    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
+        if not 0 < len(values) <= _MOST_EXPRESSED or not (grids := self._snapper.each_column()):
             return None
-        return engine.total(steps_of(engine, values[0], grid.exponent, grid.least, grid.most))
+        pairs = zip(values, grids, strict=True)
+        steps = (steps_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs)
+        return KeyedCells(()), list(map(engine.total, steps))
 
-    def of_numbers(self, codes: NDArray[np.intp], numbers: Sequence[int], groups: int) -> Whole:
-        found = np.zeros((2, 1, groups), dtype=np.int64)
-        found[0, 0, codes] = [number & _LOW for number in numbers]
-        found[1, 0, codes] = [number >> _LOW_BITS for number in numbers]
+    def of_numbers(
+        self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int
+    ) -> Whole:
+        found = np.zeros((2, self._body.columns, groups), dtype=np.int64)
+        found[:, :, codes] = numbers.T & _LOW, numbers.T >> _LOW_BITS
         return found
 
     def fuses_with(self, function: Block) -> bool:
@@ -231,9 +243,8 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         return known[1]
 
     def _lying(self, functions: tuple[Block, ...]) -> AnyAsTheyLie | None:
-        column = self._snapper.column()
-        if column is not None:
-            return self._column_sum(column, functions)
+        if self._body.columns == 1 and (columns := self._snapper.each_column()):
+            return self._column_sum(columns[0], functions)
         return _RowsAsTheyLie(self) if self._snapper.any_type and not functions else None
 
     def _column_sum(
@@ -427,12 +438,16 @@ class CountFold(EntryFold[int]):
     def each_group(self, summaries: Whole | None, groups: int) -> Sequence[int]:
         return [0] * groups if summaries is None else summaries.tolist()
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Expression | None:
-        return engine.count(*values) if len(values) == 1 else None
+    def express(
+        self, values: Sequence[Expression], engine: Engine
+    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
+        return (KeyedCells(()), [engine.count(values[0])]) if values else None
 
-    def of_numbers(self, codes: NDArray[np.intp], numbers: Sequence[int], groups: int) -> Whole:
+    def of_numbers(
+        self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int
+    ) -> Whole:
         found = np.zeros(groups, dtype=np.int64)
-        found[codes] = numbers
+        found[codes] = numbers[:, 0]
         return found
 
     def merge(self, first: int, second: int) -> int:

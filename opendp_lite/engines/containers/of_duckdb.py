@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 import duckdb  # type: ignore[import-not-found,unused-ignore]
@@ -34,6 +34,8 @@ _MACROS: Final = (
 @attrs.frozen(eq=False, repr=False)
 class _Relation(StoredPart, Engine):
     """A query, which runs anew for each pass."""
+
+    most_edges: ClassVar[int] = 10
 
     relation: duckdb.DuckDBPyRelation
 
@@ -77,6 +79,15 @@ class _Relation(StoredPart, Engine):
         """By comparisons, which leave NULL as it is; ``least`` and ``greatest`` would skip it."""
         least, most = ConstantExpression(low), ConstantExpression(high)
         return CaseExpression(value < least, least).when(value > most, most).otherwise(value)
+
+    def choose(self, condition: _Expression, value: _Expression) -> _Expression:
+        return CaseExpression(condition, value)
+
+    def known(self, value: _Expression) -> _Expression:
+        return value.isnotnull()
+
+    def among(self, key: _Expression, values: Sequence[Any]) -> _Expression:
+        return key.isin(*map(ConstantExpression, values))
 
     def whole(self, value: _Expression) -> _Expression:
         return value.cast("BIGINT")

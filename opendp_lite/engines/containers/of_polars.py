@@ -115,6 +115,15 @@ class _Query(StoredPart, Engine):
     def clip(self, value: pl.Expr, low: float, high: float) -> pl.Expr:
         return value.clip(low, high)
 
+    def choose(self, condition: pl.Expr, value: pl.Expr) -> pl.Expr:
+        return pl.when(condition).then(value)
+
+    def known(self, value: pl.Expr) -> pl.Expr:
+        return value.is_not_null()
+
+    def among(self, key: pl.Expr, values: Sequence[Any]) -> pl.Expr:
+        return key.is_in(values)
+
     def whole(self, value: pl.Expr) -> pl.Expr:
         return value.cast(pl.Int64)
 

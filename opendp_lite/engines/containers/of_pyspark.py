@@ -84,12 +84,23 @@ class _Frame(Partitions, Engine):
         column, found = self._column(name)
         if kind is int:
             return column.cast("bigint") if found in _INTS else None
+        if found == "string":
+            return column
         # By its bytes, whatever collation the type has.
-        return column.cast("binary") if found.partition(" ")[0] == "string" else None
+        return column.cast("binary") if found.startswith("string ") else None
 
     def clip(self, value: sql.Column, low: float, high: float) -> sql.Column:
         """By comparisons, which leave NULL as it is; ``least`` and ``greatest`` would skip it."""
         return functions.when(value < low, low).when(value > high, high).otherwise(value)
+
+    def choose(self, condition: sql.Column, value: sql.Column) -> sql.Column:
+        return functions.when(condition, value)
+
+    def known(self, value: sql.Column) -> sql.Column:
+        return value.isNotNull()
+
+    def among(self, key: sql.Column, values: Sequence[Any]) -> sql.Column:
+        return _to_bytes(key, values).isin(*values)
 
     def whole(self, value: sql.Column) -> sql.Column:
         return value.cast("bigint")
@@ -107,10 +118,18 @@ class _Frame(Partitions, Engine):
         numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
         frame = self._by_place
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
-        # The rows first, so that no more groups come here than there are declared.
-        for key, values in keys:
-            frame = frame.where(key.isin(*map(to_key, values)))
-        for row in (frame.groupBy(*told) if keys else frame).agg(*numbers).collect():
+        if keys:
+            frame = frame.groupBy(*told)
+            numbers.insert(0, functions.count("*").alias("rows"))
+        found = frame.agg(*numbers)
+        # No more groups come here than there are declared. A condition on the keys alone would be
+        # looked at before, for each row.
+        for place, (_, values) in enumerate(keys):
+            listed = list(map(to_key, values))
+            key = _to_bytes(functions.col(f"key {place}"), listed)
+            found = found.withColumn(f"key {place}", key)
+            found = found.where(functions.when(functions.col("rows") > 0, key.isin(*listed)))
+        for row in found.drop("rows").collect():
             yield tuple(bytes(cell) if isinstance(cell, bytearray) else cell for cell in row)
 
     @property
@@ -135,6 +154,11 @@ class _Frame(Partitions, Engine):
         merged = found.repartition(_FEW).mapInArrow(partial(_merge, work), _SCHEMA)
         outcomes = [pickle.loads(bytes(row[_COLUMN])) for row in merged.collect()]
         return work.merge(outcomes) if outcomes else work.of_part(0, ())
+
+
+def _to_bytes(key: sql.Column, values: Sequence[Any]) -> sql.Column:
+    """A key as its values are: text as bytes, which no collation reads."""
+    return key.cast("binary") if isinstance(values[0], bytes) else key
 
 
 def _of_part(work: SentWork, batches: _Batches) -> _Batches:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from math import inf, ldexp, nan
+from math import inf, ldexp, nan, prod
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import attrs
@@ -21,9 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Expression: TypeAlias = Any
-"""Of one engine. Those of numbers add, subtract and multiply as floats do, with floats as well."""
+"""Of one engine. Those of numbers add, subtract, multiply and compare as floats do, with floats as
+well; comparisons are joined by & and |."""
 DeclaredKeys: TypeAlias = "tuple[tuple[Expression, Sequence[Hashable]], ...]"
 """Expressions of keys, each with the values whose groups are asked for."""
+GroupNumbers: TypeAlias = NDArray[Any]
+"""Whole numbers as objects: a row for each group, a column for each that was wanted."""
 
 _MOST_KEYS: Final = 2**12
 
@@ -32,7 +35,9 @@ class Engine(ABC):
     """Rows of an engine that computes expressions of its columns."""
 
     sums: ClassVar[bool] = False
-    """Whether sums of all rows are quicker there than in blocks, as those of groups are."""
+    """Whether sums of numbers are quicker there than in blocks, as what needs keys or cells is."""
+    most_edges: ClassVar[int] = 32
+    """Edges between which it counts: each is a comparison of each row, which a block needs not."""
 
     @property
     def session(self) -> Hashable:
@@ -55,6 +60,18 @@ class Engine(ABC):
     @abstractmethod
     def clip(self, value: Expression, low: float, high: float) -> Expression:
         """The value between two floats; NULL stays NULL."""
+
+    @abstractmethod
+    def choose(self, condition: Expression, value: Expression) -> Expression:
+        """The value where a comparison holds; NULL where it does not, or is NULL itself."""
+
+    @abstractmethod
+    def known(self, value: Expression) -> Expression:
+        """Whether it is not NULL."""
+
+    @abstractmethod
+    def among(self, key: Expression, values: Sequence[Hashable]) -> Expression:
+        """Whether a key is one of these, as ``to_key`` has them."""
 
     @abstractmethod
     def whole(self, value: Expression) -> Expression:
@@ -88,20 +105,53 @@ def steps_of(engine: Engine, value: Expression, exponent: int, least: int, most:
 
 
 @attrs.frozen(eq=False)
+class KeyedCells:
+    """The place of each row in a list of them, where rows are counted or told apart.
+
+    Attributes:
+        keys: What says it: the last key changes fastest. A row without one of them has no place.
+        cells: And behind them an expression for each cell, which is NULL outside of it; of one cell
+            none.
+    """
+
+    keys: DeclaredKeys
+    cells: tuple[Expression, ...] = ()
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many places each key has."""
+        return tuple(len(values) for _, values in self.keys)
+
+    @property
+    def count(self) -> int:
+        """How many places there are."""
+        return prod(self.widths) * max(1, len(self.cells))
+
+
+def keep_where(engine: Engine, condition: Expression, value: Expression) -> Expression:
+    """The value, or the places, of rows for which a comparison holds; the others have none."""
+    if isinstance(value, KeyedCells):
+        return KeyedCells(tuple((engine.choose(condition, key), each) for key, each in value.keys))
+    return engine.choose(condition, value)
+
+
+@attrs.frozen(eq=False)
 class Term:
     """What an engine is to compute for one fold.
 
     Attributes:
         groups: What tells the groups apart, the same for folds of the same groups.
         keys: Of these groups.
-        wanted: A whole number of each group.
-        summary: The summary of the fold: of the places of the keys of each group, and its number.
+        wanted: Whole numbers of each group.
+        summary: The summary of the fold: of the places of the keys of each group, and its numbers.
+        quick: Whether every engine is quicker with it than blocks are.
     """
 
     groups: Hashable
     keys: DeclaredKeys
-    wanted: Expression
-    summary: Callable[[NDArray[np.float64], Sequence[int]], object]
+    wanted: Sequence[Expression]
+    summary: Callable[[NDArray[np.float64], GroupNumbers], object]
+    quick: bool
 
 
 def compute(
@@ -113,7 +163,7 @@ def compute(
     """
     try:
         terms = [term for find_term in find_terms if (term := find_term(engine)) is not None]
-        useful = engine.sums or any(term.keys for term in terms)
+        useful = engine.sums or any(term.quick for term in terms)
         if len(terms) < len(find_terms) or not useful:
             return None
         return _answers(engine, terms) if _is_right(type(engine), engine.session) else None
@@ -128,16 +178,17 @@ def _answers(engine: Engine, terms: Sequence[Term]) -> list[object]:
     found: dict[int, object] = {}
     for groups in dict.fromkeys(term.groups for term in terms):
         same = [place for place, term in enumerate(terms) if term.groups == groups]
-        keys = terms[same[0]].keys
-        places, numbers = _ask(engine, keys, [terms[place].wanted for place in same])
-        for column, place in enumerate(same):
-            found[place] = terms[place].summary(places, [row[column] for row in numbers])
+        wanted = [each for place in same for each in terms[place].wanted]
+        places, numbers = _ask(engine, terms[same[0]].keys, wanted)
+        for place in same:
+            own, numbers = np.split(numbers, [len(terms[place].wanted)], axis=1)
+            found[place] = terms[place].summary(places, own)
     return [found[place] for place in range(len(terms))]
 
 
 def _ask(
     engine: Engine, keys: DeclaredKeys, wanted: Sequence[Expression]
-) -> tuple[NDArray[np.float64], list[list[int]]]:
+) -> tuple[NDArray[np.float64], GroupNumbers]:
     """The places of the declared keys of each group that there is, and its numbers."""
     known = [{to_key(value): place for place, value in enumerate(values)} for _, values in keys]
     places, numbers = list[list[int]](), list[list[int]]()
@@ -146,7 +197,8 @@ def _ask(
         if len(here) == len(keys):
             places.append(here)
             numbers.append([int(cell or 0) for cell in row[len(keys) :]])
-    return np.array(places, np.float64).reshape(len(places), len(keys)), numbers
+    found = np.array(numbers, object).reshape(len(places), len(wanted))
+    return np.array(places, np.float64).reshape(len(places), len(keys)), found
 
 
 def to_key(value: Hashable) -> Hashable:
@@ -188,26 +240,31 @@ def _is_right(kind: type[Engine], session: Hashable) -> bool:
     # Of the two that are missing one is NULL, and one is NaN.
     columns["x"][0] = None
     engine = kind.public(session, columns)
-    wanted = list[Expression]()
+    key, listed = key_of(engine, "k", _TEXTS[1:]), _TEXTS[::2]
+    told = engine.among(key, list(map(to_key, listed)))
+    wanted = [engine.count(engine.choose(each, key)) for each in (told, engine.known(key))]
     for name in rows:
         value = engine.number(name)
+        wanted += [engine.count(engine.choose(each, value)) for each in _comparisons(value)]
         wanted += [engine.count(value), *map(engine.total, _images(engine, value))]
+    # Without numpy, to which a text is one that ends in a NUL.
+    texts_found = np.array([[each in listed, each is not None] for each in columns["k"]]).T
 
     def right(inside: NDArray[np.bool_]) -> list[int]:
-        found = list[int]()
+        found = [int(each.sum()) for each in texts_found[:, inside]]
         for column in rows.values():
             numbers = column[inside & ~np.isnan(column)].astype(np.float64)
+            found += [int(each.sum()) for each in _comparisons(numbers)]
             found += [len(numbers), *(int(each.sum()) for each in _images(_Arrays, numbers))]
         return found
 
-    keys = ((key_of(engine, "k", _TEXTS[1:]), _TEXTS[1:]),)
+    keys = ((key, _TEXTS[1:]),)
     places, numbers = _ask(engine, keys, wanted)
-    groups = {int(place): row for (place,), row in zip(places, numbers, strict=True)}
-    # Without numpy, to which a text is one that ends in a NUL.
+    groups = {int(place): row for (place,), row in zip(places, numbers.tolist(), strict=True)}
     inside = [np.array([each == text for each in columns["k"]]) for text in _TEXTS[1:]]
     all_rows = np.ones(len(texts), np.bool_)
     return groups == dict(enumerate(map(right, inside))) and (
-        _ask(engine, (), wanted)[1] == [right(all_rows)]
+        _ask(engine, (), wanted)[1].tolist() == [right(all_rows)]
     )
 
 
@@ -219,6 +276,11 @@ class _Arrays:
     @staticmethod
     def whole(value: NDArray[np.float64]) -> NDArray[np.int64]:
         return value.astype(np.int64)
+
+
+def _comparisons(value: Expression) -> list[Expression]:
+    beyond = (value < -1.7e308) | (value > 2.0**52 - 1)
+    return [(value >= -0.0) & (value <= 5e-324), (value >= -3.3) & (value < 0.0), beyond]
 
 
 def _images(engine: Any, value: Expression) -> list[Expression]:

@@ -9,11 +9,12 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.data.expressions import Engine, Expression
+from opendp_lite.engines.data.expressions import Engine, Expression, GroupNumbers, KeyedCells
 
 Floats = NDArray[np.float64]
 Numeric = NDArray[Any]
 """An array of numbers, or of other values, whatever its type."""
+Indices: TypeAlias = NDArray[np.intp]
 Block = Callable[[Floats], Floats]
 Given = TypeVar("Given")
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -161,15 +162,20 @@ class Reduction(ABC, Generic[Summary]):
         known: dict[int, Summary] = {} if summaries is None else summaries
         return [known[group] if group in known else self.empty() for group in range(groups)]
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Expression | None:
-        """One whole number that an engine computes of columns, which is all that is to be known.
+    def express(
+        self, values: Sequence[Expression], engine: Engine
+    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
+        """Whole numbers that an engine computes of columns, which are all that is to be known.
 
-        None where there is none. ``of_numbers`` makes summaries of it.
+        There are so many for each of some places. None where there are none. ``of_numbers`` makes
+        summaries of them.
         """
         return None
 
-    def of_numbers(self, codes: NDArray[np.intp], numbers: Sequence[int], groups: int) -> Any:
-        """The summaries by group, of the numbers of the groups that occur."""
+    def of_numbers(
+        self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int
+    ) -> Any:
+        """The summaries by group, of the numbers of the groups and places that occur."""
         raise NotImplementedError
 
     def by_groups(self) -> tuple[Any, AnyReduction, Sequence[Block]]:

@@ -63,11 +63,7 @@ class ColumnReading(ABC):
         """As above, for values that were read as numbers already; may return its argument."""
 
     def express(self, name: str | None, engine: Engine) -> Expression | None:
-        """The column of numbers as an engine's expression; None where it has to come in blocks."""
-        return None
-
-    def express_key(self, name: str | None, engine: Engine) -> Expression | None:
-        """The same of a column whose values tell groups apart."""
+        """As an engine's numbers or ``KeyedCells``; None where it has to come in blocks."""
         return None
 
 
