@@ -120,7 +120,7 @@ def run_on(version: str, lowest: bool) -> Found:
     call(f"python{version}", "-m", "venv", "--clear", str(own))
     python = str(own / "bin/python")
     needed = [*extras["wavelets"], *extras["accounting"], "pytest>=8", "pytest-timeout"]
-    call(python, "-m", "pip", "install", "-q", *ours, *others, *needed)
+    call(python, "-m", "pip", "install", "-q", str(ROOT), *ours, *others, *needed)
     left_out = "site", "browser", "notebooks", "docs", "test_typing.py", "test_editors.py"
     # Old libraries warn of their own ends.
     options = ["-W", "ignore::DeprecationWarning", *(f"--ignore=tests/{each}" for each in left_out)]

@@ -142,7 +142,7 @@ def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
         begin = column.slice(0, SAMPLE).cast(arrow.large_string())
         if do_repeat(len(begin.unique()), len(begin)):
             encoded = column.cast(_COPIED.get(column.type, column.type)).dictionary_encode()
-    if isinstance(encoded, arrow.ChunkedArray):
+    if isinstance(encoded, arrow.ChunkedArray) and encoded.num_chunks:  # pyarrow 18 joins no none
         encoded = encoded.unify_dictionaries().combine_chunks()
     if not isinstance(encoded, arrow.DictionaryArray) or not do_repeat(
         len(encoded.dictionary), len(encoded)
