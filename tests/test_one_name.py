@@ -1,4 +1,7 @@
-"""One name, one thing: no two modules or classes share a name, and no constant has two values."""
+"""One name, one thing: no two modules or classes share a name, and no constant has two values.
+
+And values that are compared hold no arrays, of which two are neither equal nor not.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,30 @@ def test_planted_twins_are_caught() -> None:
         "Ball is the name of 3 classes: bodies.ball, planted, planted",
         "FEW_VALUES has 2 values: planted, samplers.law",
     }
+
+
+ARRAYS = {"Floats", "Integers", "ndarray", "NDArray"}
+
+
+def compared_arrays(text: str) -> Iterator[str]:
+    """A line for each array in a class of values that attrs compares field by field."""
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        made = " ".join(map(ast.unparse, node.decorator_list))
+        if not made.startswith("attrs.") or "eq=False" in made:
+            continue
+        for field in node.body:
+            if not isinstance(field, ast.AnnAssign):
+                continue
+            kind = ast.unparse(field.annotation)
+            names = {getattr(each, "id", "") for each in ast.walk(field.annotation)}
+            own = field.value is not None and "eq=" in ast.unparse(field.value)
+            if names & ARRAYS and not own and not kind.startswith("Callable"):
+                yield f"{node.name}.{ast.unparse(field.target)}: {kind}"
+
+
+def test_values_that_are_compared_hold_no_arrays() -> None:
+    assert {line for text in sources().values() for line in compared_arrays(text)} == set()
+    planted = "@attrs.frozen\nclass Two:\n    a: Floats | None\n    b: Callable[[Floats], int]\n"
+    assert list(compared_arrays(planted)) == ["Two.a: Floats | None"]

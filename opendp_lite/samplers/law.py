@@ -206,7 +206,7 @@ _SCALE_OF_FLOATS = 2**40
 _OFFSET_BITS = 62
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Offsets:
     """Where values lie within their cell of the output grid: floats, and exactly on demand."""
 

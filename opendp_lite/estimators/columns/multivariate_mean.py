@@ -119,7 +119,7 @@ class ColumnBounds:
     upper: Values
     own: bool
     given: ColumnBounds | None = None
-    unit: Floats = attrs.field(factory=lambda: np.ones(()))
+    unit: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, given: object, space: RowSpace, step: str) -> ColumnBounds:
@@ -163,7 +163,7 @@ class ColumnBounds:
             )
             for ends in (self.lower, self.upper)
         )
-        return ColumnBounds(lower, upper, self.own, self, unit)
+        return ColumnBounds(lower, upper, self.own, self, tuple(unit.tolist()))
 
     @property
     def nearest(self) -> Floats:
@@ -182,7 +182,7 @@ class ColumnBounds:
         inside = clamp(self.lower, self.upper)
         if self.given is None:
             return inside
-        counted = scale(dyadic(1 / self.unit)) >> inside
+        counted = scale(dyadic(1 / np.array(self.unit))) >> inside
         nearest = self.given.nearest
         return center(dyadic(nearest)) >> counted if nearest.any() else counted
 
@@ -192,10 +192,10 @@ class ColumnBounds:
             return found
         nearest = self.given.nearest
         if isinstance(found, np.ndarray):
-            return self.given.clip(found * self.unit + nearest)
+            return self.given.clip(found * np.array(self.unit) + nearest)
         own = [
             each * unit + zero
-            for each, unit, zero in zip(found, self.unit.tolist(), nearest.tolist(), strict=True)
+            for each, unit, zero in zip(found, self.unit, nearest.tolist(), strict=True)
         ]
         inside = self.given.clip(np.array([each.value for each in own])).tolist()
         return tuple(

@@ -209,7 +209,7 @@ def show_columns(
     return tuple(shown) if shift is None else shift.widen(shown)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Shortener:
     """Looks at the lengths of rows, each divided by the widths of their columns.
 
