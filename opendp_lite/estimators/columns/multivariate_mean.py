@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from math import ceil, exp, hypot, log, sqrt
+from math import ceil, exp, hypot, inf, log, sqrt
 from statistics import NormalDist
 from typing import Any, Final, cast
 
@@ -89,8 +89,10 @@ _FINE: Final = 2**24
 _RESOLUTION: Final = 0.2
 # Below it scales of columns are lost too often: measured on tables of 20 to 6366 rows.
 _ENOUGH: Final = 90
-# Where counts show that rows lie beyond all that show, the boxes may err so many times as much.
-_HIDDEN: Final = 100
+# With fewer than a fifth of these a first sum is too noisy for a middle: measured likewise.
+_TOO_FEW, _MANY, _FIRST_SUM, _NEAREST = 5, 8, 0.15, 2.0**-8
+# So many columns of a spread that is so much smaller than the largest: scales may be lost.
+_SOME, _LOST = 0.2, 1e-3
 # With fewer columns shrinking gains little.
 _SHRINK_FROM: Final = 32
 _PAIR: Final = 2
@@ -325,9 +327,10 @@ class _PlanPlus:
 
     def mean(self) -> Floats | ByColumn:
         """The estimate."""
-        few = self.people.rows < rows_enough(self.ask.space, self.rho)
-        if self.bounds.own and few:
-            return self._sum_in_bounds()
+        rows, space = self.people.rows, self.ask.space
+        if self.bounds.own and rows < rows_enough(space, self.rho):
+            pays = self.request.confidence is None and rows >= _rows_for_looks(space, self.rho)
+            return self._shorten_in_bounds() if pays else self._sum_in_bounds()
         nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
         if self._need(nats / 2 + _LIKELY) > _MOST_FOR_ONE:
             return self._shorten_around(np.zeros(self.columns))
@@ -429,26 +432,50 @@ class _PlanPlus:
         """What to divide columns by so that their errors by noise are least together."""
         return spread ** (2 / (self.power + 2))
 
+    def _shorten_in_bounds(self) -> Floats | ByColumn:
+        """With too few rows for scales: a first sum finds the middle, and counts a length.
+
+        Most rows lie nearer to their mean than the corners of the bounds do, so the sum around it
+        has less noise, if half the width of its bounds is the unit of each column.
+        """
+        halves, middle = self.bounds.halves, self.bounds.middle
+        widths = self._fair_widths(halves)
+        summed = self._rows_around(middle, widths) >> sum()
+        share = _count_share(self.columns)
+        total, people = self.people.total(summed, self._part(_FIRST_SUM), share)
+        found = self.bounds.clip(middle + widths * people.mean(total))
+        return attrs.evolve(self, people=people)._shorten_best(found, halves * _NEAREST, widths)
+
     def _fit(self, middle: Floats, spread: Floats) -> Floats | ByColumn:
         """The last release: the sum of centred, scaled and shortened rows."""
-        power = self._fair_widths(spread) ** 2
-        widths = np.sqrt(power + 0.05 * power.mean())
-        rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
-        shortest = float(np.linalg.norm(spread / widths)) * exp(-_CLOSE)
-        ends = (min(shortest, longest / 2), longest)
-        lost = spread.max() < self.bounds.largest * _EQUAL
-        if lost and self.bounds.own:
+        if self.bounds.own and spread.max() < self.bounds.largest * _EQUAL:
             return self._sum_in_bounds()
+        power = self._fair_widths(spread) ** 2
+        tried = [np.sqrt(power + 0.05 * power.mean())]
+        if np.quantile(spread, _SOME) < spread.max() * _LOST:
+            # Many scales may be lost. What bounds say of them may be nearer.
+            tried.append(self._fair_widths(self.bounds.halves))
+        return self._shorten_best(middle, spread * exp(-_CLOSE), *tried)
+
+    def _shorten_best(self, middle: Floats, least: Floats, *tried: Floats) -> Floats | ByColumn:
+        """With those widths whose looks promise the smallest error, or the sum in bounds if less.
+
+        No row is thought to be nearer to the middle than ``least`` is from 0.
+        """
         later = self.request.loss_of_squares + (
             _BEYOND * self.rho if self.request.confidence else 0
         )
-        cut = Shortener(self.people, rows, widths, ends, later).find()
+        found = []
+        for widths in tried:
+            rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
+            ends = min(float(np.linalg.norm(least / widths)), longest / 2), longest
+            found.append((Shortener(self.people, rows, widths, ends, later).find(), widths))
+        cut, widths = min(found, key=lambda each: each[0].promised)
         if self.bounds.own:
             away = middle - self.bounds.middle
             last = self.ask.left - self.request.loss_of_squares
             in_bounds = bounds_error(self.ask.space, self.bounds, last, self.power, away)
-            most = cut.error * (_HIDDEN if cut.hidden else 1)
-            if in_bounds / self.people.rows < most:
+            if in_bounds / self.people.rows < cut.promised:
                 return self._sum_in_bounds()
         each = widths * cut.length * cut.longer
         if each.max() < self.bounds.largest * ALL_EQUAL:
@@ -520,6 +547,16 @@ def rows_enough(space: RowSpace, rho: Fraction) -> float:
     return _ENOUGH * moved * float(space.unit) * sqrt(space.domain.columns / float(rho))
 
 
+def _rows_for_looks(space: RowSpace, rho: Fraction) -> float:
+    """With so many rows a first sum is near to the mean, and half of the rows show in one count.
+
+    With few columns the noise of their bounds is less than what rows that do not show may move.
+    """
+    if space.domain.columns < _MANY:
+        return inf
+    return max(rows_enough(space, rho) / _TOO_FEW, 2 * unseen_rows(space, rho))
+
+
 def bounds_error(
     space: RowSpace, bounds: ColumnBounds, rho: Fraction, power: float, away: Floats
 ) -> float:
@@ -571,7 +608,7 @@ def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
     changes=(
         "Rows that reach far are shortened. A row with a missing value is left out; where the "
         "number of rows is public, a missing value counts as 0, or with rho as the released "
-        "median of its column."
+        "middle of its column."
     ),
     proof=costs_budget(
         "That of `plan_plus_mean` or of a Gaussian sum of clamped rows for rho. For epsilon an "
@@ -580,6 +617,7 @@ def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
+        example(records(columns=["age", "visits"]), [(0, 9), (1, 2)], rho=100, p=1),
         example(records(columns=["age", "visits"]), 100, epsilon=1),
         example(records(columns=["age", "visits"]), 100, rho=0.1, confidence=0.9),
         *(
@@ -627,7 +665,7 @@ def multivariate_mean(
         for each. With few rows for so many columns, or a tiny budget, the error may reach the
         bounds. Rows that reach far are shortened. Where the number of rows is private, rows with a
         missing value are left out. Where it is public, a missing value counts as 0, or with rho as
-        the released median of its column.
+        the released middle of its column.
 
     Raises:
         ParameterError: If the budget is missing, or both are given, or bounds are no pairs.
@@ -678,11 +716,12 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> s
     by_size = f"by about {share:.2g} half widths of its bounds over the number of rows"
     if size is not None:
         by_size = f"by about {share / size:.2g} of half the width of its bounds"
+    around = "a first sum finds where the columns lie, and counts how far rows reach from there"
     if bounds.own and size is not None and size < enough:
-        return (
-            "the estimator is the noisy sum of the rows in their bounds\n"
-            f"  {few}\n  each column errs {by_size}"
-        )
+        way = "the estimator is the noisy sum of the rows in their bounds"
+        if size >= _rows_for_looks(space, whole):
+            way, by_size = f"{way}\n  {around}", f"{by_size}, or less where rows lie near to it"
+        return f"{way}\n  {few}\n  each column errs {by_size}"
     lines = [
         "the estimator is plan_plus_mean: the budget is rho",
         "about an eighth of it finds where the columns lie and how far rows reach",
@@ -700,5 +739,5 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> s
         "be seen"
     )
     if size is None or size < enough:
-        lines.append(few + ("; then that sum" if bounds.own else "; give each column bounds"))
+        lines.append(few + (f"; then\n  {around}" if bounds.own else "; give each column bounds"))
     return "\n  ".join(lines)

@@ -63,6 +63,7 @@ _MISSING: Final = 3.0
 # What noise takes off a count in 5 % of releases, in its deviations.
 _SEEN: Final = 1.645
 _USUAL_RINGS: Final = 100
+_HIDDEN: Final = 100
 # Squares of longer rows are no floats.
 _ENDLESS: Final = 2.0**500
 ALL_EQUAL: Final = 2.0**-30
@@ -92,9 +93,9 @@ class Shortening:
     hidden: bool
 
     @property
-    def error(self) -> float:
-        """The l2 error to expect."""
-        return sqrt(self.noise**2 + self.bias**2)
+    def promised(self) -> float:
+        """The l2 error to expect; much more where rows may lie beyond all that show."""
+        return sqrt(self.noise**2 + self.bias**2) * (_HIDDEN if self.hidden else 1)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -175,6 +175,40 @@ def test_few_rows_go_to_the_bounds_with_all_of_the_budget():
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(0.5, rel=0.25)
 
 
+def middle_error(space, given, rows, **more):
+    """The median error of three releases, seeded."""
+    mean = space >> dp.multivariate_mean(given, rho=0.5, **more)
+    found = [mean.insecure_release(rows, seed=seed).value for seed in range(3)]
+    return np.median(np.linalg.norm(np.array(found, dtype=float) - rows.mean(axis=0), axis=1))
+
+
+def test_few_rows_are_shortened_around_a_first_sum():
+    """The noise of the bounds is 2.0 in rows that lie within an eighth of them.
+
+    With an interval, and with few columns, it is taken: rare rows must not be shortened unseen.
+    """
+    rows = np.random.default_rng(11).normal(5, 2, (130, 13))
+    space = space_of(13, 130)
+    assert middle_error(space, (0, 20), rows) < 1.1
+    assert middle_error(space, (0, 20), rows, confidence=0.95) > 1.4
+    why = str((space >> dp.multivariate_mean((0, 20), rho=0.5)).explain())
+    assert "a first sum finds where the columns lie" in why
+    why = str((space_of(3, 100) >> dp.multivariate_mean((0, 20), rho=0.5)).explain())
+    assert "a first sum" not in why
+
+
+def test_where_scales_are_lost_the_bounds_give_them():
+    """Half of the columns are 0 in nine rows of ten: their medians tell nothing of how wide.
+
+    With widths from medians alone the errors were 0.36 and, in the bounds, 0.23; now 0.14.
+    """
+    random = np.random.default_rng(12)
+    rows = random.uniform(0, 16, (5000, 60))
+    rows[:, ::2] *= random.random((5000, 30)) < 0.1
+    for given in (16, (0, 16)):
+        assert middle_error(space_of(60, 5000), given, rows) < 0.19
+
+
 @pytest.mark.parametrize(
     ("law", "true"),
     [
