@@ -34,8 +34,8 @@ _READING: Final = "REPEATABLE READ READ ONLY"
 # Each statement sees what was committed before it, and ``_HOLD`` comes first.
 _WRITING: Final = "READ COMMITTED READ WRITE"
 _HOLD: Final = "; SELECT opendp_lite.hold()"
-# Why this server cannot keep a ledger; which machine and which tables it has. A server that takes
-# the place of another goes on in a timeline of its own, which is the beginning of a file's name.
+# Why this server cannot keep a ledger; its time; which machine and which tables it has. A server
+# that takes the place of another goes on in a timeline of its own, by which its files are named.
 _STATE: Final = f"""SELECT CASE
   WHEN current_setting('server_version_num')::integer < 130000 THEN 'it is older than version 13'
   WHEN current_setting('server_encoding') <> 'UTF8' THEN 'its database is not encoded in UTF8'
@@ -43,13 +43,11 @@ _STATE: Final = f"""SELECT CASE
     THEN 'fsync or full_page_writes is off, so it does not wait for its disk'
   WHEN (SELECT max(layout) FROM opendp_lite.ledger) <> {LAYOUT}
     THEN 'its tables are of another version of opendp_lite'
-  END, system_identifier::text,
+  END, to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+  system_identifier::text,
   (SELECT oid::text FROM pg_database WHERE datname = current_database())
     || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()"""
-_CLOCK: Final = (
-    "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
-)
 _BODIES: Final = "SELECT prosrc FROM pg_proc WHERE pronamespace = 'opendp_lite'::regnamespace"
 _TRIGGERS: Final = """SELECT count(*) FROM pg_trigger WHERE tgenabled IN ('O', 'A')
 AND tgrelid IN ('opendp_lite.entries'::regclass, 'opendp_lite.ledger'::regclass)"""
@@ -104,6 +102,7 @@ def close_resting() -> None:
 class _ServerTable(EntryTable):
     """The tables of a database."""
 
+    time: str
     start: str
     process: int
 
@@ -138,7 +137,7 @@ class _ServerTable(EntryTable):
             )
 
     def clock(self) -> str:
-        return str(self.run(_CLOCK)[0][0])
+        return self.time
 
     def version(self) -> object:
         return None
@@ -208,11 +207,11 @@ class PostgresDatabase(Storage):
             connection = self._begin(library, start)
             if key:
                 connection.execute(_SCHEMA.read_text("utf-8"))
-            trouble, system, place = connection.execute(_STATE).fetchone()
+            trouble, time, system, place = connection.execute(_STATE).fetchone()
             if trouble:
                 raise LedgerError(f"the server of {self.path!r} cannot keep a ledger: {trouble}")
             machine = sha256(f"opendp_lite ledger {system}".encode()).hexdigest()[:16]
-            table = _ServerTable(connection, machine, place, start, process)
+            table = _ServerTable(connection, machine, place, time, start, process)
             found = work(table.agree(self.path, terms, key))
             if connection.pgconn.transaction_status:
                 table.run("ROLLBACK")
