@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -92,6 +93,7 @@ def server() -> Iterator[Server]:
     yield found
     postgres.close_resting()
     found.stop("immediate")
+    shutil.rmtree(found.folder, ignore_errors=True)
 
 
 @pytest.fixture

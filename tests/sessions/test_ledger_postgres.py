@@ -431,6 +431,8 @@ SECRET = "p%40ss%2Fw%3Ard"
         "postgresql://ann:12?ss@nowhere.invalid/survey",
         "postgresql://ann@nowhere.invalid/survey?password=p-ss",
         "postgresql:ann:p-ss",
+        "postgresql://ann:p-ss",
+        "postgresql://ann:p-ss/survey",
         "postgresql+psycopg://ann:p-ss@nowhere.invalid/survey",
     ],
 )
@@ -478,7 +480,7 @@ def test_no_ledger_no_driver_no_witness(url, server, monkeypatch, tmp_path):
         ("postgresql://ann@localhost,db.example.org/survey", "require"),
         ("postgresql://ann@db.example.org/survey?sslmode=verify-full", None),
         ("postgresql://ann@127.0.0.1/survey", None),
-        ("postgresql://ann@[::1]/survey", None),
+        ("postgresql://ann@[::1]:5432,127.0.0.1:5433/survey", None),
         ("postgresql://ann@/survey", None),
     ],
 )

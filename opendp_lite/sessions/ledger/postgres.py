@@ -20,7 +20,12 @@ from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerTerms
 from opendp_lite.sessions.ledger.tables import LAYOUT, EntryTable, Result, Storage
 from opendp_lite.sessions.ledger.witness import WitnessFile
 
-_URL: Final = re.compile(r"(postgres(?:ql)?://)(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@]*)")
+_HOST: Final = r"(?:\[[^]@/?#]*\]|[^][:@/?#,]*)(?::\d*)?"
+# Nothing but a port stands behind a host: what is typed there otherwise may be a password.
+_URL: Final = re.compile(
+    r"(postgres(?:ql)?://)(?:([^:@/?#]*)(?::([^@/?#]*))?@)?"
+    rf"({_HOST}(?:,{_HOST})*(?:[/?][^@]*)?)"
+)
 _ANY_URL: Final = re.compile(r"[a-zA-Z][\w+.-]*://|postgres(ql)?:")
 _SCHEMA: Final = Path(__file__).with_name("postgres.sql")
 # Nothing that a role, a database or a URL sets decides how a payment is made. Names are looked up

@@ -203,15 +203,16 @@ def _say_lost(seen: LedgerEntry) -> LedgerError:
 
 
 class Storage(ABC):
-    """Where a ledger stands, and what is known of it there outside of its tables."""
+    """Where a ledger stands, and what is known of it there outside of its tables.
+
+    Attributes:
+        path: What opens it, without any password.
+        wait: Seconds to wait for others that hold it.
+    """
 
     __slots__ = ()
+    path: Any
     wait: float
-
-    @property
-    @abstractmethod
-    def path(self) -> Any:
-        """What opens it, without any password."""
 
     @property
     @abstractmethod
