@@ -210,7 +210,10 @@ def _term_of(ask: AnyRequest, engine: Engine) -> Term | None:
         return None
     places, wanted = found
     own = (tuple(functions), ask.rows.asked) if places.keys else None
-    asked = (groups, tuple(before), own) if keys or own else None
+    # Keys are those of the rows that are kept, by tests of which none knows its column.
+    tests = [(getattr(each, "place", None), getattr(each, "test", None)) for each in before]
+    kept = tuple((ask.rows.asked[at], test) for at, test in tests if at is not None)
+    asked = (groups, kept, own) if keys or own else None
     summary = partial(_summary_of, how, groups, places.widths)
     quick = bool(places.cells) or any(isinstance(each, KeyedCells) for each in read)
     return Term(asked, keys + places.keys, wanted, summary, quick)

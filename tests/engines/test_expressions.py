@@ -156,7 +156,10 @@ def test_random_plans(answered: list[bool]) -> None:
     several = [dp.compose(queries[place : place + 4]) for place in range(0, 12, 4)]
     require_equal(frame, [dp.by("k", KEYS, each) for each in several], answered)
     kept = [random_keep(random) >> dp.by("k", KEYS, each) for each in several]
-    require_equal(frame, [dp.compose(kept)], answered)
+    alike = [
+        dp.keep(each, between=(0, 1)) >> dp.by("k", KEYS, several[0]) for each in ("x", "int8")
+    ]
+    require_equal(frame, [dp.compose([*kept, *alike])], answered)
     combined = dp.by(["sex", "k"], [[0, 2, 9, -3], ["a", "é", ""]], several[0])
     chosen = dp.by(["sex", "k"], [(0, "a"), (-1, "é"), (9, "a")], several[1])
     require_equal(frame, [combined, chosen], answered)
