@@ -21,6 +21,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     RowCount,
     Rowwise,
     ask_quantiles,
+    count_share,
     dyadic,
     each_column,
     error_power,
@@ -425,7 +426,7 @@ class _PlanPlus:
     def _sum_in_bounds(self) -> Floats | ByColumn:
         """Nothing is shortened: the noise is that of the person's bounds."""
         middle, widths = self.bounds.middle, self._fair_widths(self.bounds.halves)
-        share = _count_share(self.columns)
+        share = count_share(self.columns)
         return self._release(middle, widths, self._rows_around(middle, widths), share=share)
 
     def _fair_widths(self, spread: Floats) -> Floats:
@@ -441,7 +442,7 @@ class _PlanPlus:
         halves, middle = self.bounds.halves, self.bounds.middle
         widths = self._fair_widths(halves)
         summed = self._rows_around(middle, widths) >> sum()
-        share = _count_share(self.columns)
+        share = count_share(self.columns)
         total, people = self.people.total(summed, self._part(_FIRST_SUM), share)
         found = self.bounds.clip(middle + widths * people.mean(total))
         return attrs.evolve(self, people=people)._shorten_best(found, halves * _NEAREST, widths)
@@ -565,22 +566,13 @@ def bounds_error(
     ``away`` is how far the means lie from the middles: a private number of rows errs by as much.
     """
     widths = bounds.halves ** (2 / (power + 2))
-    rows = bounds.rows >> center(dyadic(bounds.middle))
-    public = space.domain.size is not None
-    share = Fraction(0) if public else _count_share(space.domain.columns)
-    part = ConcentratedBudget(rho * (1 - share))
-    reach = part.reach(rows >> scale(dyadic(1 / widths)) >> sum(), space)
-    error = part.deviation(reach) * float(np.linalg.norm(widths))
-    if public:
-        return error
-    for_rows = ConcentratedBudget(rho * share)
-    off = for_rows.deviation(for_rows.reach(count(), space))
-    return hypot(error, off * float(np.linalg.norm(away)))
-
-
-def _count_share(columns: int) -> Fraction:
-    """The best for a mean at the bounds: 1 / (2 sqrt(d) + 2)."""
-    return 1 / Fraction(2 * sqrt(columns) + 2)
+    length = float(np.linalg.norm(widths) * np.linalg.norm(bounds.halves / widths))
+    unit = float(space.unit) / sqrt(2 * float(rho))
+    if space.domain.size is not None:
+        return 2 * unit * length
+    share = float(count_share(space.domain.columns))
+    off = float(np.linalg.norm(away))
+    return unit * hypot(length / sqrt(1 - share), off / sqrt(share))
 
 
 def shrink(mean: Floats, widths: Floats, off: float) -> Floats:

@@ -112,6 +112,11 @@ def dyadic(numbers: Floats) -> Values:
     return FractionArray.of_floats(numbers)
 
 
+def count_share(columns: int) -> Fraction:
+    """Of rho, for a private number of rows: of the least regret over all means in their bounds."""
+    return 1 / Fraction(2 * sqrt(columns) + 2)
+
+
 def read_both(release: SumAndRows, size: int | None) -> tuple[Floats, float]:
     """The noisy sum, and the noisy number of rows or the public one."""
     total, rows = cast(tuple[Floats, float], release if size is None else (release, size))

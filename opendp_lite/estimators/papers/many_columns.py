@@ -17,6 +17,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     OUTSIDE_BALL,
     SumAndRows,
     coordinate_bound,
+    count_share,
     dyadic,
     each_column,
     for_columns,
@@ -96,7 +97,7 @@ def gaussian_mean(
     """
     budget = ConcentratedBudget(moderate(rho, "rho"))
     request = Request.within(budget, "gaussian_mean", confidence, sampling)
-    return _ball_mean(space, radius, request, _gaussian_share(space.domain.columns))
+    return _ball_mean(space, radius, request, float(1 - count_share(space.domain.columns)))
 
 
 @mechanism(
@@ -166,12 +167,6 @@ def _with_rows(
     return noisy, of_sum, of_rows.scale(float(space.unit))
 
 
-def _gaussian_share(columns: int) -> float:
-    """The share of rho for the sum, of the least regret over all means, with a private count."""
-    root = sqrt(columns)
-    return (2 * root + 1) / (2 * root + 2)
-
-
 def _noisy_mean(
     space: RowSpace,
     rows: Stage[RowSpace, RowSpace],
@@ -179,7 +174,7 @@ def _noisy_mean(
     back: Callable[[Floats], Floats],
 ) -> Mechanism[RowSpace, ZeroConcentratedDivergence]:
     """The mean of bounded rows; ``back`` leads from it to what is released."""
-    share, size = _gaussian_share(space.domain.columns), space.domain.size
+    share, size = float(1 - count_share(space.domain.columns)), space.domain.size
     noisy, _, off = _with_rows(space, rows >> sum(), ConcentratedBudget(rho), share)
 
     def mean(release: SumAndRows) -> Floats:
