@@ -198,10 +198,8 @@ class Estimate(Result):
             said.append(f"{self._ends(self.wide_interval)} with what clipping may move")
         if self.hidden_rows is not None:
             said.append(say_hidden(self.hidden_rows))
-        few = self.too_few
         if self.bounds is not None:
             width = self.bounds[1] - self.bounds[0]
-            few = few or _half_width(self.interval) >= _LITTLE * width / 2
             said.extend(
                 f"near the bound {bound:g}, so values beyond it may be clipped"
                 for bound in self.bounds
@@ -212,7 +210,7 @@ class Estimate(Result):
             said.append(ONE_PERSON)
         if self.interval == (-inf, inf):
             said.append("its error is not known")
-        if few:
+        if self._few:
             said.append("too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}"))
         return said
 
@@ -335,6 +333,12 @@ class Estimate(Result):
 
     __le__ = __ge__ = _refuse_comparison
 
+    @property
+    def _few(self) -> bool:
+        """Whether the interval says little more than the bounds."""
+        wide = self.bounds and _half_width(self.interval) >= _LITTLE * _half_width(self.bounds)
+        return bool(self.too_few or wide)
+
     def _map_ends(self, change: Callable[[float], float], slope: float = 1.0) -> Estimate:
         """Of a function of what is estimated that rises or falls, of this slope at the value."""
 
@@ -346,6 +350,9 @@ class Estimate(Result):
         error = self.standard_error * abs(slope)
         sources = frozenset(map(_without_table, self.sources))
         found = copy_with(self, value=change(self.value), standard_error=error, sources=sources)
+        if self.bounds and 0 in self.bounds and change(0):
+            # A value near an end at 0 is none to warn of, and that end is no longer at 0.
+            changed |= {"bounds": None, "too_few": self._few}
         return copy_with(found, **changed)
 
 
