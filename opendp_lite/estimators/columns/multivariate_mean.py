@@ -441,9 +441,8 @@ class _PlanPlus:
         """
         halves, middle = self.bounds.halves, self.bounds.middle
         widths = self._fair_widths(halves)
-        summed = self._rows_around(middle, widths) >> sum()
-        share = count_share(self.columns)
-        total, people = self.people.total(summed, self._part(_FIRST_SUM), share)
+        first, share = self._part(_FIRST_SUM), count_share(self.columns)
+        total, people = self.people.total(self._rows_around(middle, widths) >> sum(), first, share)
         found = self.bounds.clip(middle + widths * people.mean(total))
         return attrs.evolve(self, people=people)._shorten_best(found, halves * _NEAREST, widths)
 
@@ -463,19 +462,17 @@ class _PlanPlus:
 
         No row is thought to be nearer to the middle than ``least`` is from 0.
         """
-        later = self.request.loss_of_squares + (
-            _BEYOND * self.rho if self.request.confidence else 0
-        )
-        found = []
+        squares, found = self.request.loss_of_squares, []
+        later = squares + (_BEYOND * self.rho if self.request.confidence else 0)
         for widths in tried:
             rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
             ends = min(float(np.linalg.norm(least / widths)), longest / 2), longest
             found.append((Shortener(self.people, rows, widths, ends, later).find(), widths))
         cut, widths = min(found, key=lambda each: each[0].promised)
         if self.bounds.own:
-            away = middle - self.bounds.middle
-            last = self.ask.left - self.request.loss_of_squares
-            in_bounds = bounds_error(self.ask.space, self.bounds, last, self.power, away)
+            space, away = self.ask.space, middle - self.bounds.middle
+            last = self.ask.left - squares
+            in_bounds = bounds_error(space, self.bounds, last, self.power, away)
             if in_bounds / self.people.rows < cut.promised:
                 return self._sum_in_bounds()
         each = widths * cut.length * cut.longer
@@ -609,7 +606,7 @@ def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
-        example(records(columns=["age", "visits"]), [(0, 9), (1, 2)], rho=100, p=1),
+        example(records(columns=8), (0, 9), rho=100),
         example(records(columns=["age", "visits"]), 100, epsilon=1),
         example(records(columns=["age", "visits"]), 100, rho=0.1, confidence=0.9),
         *(
