@@ -331,14 +331,16 @@ def settle(server: Server, setting: str, value: str | None) -> None:
             sleep(0.01)
 
 
-def test_a_server_that_does_not_wait_for_its_disk_or_its_replica(ledger, server):
+def test_a_server_that_does_not_wait_for_its_disk_or_its_replica(ledger, url, server):
+    # A session that hears no warnings would not hear of the replica.
+    deaf = LedgerFile.open(f"{url('ann')}&options=-c%20client_min_messages%3Derror")
     settle(server, "fsync", "off")
     refused("fsync or full_page_writes is off", lambda: ledger.spent)
     settle(server, "fsync", None)
     settle(server, "synchronous_standby_names", "nobody")
     cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     with ThreadPoolExecutor(1) as pool:
-        paying = pool.submit(ledger.reserve, Fraction(1, 10), asked="{}")
+        paying = pool.submit(deaf.reserve, Fraction(1, 10), asked="{}")
         while not paying.done():
             run(server.url("owner", "postgres"), cancel)
             sleep(0.02)
