@@ -501,9 +501,10 @@ class _RegressionRun:
         how = self._cuts(frame, lengths, tail, rough, _LEAST_CUT)
         query, off = self._squares(how, rough / 2)
         if self.rows > norm_of_noise(off, many):
-            left -= rough
+            left -= rough / 2
             found = NoisyGram.of(self.ask(query), off)
             if not found.weak:
+                left -= rough / 2
                 frame = how.frame.moved(self._fit(how, found, rough / 2)).turned(found)
                 if looks:
                     left -= _TAIL
