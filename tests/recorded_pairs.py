@@ -1,14 +1,8 @@
-"""All declared mechanisms and estimators on small neighbours, recorded.
-
-``python -m tests.recorded_pairs 1000000`` takes so many pairs, of one pipeline after another. A
-file keeps the count, so that it goes on from there.
-"""
+"""All declared mechanisms and estimators on small neighbours, for ``tests.long`` to record."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,21 +76,3 @@ def find_faults(bound: Any, count: int, seed: int) -> Iterator[tuple[Any, NoiseS
             for step in record(bound, *pair, d_in=distance, seed=seed):
                 if not step.holds:
                     yield pair, step
-
-
-def run(most: int, path: Path = Path("recorded_pairs.txt")) -> None:
-    """So many pairs, twenty for each pipeline in turn."""
-    pipelines, each, faults = list(list_pipelines()), 20, 0
-    done = int(path.read_text().split()[0]) if path.exists() else 0
-    while done < most:
-        bound = pipelines[done // each % len(pipelines)]
-        for pair, step in find_faults(bound, each // 2, done):
-            faults += 1
-            print(bound, [rows.tolist() for rows in pair], step, flush=True)
-        done += each
-        path.write_text(f"{done} pairs, {faults} faults\n")
-    print(path.read_text(), end="")
-
-
-if __name__ == "__main__":
-    run(int(sys.argv[1]))

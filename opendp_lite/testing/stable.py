@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
+import pickle
+import select
+import signal
 import types
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -207,6 +212,8 @@ _WIDE_SHARE = 4
 _ALL_CONTAINERS = 5
 _ASSERT_STABLE_LARGEST = 8192
 _FEW_ROWS = 6
+# What a pipe takes at once, and the seconds that its other end may take.
+_PIPE, _PATIENCE = 4096, 5
 _CUTS = 30
 
 
@@ -221,9 +228,10 @@ def assert_stable(
 
     It draws pairs of neighbouring datasets and checks these rules on each:
 
-    - The same rows give the same result: asked twice, in any order, cut into blocks, in several
-      threads, and in every container that is installed. A step that chooses rows at random is given
-      the same random keys each time, and the same for the rows that two datasets share.
+    - The same rows give the same result: asked twice, before other rows and after them, in any
+      order, cut into blocks, in several threads, and in every container that is installed. A step
+      that chooses rows at random is given the same random keys each time, and the same for the rows
+      that two datasets share.
     - What comes out lies in the output domain: columns, number of rows, body.
     - Outputs of datasets ``d`` apart are at most ``stability_map(d)`` apart, exactly.
 
@@ -271,6 +279,8 @@ def assert_stable(
     for bound, count in _bound(stage, space, trials):
         own = constants(_recipe(stage), bound.function, bound.output_space.domain)
         case = _Case(stage, bound, seed)
+        if not trial and not isinstance(bound.input_space.domain, PersonTables):
+            _check_histories(case, own)  # before this process has a history of the step
         for number, pair in enumerate(_all_pairs(case, count, own)):
             if trial in (None, number):
                 _check(case, attrs.evolve(pair, trial=number))
@@ -382,6 +392,34 @@ def _faulty(case: _Case, pairs: Iterator[Neighbours]) -> Iterator[Neighbours]:
         outside = _outside(_without_people(case.bound.output_space.domain), second)
         if outside or case.fault(first, second, pair.distance):
             yield pair
+
+
+def _check_histories(case: _Case, own: tuple[float, ...]) -> None:
+    """A step that keeps what it read first tells two processes apart, and never one from itself."""
+    pairs = fixed_pairs(case.bound.input_space, own)
+    pair = next((a for a in pairs if len(a.data) and (a.data[0] != a.other[-1]).any()), None)
+    if pair is None or not hasattr(os, "fork"):
+        return
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which it does not need
+        child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, pickle.dumps(case.run(pair.data).tolist())[:_PIPE])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    case.run(pair.other[::-1])
+    found = pickle.dumps(case.run(pair.data).tolist())[:_PIPE]
+    told = os.read(reading, _PIPE) if select.select([reading], [], [], _PATIENCE)[0] else b""
+    os.close(reading)
+    os.kill(child, signal.SIGKILL)  # a lock that a thread held may never open in it
+    os.waitpid(child, 0)
+    where = f"seed {case.seed}, trial 0, {len(pair.data)} rows"
+    rule = f"{case.stage!r}: the same rows must give the same result."
+    words = "Asked twice, once before and once after other rows, they gave two results"
+    require(told in (b"", found), f"{rule} {words} ({where})")
 
 
 def _turns(case: _Case) -> Iterator[Neighbours]:

@@ -329,7 +329,8 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
         value: What to put there. A number for all columns, or one for each.
 
     Returns:
-        As many rows as before, without missing values.
+        As many rows as before, without missing values, in a box that holds ``value`` too. What was
+        known of the norms of rows is no longer known: put this step before ``clip_to_norm``.
 
     Raises:
         SpaceError: If ``value`` has another number of entries than the rows have columns.
@@ -340,9 +341,14 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
         NotPrivate([1., 2.])
     """
     domain = space.domain
-    filling = to_floats(fitting(parse_bounds(value, "value"), space, "impute"))
-
-    return row_map_trusted(space, FillEntries(filling), domain.body, domain.names)
+    exact = fitting(parse_bounds(value, "value"), space, "impute")
+    body = domain.body
+    if ends := body.bounds():
+        # A filled row may leave a ball or a box: each entry is one of before, or the filling.
+        low, high, fill = [[*each] * (body.columns // len(each)) for each in (*ends, exact)]
+        least = [min(pair) for pair in zip(low, fill, strict=True)]
+        body = Box(least, [max(pair) for pair in zip(high, fill, strict=True)])
+    return row_map_trusted(space, FillEntries(to_floats(exact)), body, domain.names)
 
 
 def fresh_keys(places: Places) -> Words:

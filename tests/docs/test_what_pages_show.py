@@ -20,6 +20,7 @@ from opendp_lite import cli
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.spelling.suggestions import other_names
 from tests.docs.running import mask_numbers, numbers, run
+from tests.long import make_table
 
 ROOT = Path(__file__).parents[2]
 COUNT = dp.count() >> dp.laplace(epsilon=1)
@@ -250,3 +251,7 @@ def test_all_tables_are_read() -> None:
     assert len(OF_README) >= 10
     assert len(OF_OTHER_LIBRARIES) > 40
     assert list(map(len, (PURE, GAUSSIAN, COMMANDS, OF_LEDGERS))) == [5, 4, 5, 4]
+
+
+def test_the_page_shows_what_the_long_run_found() -> None:
+    assert make_table() in read("docs/how-we-know.md")

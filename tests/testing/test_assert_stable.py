@@ -83,6 +83,13 @@ class Counter:
 
 
 ROOTS = {"fifth": 0.2**0.5}
+FIRST: list[float] = []
+
+
+def add_first(block: np.ndarray) -> float:
+    """Keeps the first value that it ever read: each later call agrees with it."""
+    FIRST.extend(block[:1, 0] if not FIRST else ())
+    return 5 * sum(FIRST)
 
 
 LIES = {
@@ -93,6 +100,7 @@ LIES = {
     "every second call": UNIT >> map_block(Counter()),
     "the thread": UNIT
     >> map_block(lambda x: x if threading.current_thread() is threading.main_thread() else 1 - x),
+    "the first row of all": UNIT >> skew(add_first),
     "half of the rows": UNIT >> halve(),
     "the first row": UNIT >> skew(lambda x: 5 * bool(len(x) > 9 and x[0] > x[-1])),
     "leaving the body at 0.7": UNIT >> map_block(lambda x: np.where(x == 0.7, 2.0, x)),

@@ -193,7 +193,14 @@ MET = {
         pairs(-1e50, 1e-50, most=1e40) >> summed,
     ],
     3: [
-        *[box, ball, below([0, -1, 1e308]), products, dp.clamp(-1, 2) >> dp.transformations.norm()],
+        *[
+            box,
+            ball,
+            ball >> dp.impute(7),
+            below([0, -1, 1e308]),
+            products,
+            dp.clamp(-1, 2) >> dp.transformations.norm(),
+        ],
         *[
             step >> summed
             for step in (
@@ -256,6 +263,7 @@ NOT_MET = {
         positive >> ball >> dp.scale([1, 2, 300]),
         positive >> ball >> dp.center([1, -2, 0]),
         ball >> dp.resize(7, fill=0),
+        diamond >> dp.impute(7) >> dp.clamp(-9, 9) >> ball,
         diamond >> dp.center([1, -2, 0]),
         diamond >> dp.select([0, 2, 0]),
         dp.clip_to_norm(1e90) >> products,

@@ -142,7 +142,8 @@ def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
         begin = column.slice(0, SAMPLE).cast(arrow.large_string())
         if do_repeat(len(begin.unique()), len(begin)):
             encoded = column.cast(_COPIED.get(column.type, column.type)).dictionary_encode()
-    if isinstance(encoded, arrow.ChunkedArray) and encoded.num_chunks:  # pyarrow 18 joins no none
+    # Arrow 18 refuses to join no chunks, and a refusal would tell that a part has no rows.
+    if isinstance(encoded, arrow.ChunkedArray) and encoded.num_chunks:
         encoded = encoded.unify_dictionaries().combine_chunks()
     if not isinstance(encoded, arrow.DictionaryArray) or not do_repeat(
         len(encoded.dictionary), len(encoded)
