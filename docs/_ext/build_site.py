@@ -198,10 +198,11 @@ def _describe_pictures(lesson: Path) -> None:
     kept.parent.mkdir(exist_ok=True)
     shutil.copyfile(lesson, kept)
     notebook = json.loads(lesson.read_text("utf-8"))
-    link = f"{{download}}`Download this notebook <download/{lesson.name}>`\n"
+    link = f"{{download}}`download this notebook <download/{lesson.name}>`\n"
     words = [
         "Change and run any cell in this page. The first run fetches Python, some 45 MB. "
-        f"{link}to keep your answers. It runs after `pip install . ./notebooks`."
+        f"Answers typed here are gone when the page is loaded anew. To keep them, {link}"
+        "and work there: it runs after `pip install . ./notebooks` in a copy of the repository."
     ]
     notebook["cells"][1:1] = [{"cell_type": "markdown", "metadata": {}, "source": words}, CELL]
     lesson.write_text(json.dumps(notebook), "utf-8")

@@ -19,27 +19,36 @@ async function start() {
   return { python, run: python.pyimport("opendp_lite_lessons.cells").run };
 }
 
+function show(cell, words) {
+  const text = cell.shown.appendChild(document.createElement("pre"));
+  text.textContent = words;
+  return text;
+}
+
 // Runs one block and shows what came of it; whether it ended well.
 async function run({ block, shown }) {
-  const text = shown.appendChild(document.createElement("pre"));
-  text.textContent = "Python is fetched, 30 to 45 MB at the first run ...";
+  const text = show({ shown }, "Python is fetched, 30 to 45 MB at the first run ...");
+  let told = "";
   try {
     starting ??= start();
     const { python, run } = await starting;
-    text.textContent = "";
-    const write = { batched: (line) => (text.textContent += `${line}\n`) };
+    text.textContent = "running ...";
+    // The page draws nothing while Python runs, so it draws these words before.
+    await new Promise((drawn) => setTimeout(drawn, 30));
+    const write = { batched: (line) => (told += `${line}\n`) };
     python.setStdout(write);
     python.setStderr(write);
     shown.insertAdjacentHTML("beforeend", run(block.innerText, python.globals));
     return true;
   } catch (problem) {
-    // The message without its traceback, whose lines are indented but for its first.
+    // The message without its traceback: what stands below the last file that it names.
     const lines = String(problem.message).trim().split("\n");
-    const first = lines.findLastIndex((line) => /^[\w.]+(Error|Refuted|Exception)\b/.test(line));
-    text.textContent += lines.slice(Math.max(first, 0)).join("\n");
+    const file = lines.findLastIndex((line) => line.startsWith("  File "));
+    told += lines.slice(lines.findIndex((line, at) => at > file && /^\S/.test(line))).join("\n");
     return false;
   } finally {
-    if (!text.textContent) text.remove();
+    text.textContent = told;
+    if (!told) text.remove();
   }
 }
 
@@ -72,7 +81,10 @@ document.addEventListener("DOMContentLoaded", () => {
         each.block.closest(".cell")?.querySelector(".cell_output")?.remove();
         each.shown.replaceChildren();
         each.ran = await run(each);
-        if (!each.ran) break;
+        if (!each.ran) {
+          if (each !== cell) show(cell, "A cell above failed, so this one did not run. Its message stands there.");
+          break;
+        }
       }
       button.disabled = false;
     });

@@ -29,16 +29,17 @@ def judge_epsilon_of_coins(epsilon_of_coins):
 def judge_share(share):
     expect(
         share,
-        0.3,
+        0.25,
         {
-            0.4: "that is the share of answers that are yes; a quarter of the others say it too",
-            0.15: "that is s - 1/4, which is half of p",
-            0.4 / 0.75: "people whose truth is no say yes as well: take off 1/4 first",
-            120: "give a share, not a number of students",
-            0.7: "that is the share whose truth is no",
-            0.2: "that is half of the answers; solve s = 1/4 + p / 2",
+            0.375: "that is the share of answers that are yes; a quarter of the others say it too",
+            0.125: "that is s - 1/4, which is half of p",
+            0.375 / 0.75: "people whose truth is no say yes as well: take off 1/4 first",
+            0.375 * 0.75: "three quarters of the yes are not those whose truth is yes",
+            100: "give a share, not a number of students",
+            0.75: "that is the share whose truth is no",
+            0.375 / 2: "that is half of the answers; solve s = 1/4 + p / 2",
         },
-        "solve 160 / 400 = 3/4 p + 1/4 (1 - p) for p",
+        "solve 150 / 400 = 3/4 p + 1/4 (1 - p) for p",
     )
 
 

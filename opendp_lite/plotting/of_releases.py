@@ -350,10 +350,11 @@ def estimate_intervals(
     places, off = np.arange(len(found)), np.abs(ends.T - values)
     confidences = sorted({each.confidence for _, each in found})
     title = f"Released values with {' and '.join(map(percent, confidences))} intervals"
-    highest, lowest = (found[int(at)] for at in (values.argmax(), values.argmin()))
-    message = (
-        f"Largest: {highest[0]} {highest[1].value:.4g}. Least: {lowest[0]} {lowest[1].value:.4g}"
+    order = np.argsort(ends[:, 0] - ends[:, 1], kind="stable")
+    widest, narrowest = (
+        f"{found[at][0]}, {ends[at, 0]:.4g} to {ends[at, 1]:.4g}" for at in order[[0, -1]]
     )
+    message = f"Widest: {widest}. Narrowest: {narrowest}"
     missed = np.zeros(len(found), dtype=bool)
     if public_truth is not None:
         truth = nearest(exact(public_truth, "estimate_intervals: public_truth"))
