@@ -66,8 +66,8 @@ def enumerate_pipelines(number: int) -> Found:
             for true, claimed in small.compare_results(bound):
                 pairs = zip(true, claimed, strict=False)
                 assert all(most is None or moved <= most for moved, most in pairs)
-        except AssertionError:
-            faults.append(f"seed {number}: {bound}")
+        except Exception as fault:
+            faults.append(f"seed {number}: {bound}: {fault!r}")
     return done, faults
 
 
