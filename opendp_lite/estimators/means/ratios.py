@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import attrs
 import numpy as np
@@ -325,9 +326,9 @@ def _squares_from(
     The mean is that share of the width above the lower bound. No claim is taken from the block
     function: the sum brings each row into the body.
     """
+    return row_map_trusted(space, partial(_square, share), Box(0, most))
 
-    def squares(block: Floats) -> Floats:
-        found: Floats = plain_nan((block[:, :1] * (1 - share) - block[:, 1:] * share) ** 2)
-        return found
 
-    return row_map_trusted(space, squares, Box(0, most))
+def _square(share: float, block: Floats) -> Floats:
+    found: Floats = plain_nan((block[:, :1] * (1 - share) - block[:, 1:] * share) ** 2)
+    return found
