@@ -42,6 +42,10 @@ ERROR = (
     "an Estimate is a release with its error, and does not compute or compare: the error would b"
 )
 MESSAGES = [
+    (
+        "dp.records(columns=2) >> dp.clamp(1e-200, 2e-200) >> dp.transformations.outer_products()",
+        "outer_products: bounds beyond 2^900 or below 2^-900 cannot be summed",
+    ),
     ("mean()", "dp.mean(0, 100, epsilon=1) is called on data: write pipeline(data)"),
     ("dp.select('age')()", "dp.select('age') is called on data: write pipeline(data)"),
     ("(dp.records() >> mean)()", "dp.records() >> dp.mean(0, 100, epsilon=1) is called on data"),

@@ -424,7 +424,7 @@ class OuterProducts(Body):
         side: The number of entries of x.
 
     Raises:
-        ParameterError: If the radius is not above 0.
+        ParameterError: If the radius is not above 0, or beyond what can be summed.
 
     Proof:
         Two rows have the inner product ``(x . y)^2``, which is at least 0. So the square of their
@@ -445,6 +445,8 @@ class OuterProducts(Body):
     def __init__(self, radius: Number, side: int) -> None:
         size = positive(radius, "the radius of outer products")
         initialise(self, size=size, side=some_columns(side))
+        # Rows are divided by the radius as a float, also where no sum follows: it may not be 0.
+        self.exponent()
 
     @property
     def columns(self) -> int:  # type: ignore[override]
