@@ -220,7 +220,7 @@ def alt_text(ax: Axes) -> str:
     words += [_say_container(each) for each in ax.containers if _is_named(each)]
     areas = [each for each in (*ax.collections, *ax.patches) if _is_named(each)]
     words += [f"Also: {each}" for each in dict.fromkeys(area.get_label() for area in areas)]
-    words += [] if ax.images else [text.get_text() for text in ax.texts]
+    words += [] if ax.images else [text.get_text().replace("\n", " ") for text in ax.texts]
     return ". ".join(each.replace("\n", ", ") for each in words if each) + "."
 
 
@@ -230,10 +230,11 @@ def _is_named(artist: Artist | Container) -> bool:
 
 
 def _axis(which: str, axis: Axis) -> str:
-    said, names = f"{which} axis: {axis.get_label_text()}", _names(axis)
+    label, names = axis.get_label_text(), _names(axis)
+    said = f"{which} axis: {label}" if label else f"{which} axis"
     if names:
         more = " and more" if len(names) > _FEW else ""
-        return f"{said} {', '.join(names[:_FEW])}{more}".replace("  ", " ")
+        return f"{said}{'' if label else ':'} {', '.join(names[:_FEW])}{more}"
     low, high = axis.get_view_interval()
     scale = ", logarithmic" if axis.get_scale() == "log" else ""
     return f"{said}, from {low:.4g} to {high:.4g}{scale}"
