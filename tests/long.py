@@ -106,6 +106,8 @@ def run_tests(*given: str, python: str = sys.executable) -> Found:
     shown = call(python, "-m", "pytest", "-q", "-rfE", *given)
     passed = re.search(r"(\d+) passed", shown)
     faults = re.findall(r"^(?:FAILED|ERROR) .*$", shown, re.MULTILINE)
+    if not passed and not faults and "skipped" not in shown:
+        faults = [f"nothing ran: {shown.strip()[-200:]}"]
     return int(passed[1]) if passed else 0, faults
 
 
@@ -206,6 +208,8 @@ if __name__ == "__main__":
     words.add_argument("--minutes", type=float, default=120)
     words.add_argument("--last", action="store_true", help="print the table and run nothing")
     given = words.parse_args()
+    if unknown := set(given.checks) - set(CHECKS):
+        words.error(f"no such check: {', '.join(unknown)}; there are {', '.join(CHECKS)}")
     if not given.last:
         run(given.checks, given.minutes)
     print(make_table(), end="")

@@ -117,7 +117,7 @@ def _grid(view: LedgerView) -> list[str]:
             _state(view, entry, waiting),
             _show_loss(view, entry.cost(view.measure)),
             _show_loss(view, entry.reach(view.measure)),
-            entry.note,
+            entry.show_note(),
         ]
         for entry in view.entries
         if entry.state is not when_run.EntryState.RELEASED

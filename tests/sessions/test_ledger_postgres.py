@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from time import sleep
 from typing import Any
 
+import attrs
 import pytest
 
 import opendp_lite as dp
@@ -436,6 +439,11 @@ SECRET = "p%40ss%2Fw%3Ard"
         "postgresql://ann:p-ss",
         "postgresql://ann:p-ss/survey",
         "postgresql+psycopg://ann:p-ss@nowhere.invalid/survey",
+        " postgresql://ann:p-ss@nowhere.invalid/survey",
+        "postgresql://ann@nowhere.invalid/survey?p%61ssword=p-ss",
+        "host=nowhere.invalid dbname=survey user=ann password=p-ss",
+        "mysql:ann:p-ss@nowhere.invalid",
+        Path("postgresql://ann:p-ss@nowhere.invalid/survey"),
     ],
 )
 def test_a_url_that_may_hold_a_password_elsewhere_is_not_repeated(typed):
@@ -457,6 +465,31 @@ def test_a_password_is_shown_nowhere(ledger, url, capsys):
     assert SECRET not in told
     assert pickle.loads(pickle.dumps(handle)).head == handle.head
     assert postgres._PASSWORDS[handle.path] == "p@ss/w:rd"
+
+
+def test_another_password_is_tried_anew(ledger, url):
+    """A connection that the right one opened would hide that this one is wrong."""
+    postgres.PostgresDatabase.of(url("ann").replace("ann@", "ann:one@"), 1)
+    LedgerFile.open(url("ann"))
+    key = os.getpid(), postgres.PostgresDatabase.of(url("ann"), 1).path
+    (resting,) = postgres._RESTING[key]
+    postgres.PostgresDatabase.of(url("ann").replace("ann@", "ann:one@"), 1)
+    assert not resting.closed
+    postgres.PostgresDatabase.of(url("ann").replace("ann@", "ann:two@"), 1)
+    assert resting.closed
+
+
+@pytest.mark.parametrize("typed", ["postgresql://ann@/survey?service=team", "postgresql:///survey"])
+def test_a_service_is_refused(typed, monkeypatch):
+    """It names the server elsewhere: nobody here knows whether the line has to be encrypted."""
+    monkeypatch.setenv("PGSERVICE", "team")
+    with pytest.raises(dp.ParameterError, match="name the server in the URL"):
+        dp.Ledger.open(typed)
+
+
+def test_a_note_that_was_written_by_hand_moves_no_cursor(ledger):
+    entry = attrs.evolve(ledger.head, note="fine\n\x1b[31m\u202eforged")
+    assert entry.show_note() == r"fine\n\x1b[31m\u202eforged"
 
 
 def test_no_ledger_no_driver_no_witness(url, server, monkeypatch, tmp_path):

@@ -101,6 +101,14 @@ class LedgerEntry:
         losses = {name: read_loss(held[name], measure) for name in _LOSSES}
         return cls(**{**held, **losses, "state": EntryState(held["state"])})
 
+    def show_note(self) -> str:
+        """The note in one line. On a server somebody may have written one by hand: of a new line or
+        a sign that moves the cursor it shows the code."""
+        return "".join(
+            each if each.isprintable() else each.encode("unicode_escape").decode()
+            for each in self.note
+        )
+
     def next(self, state: EntryState, measure: AnyMeasure, **cells: Any) -> LedgerEntry:
         """The entry after this one, not yet sealed.
 

@@ -397,7 +397,7 @@ class Ledger:
                 each.state.value,
                 measure.words(each.cost(measure)),
                 measure.words(each.reach(measure)),
-                each.note,
+                each.show_note(),
             )
             for each in entries[-_SHOWN:]
         ]

@@ -26,7 +26,9 @@ _URL: Final = re.compile(
     r"(postgres(?:ql)?://)(?:([^:@/?#]*)(?::([^@/?#]*))?@)?"
     rf"({_HOST}(?:,{_HOST})*(?:[/?][^@]*)?)"
 )
-_ANY_URL: Final = re.compile(r"[a-zA-Z][\w+.-]*://|postgres(ql)?:")
+# Also what is none but was meant for one: any may hold a password, and is not repeated. A letter
+# before a colon alone is a drive.
+_ANY_URL: Final = re.compile(r"\s*[a-zA-Z][\w+.-]+:(/|.*@)|\s*postgres(ql)?:|.*\bpassword\s*=")
 _SCHEMA: Final = Path(__file__).with_name("postgres.sql")
 # Nothing that a role, a database or a URL sets decides how a payment is made. Names are looked up
 # in the catalog first: no object of anybody's own takes the place of one that is meant.
@@ -85,9 +87,9 @@ _WORDS: Final = {
 }
 
 
-def is_url(path: object) -> TypeGuard[str]:
+def is_url(path: object) -> TypeGuard[str | os.PathLike[str]]:
     """Whether a path of a ledger is a URL, of whichever kind: any may hold a password."""
-    return isinstance(path, str) and _ANY_URL.match(path) is not None
+    return isinstance(path, str | os.PathLike) and _ANY_URL.match(str(path)) is not None
 
 
 # Passwords by the URL that they were taken out of: they are in no handle, so that none shows or
@@ -172,14 +174,14 @@ class PostgresDatabase(Storage):
     wait: float
 
     @classmethod
-    def of(cls, url: str, wait: float) -> PostgresDatabase:
+    def of(cls, url: str | os.PathLike[str], wait: float) -> PostgresDatabase:
         """The database that a URL names.
 
         Raises:
             ParameterError: If it is none. The URL is not repeated: it may hold a password.
         """
-        parts = _URL.fullmatch(url)
-        if parts is None or "password" in parts[4]:
+        parts = _URL.fullmatch(str(url))
+        if parts is None or "password" in unquote(parts[4]).lower():
             raise ParameterError(
                 "the URL of a ledger is postgresql://user@server/database. Leave the password out, "
                 "and keep it in ~/.pgpass; or write it behind the user, with @ as %40, / as %2F, "
@@ -187,8 +189,11 @@ class PostgresDatabase(Storage):
             )
         scheme, user, password, rest = parts.groups()
         found = cls(f"{scheme}{'' if user is None else f'{user}@'}{rest}", wait)
-        if password:
+        if password and _PASSWORDS.get(found.path) != unquote(password):
             _PASSWORDS[found.path] = unquote(password)
+            # A connection that another password opened would hide that this one is wrong.
+            for connection in _RESTING.pop((os.getpid(), found.path), []):
+                connection.close()
         return found
 
     @property
@@ -250,9 +255,14 @@ class PostgresDatabase(Storage):
     def _connect(self, library: Any) -> Any:
         """A new connection. The network must say within a minute that a server is gone."""
         given = library.conninfo.conninfo_to_dict(self.path)
+        if "service" in given or "PGSERVICE" in os.environ:
+            raise ParameterError(
+                "a service of libpq does not say here which server it is, and so not whether the "
+                "connection has to be encrypted; name the server in the URL, and unset PGSERVICE"
+            )
         named = (given.get(each) or os.environ.get(f"PG{each.upper()}") for each in _HOSTS)
         hosts = ",".join(str(each) for each in named if each).split(",")
-        said = "sslmode" in given or "service" in given or "PGSSLMODE" in os.environ
+        said = "sslmode" in given or "PGSSLMODE" in os.environ
         return library.connect(
             self.path,
             password=_PASSWORDS.get(self.path),
@@ -276,6 +286,8 @@ class PostgresDatabase(Storage):
             words = problem.diag.message_primary
         elif state:
             words = next((text for name, text in _WORDS.items() if state.startswith(name)), state)
+        elif "authentication failed" in text or "no password supplied" in text:
+            words = "the server refuses the password, or there is none: see docs/team.md"
         else:
             secret = _PASSWORDS.get(self.path)
             reason = "" if secret and secret in text else f" ({text})"
