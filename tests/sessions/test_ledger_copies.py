@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.sessions.ledger import entries as ledger_entry
+from opendp_lite.sessions.ledger import file as files
 from opendp_lite.sessions.ledger import sqlite as ledger_file
 from opendp_lite.sessions.ledger import tables
 from opendp_lite.sessions.ledger import witness as sightings
@@ -316,11 +318,48 @@ def test_a_witness_finds_another_history(watched, elsewhere, unmarked):
     spend(watched, 3)
     witnessed = elsewhere.read_bytes()
     watched.path.write_bytes(old)
+    elsewhere.unlink()
     spend(LedgerFile.adopt(watched.path, "a test"), 9)
     elsewhere.write_bytes(witnessed)
     refused("has another history", lambda: LedgerFile.open(watched.path))
     adopted = LedgerFile.adopt(watched.path, "both were used")
-    assert adopted.spent == Fraction(2 + 3 + 9 + 3, 100)
+    assert adopted.spent == Fraction(2 + 9 + 3, 100)
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["now", "an earlier version"])
+def test_lines_of_witnesses_tell_the_same_in_any_order(
+    watched, elsewhere, unmarked, monkeypatch, earlier
+):
+    """Two machines saw payments that are lost, and an adoption before them, in files of theirs.
+
+    An adoption by an earlier version names nothing that it counted: that is counted once more.
+    """
+    spend(watched)
+    old = watched.path.read_bytes()
+    spend(watched)
+    watched.path.write_bytes(old)
+    if earlier:
+        adopt = LedgerFile._adopt
+        monkeypatch.setattr(files, "write_counted", lambda hashes: "")
+        monkeypatch.setattr(
+            LedgerFile, "_adopt", lambda *given, late=False: not late and adopt(*given) and None
+        )
+    spend(LedgerFile.adopt(watched.path, "an earlier one"))
+    monkeypatch.undo()
+    monkeypatch.setattr(sightings, "_call", lambda name: sightings._refuse)
+    old, saw = watched.path.read_bytes(), [elsewhere.read_bytes()]
+    for _ in range(2):
+        spend(LedgerFile.open(watched.path), 4)
+        saw.append(elsewhere.read_bytes())
+    lines = saw[-1].splitlines(keepends=True)
+    for told in (*map(b"".join, permutations(saw)), b"\n" + b"".join(lines[::-1]), saw[-1]):
+        watched.path.write_bytes(old)
+        elsewhere.write_bytes(told)
+        refused("was rolled back", lambda: LedgerFile.open(watched.path))
+        found = LedgerFile.adopt(watched.path, "put together")
+        assert found.spent == Fraction(3 + 8 + earlier, 100)
+        assert LedgerFile.open(watched.path).spent == found.spent
+        spend(found)
 
 
 def test_a_witness_finds_a_roll_back_that_an_open_ledger_went_on_from(

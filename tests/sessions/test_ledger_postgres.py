@@ -18,7 +18,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.base.errors import LedgerError
-from opendp_lite.sessions.ledger import entries, postgres
+from opendp_lite.sessions.ledger import entries, postgres, tables
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
@@ -117,7 +117,7 @@ def test_the_rule_of_renyi_divergences_in_sql(url):
         low, high = (middle, high) if measure.within(loss(middle), budget) else (low, middle)
     assert low > 1 + Fraction(1, 100)
     ends = [low - Fraction(step, 10**30) for step in (0, 1, 10**6)]
-    ends += [high + Fraction(step, 10**30) for step in (0, 1, 10**6, 10**29)]
+    ends += [high + Fraction(step, 10**30) for step in (1, 10**6, 10**29)]
     with psycopg.connect(url("dana")) as connection:
         for factor in (Fraction(1, 2), Fraction(1), *ends):
             given = (" ".join(map(str, each)) for each in (loss(factor), budget))
@@ -125,6 +125,72 @@ def test_the_rule_of_renyi_divergences_in_sql(url):
                 "SELECT opendp_lite.is_within(%s, %s, %s)", (*given, ledger.terms.measure)
             )
             assert found.fetchone() == (measure.within(loss(factor), budget),)
+        # Nearer to the edge the server takes less than a client, and never more.
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if measure.within(loss(middle), budget) else (low, middle)
+        near = [loss(high + Fraction(1, 10**digits)) for digits in range(40, 60)]
+        one = (budget[0] + 1, *budget[1:3], *(each + Fraction(1, 10**50) for each in budget[3:]))
+        for each in (*near, one, (*one[:4], *(2 * it for it in budget[4:]))):
+            given = (" ".join(map(str, it)) for it in (each, budget))
+            found = connection.execute(
+                "SELECT opendp_lite.is_within(%s, %s, %s)", (*given, ledger.terms.measure)
+            )
+            assert found.fetchone() <= (measure.within(each, budget),)
+
+
+def test_the_longest_fractions_that_the_server_takes_can_be_read(url):
+    ledger = make(url)
+    longest = f"1/1{'0' * 3999}"
+    with psycopg.connect(url("ann"), autocommit=True) as connection:
+        connection.execute(ADD, row_of(ledger, ledger.head, {"price": longest, "total": longest}))
+        for price in (f"1/1{'0' * 4000}", f"1{'0' * 4000}"):
+            with pytest.raises(psycopg.Error, match="no exact number"):
+                connection.execute(
+                    ADD, row_of(ledger, ledger.head, {"price": price, "total": price})
+                )
+    assert LedgerFile.open(url("bob")).spent == Fraction(longest)
+
+
+def test_a_check_may_take_longer_than_a_transaction_may_stand_still(ledger, url, monkeypatch):
+    spend(ledger, 2)
+    check = tables.check_chain
+
+    def check_slowly(found: Any, *given: Any) -> Any:
+        listed = list(found)
+        sleep(0.6 if len(listed) > 2 else 0)
+        return check(listed, *given)
+
+    monkeypatch.setattr(tables, "check_chain", check_slowly)
+    assert LedgerFile.open(url("ann"), wait=0.3).spent == Fraction(2, 100)
+    assert LedgerFile.adopt(url("dana"), "a test", wait=0.3).spent == Fraction(2, 100)
+
+
+def test_what_a_team_saw_counts_after_a_second_failover(url, monkeypatch, tmp_path):
+    """By the procedure of docs/team.md, where the ledger was adopted once before."""
+
+    def sit_at(name: str) -> None:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
+
+    sit_at("dana")
+    make(url)
+    mine = LedgerFile.adopt(url("dana"), "an earlier failover")
+    assert mine.witness is not None
+    own = mine.witness.path
+    for name, hundredths in (("bob", 1), ("ann", 25)):
+        sit_at(name)
+        LedgerFile.open(url(name)).reserve(Fraction(hundredths, 100), asked="{}")
+    off, on = (f"ALTER TABLE opendp_lite.entries {it} TRIGGER USER" for it in ("DISABLE", "ENABLE"))
+    run(url("dana"), off, "DELETE FROM opendp_lite.entries WHERE number > 2", on)
+    with own.open("ab") as file:
+        for name in ("ann", "bob"):
+            file.write((tmp_path / name / "opendp_lite" / own.name).read_bytes())
+    sit_at("dana")
+    assert LedgerFile.adopt(url("dana"), "a second one").spent == Fraction(26, 100)
+    for name in ("ann", "bob"):
+        sit_at(name)
+        spend(LedgerFile.open(url(name)))
+    assert LedgerFile.open(url("bob")).spent == Fraction(28, 100)
 
 
 def row_of(ledger: LedgerFile, head: LedgerEntry, changed: dict[str, object]) -> tuple[object, ...]:

@@ -37,7 +37,12 @@ from opendp_lite.sessions.ledger.place import resolve
 from opendp_lite.sessions.ledger.postgres import PostgresDatabase, is_url
 from opendp_lite.sessions.ledger.sqlite import SqliteFile
 from opendp_lite.sessions.ledger.tables import WAIT, EntryTable, Result, Storage
-from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile
+from opendp_lite.sessions.ledger.witness import (
+    CheckMark,
+    Sightings,
+    WitnessFile,
+    write_counted,
+)
 from opendp_lite.sessions.text import (
     check_budget,
     check_line,
@@ -47,6 +52,8 @@ from opendp_lite.sessions.text import (
     round_price,
 )
 
+# Checks the entries that were read, and gives them.
+Checking = Callable[[], tuple[LedgerEntry, ...]]
 # Heads that a handle remembers: one at least for each thread that reserves at once.
 _REMEMBERED: Final = 64
 _KEY_WORDS: Final = 4
@@ -180,35 +187,36 @@ class LedgerFile(LedgerStanding):
         """
         words = check_words(reason, "reason")
         found = cls._found(path, wait)
-        measure, seen = found.measure, found._sightings()
-        entries = found.view().entries
-        missed = [numbers_of(each.sum_lost(entries, measure)) for each in seen]
-        price = like(measure, tuple(map(max, zip(*missed, strict=True))))
-        found._count_late(seen[-1], found._adopt(price, words))
+        found._adopt(words)
+        # The original may have paid meanwhile. It pays no more once it meets the adoption.
+        while found._adopt("paid elsewhere while this ledger was adopted", late=True):
+            pass
         return found
 
-    def _adopt(self, price: Loss, words: str) -> LedgerEntry:
-        """Counts what was paid elsewhere, and takes this file as the ledger from here on."""
+    def _adopt(self, words: str, *, late: bool = False) -> bool:
+        """Counts what was paid elsewhere, and takes this file as the ledger from here on.
+
+        The entry names what it counted, so that nothing else passes for counted.
+
+        Returns:
+            Whether there was something to do; a late one is for what was lost alone.
+        """
+        measure, seen = self.measure, self._sightings()
+        entries = self.view().entries
+        lost = {each.hash for sightings in seen for each in sightings.find_lost(entries)}
+        if late and not lost:
+            return False
+        missed = [numbers_of(each.sum_lost(entries, measure)) for each in seen]
+        price = like(measure, tuple(map(max, zip(*missed, strict=True))))
 
         def adopting(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
-            paid = round_price(price, head.total, head.budget, self.measure)
-            return head.next(EntryState.ADOPTED, self.measure, price=paid, note=words)
+            paid = round_price(price, head.total, head.budget, measure)
+            return head.next(
+                EntryState.ADOPTED, measure, price=paid, note=words, asked=write_counted(lost)
+            )
 
-        return self._write(adopting, adopting=True)
-
-    def _count_late(self, counted: Sightings, adopted: LedgerEntry) -> None:
-        """Counts what the witness saw while this ledger was adopted, and the adoption did not.
-
-        The original may have paid in between. It pays no more once it meets the adoption.
-        """
-        known = {each.hash for each in counted.seen}
-        while self.witness is not None:
-            late = self.witness.sightings().before(adopted.hash, known)
-            price = late.prices(self.view().entries, self.measure)
-            if price == self.measure.zero():
-                return
-            known |= {each.hash for each in late.seen}
-            adopted = self._adopt(price, "paid elsewhere while this ledger was adopted")
+        self._write(adopting, adopting=True)
+        return True
 
     @classmethod
     def _found(cls, path: str | os.PathLike[str], wait: float) -> LedgerFile:
@@ -383,7 +391,8 @@ class LedgerFile(LedgerStanding):
     def view(self) -> LedgerView:
         """The ledger as it is now, each entry checked."""
         seen = self._seen()
-        entries = self._read(lambda table: table.all(seen))
+        entries = self._read(lambda table: table.all(seen))()
+        self._heads.append(entries[-1])
         return LedgerView(self.terms, entries)
 
     def verify(self) -> LedgerView:
@@ -397,7 +406,7 @@ class LedgerFile(LedgerStanding):
         """
         sightings, seen = self._sightings(), self._seen()
 
-        def reading(table: EntryTable) -> tuple[CheckMark | None, tuple[LedgerEntry, ...]]:
+        def reading(table: EntryTable) -> tuple[CheckMark | None, EntryTable, Checking]:
             # A write meanwhile that is none of SQLite's must not count as checked.
             before = self.storage.check_now(seen)
             if not table.is_whole():
@@ -405,11 +414,11 @@ class LedgerFile(LedgerStanding):
                     f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
                     "reason"
                 )
-            entries = table.all(seen)
-            table.require_here(str(self.path), entries[-1])
-            return before, entries
+            return before, table, table.all(seen)
 
-        before, entries = self._read(reading)
+        before, table, check = self._read(reading)
+        entries = check()
+        table.require_here(str(self.path), entries[-1])
         for each in sightings:
             each.require_in(entries)
         if self.witness is not None:
@@ -558,21 +567,25 @@ class LedgerFile(LedgerStanding):
     def _find_untold(
         table: EntryTable, witness: WitnessFile, fresh: list[LedgerEntry]
     ) -> list[LedgerEntry]:
-        """The entries that the witness has not seen, from the last on that it saw of this history.
+        """The entries that the witness has not seen: it lacks none before one that it saw.
 
-        After an adoption its last line may be of a history that was lost.
+        After an adoption its last line may be of a history that was lost. A lost witness begins
+        anew by an adoption alone.
         """
         told = witness.last().seen
+        if not told and fresh[0].state is not EntryState.ADOPTED:
+            return fresh
         last = table.at(told[-1].number) if told else None
         if last is None or last.hash != told[-1].hash:
-            return fresh
+            return table.untold({each.hash for each in witness.sightings().seen})
         return table.since(last)[1:]
 
 
 def _require_seen(table: EntryTable, sightings: Iterable[Sightings]) -> None:
     """Refuses a file that lacks an entry that was seen, of the few that are given."""
     for each in sightings:
-        each.require_in([found for it in each.seen if (found := table.at(it.number))])
+        entries = [found for it in each.seen if (found := table.at(it.number))]
+        each.require_in([*entries, *table.adoptions()] if each.find_lost(entries) else entries)
 
 
 def _random(words: int) -> str:

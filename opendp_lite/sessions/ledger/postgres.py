@@ -17,7 +17,7 @@ import attrs
 
 from opendp_lite.base.errors import LedgerError, ParameterError, system_reason
 from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerTerms
-from opendp_lite.sessions.ledger.tables import LAYOUT, EntryTable, Result, Storage
+from opendp_lite.sessions.ledger.tables import EntryTable, Result, Storage
 from opendp_lite.sessions.ledger.witness import WitnessFile
 
 _HOST: Final = r"(?:\[[^]@/?#]*\]|[^][:@/?#,]*)(?::\d*)?"
@@ -29,6 +29,8 @@ _URL: Final = re.compile(
 # Also what is none but was meant for one: any may hold a password, and is not repeated. A letter
 # before a colon alone is a drive.
 _ANY_URL: Final = re.compile(r"\s*[a-zA-Z][\w+.-]+:(/|.*@)|\s*postgres(ql)?:|.*\bpassword\s*=")
+# As the tables in it have it by default.
+_LAYOUT: Final = 2
 _SCHEMA: Final = Path(__file__).with_name("postgres.sql")
 # Nothing that a role, a database or a URL sets decides how a payment is made. Names are looked up
 # in the catalog first: no object of anybody's own takes the place of one that is meant.
@@ -50,7 +52,7 @@ _STATE: Final = f"""SELECT CASE
   WHEN current_setting('server_encoding') <> 'UTF8' THEN 'its database is not encoded in UTF8'
   WHEN 'off' IN (current_setting('fsync'), current_setting('full_page_writes'))
     THEN 'fsync or full_page_writes is off, so it does not wait for its disk'
-  WHEN (SELECT max(layout) FROM opendp_lite.ledger) <> {LAYOUT}
+  WHEN (SELECT max(layout) FROM opendp_lite.ledger) <> {_LAYOUT}
     THEN 'its tables are of another version of opendp_lite'
   END, to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
   system_identifier::text,

@@ -5,7 +5,7 @@ CREATE SCHEMA opendp_lite;
 
 CREATE TABLE opendp_lite.ledger (
   identity text NOT NULL, measure text NOT NULL, unit text NOT NULL, data text NOT NULL,
-  witness text NOT NULL, created text NOT NULL, layout integer NOT NULL DEFAULT 1
+  witness text NOT NULL, created text NOT NULL, layout integer NOT NULL DEFAULT 2
 );
 CREATE TABLE opendp_lite.entries (
   number bigint PRIMARY KEY, state text NOT NULL, price text NOT NULL, total text NOT NULL,
@@ -50,7 +50,8 @@ BEGIN
 END $$;
 
 -- The numerators and denominators of a loss, by turns. numeric itself would take signs, NaN,
--- infinities, exponents and points. Its regular expressions count to 255 at most.
+-- infinities, exponents and points. Its regular expressions count to 255 at most. Clients read 4000
+-- digits on each side.
 CREATE FUNCTION opendp_lite.read_loss(loss text) RETURNS numeric[] LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -60,7 +61,8 @@ DECLARE
   below numeric;
 BEGIN
   FOREACH part IN ARRAY string_to_array(loss, ' ') LOOP
-    IF length(part) > 8001 OR part COLLATE "C" !~ '^(0|[1-9][0-9]*)(/[1-9][0-9]*)?$' THEN
+    IF greatest(length(split_part(part, '/', 1)), length(split_part(part, '/', 2))) > 4000
+      OR part COLLATE "C" !~ '^(0|[1-9][0-9]*)(/[1-9][0-9]*)?$' THEN
       RAISE EXCEPTION 'a loss is no exact number' USING ERRCODE = 'ODP01';
     END IF;
     above := split_part(part, '/', 1)::numeric;
@@ -100,7 +102,8 @@ BEGIN
 END $$;
 
 -- Whether a budget pays for a loss. The rule of Renyi divergences is that of dp.measures, whose sum
--- of exponentials is made to forty digits here: a client refuses what is above by less.
+-- of exponentials is right to forty digits, as it is here. So this asks for 1e-38 more: whatever it
+-- takes, a client takes, which could not open the ledger otherwise.
 CREATE FUNCTION opendp_lite.is_within(loss text, budget text, measure text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, opendp_lite, pg_temp AS $$
 DECLARE
@@ -123,17 +126,18 @@ BEGIN
   FOR i IN 2 .. cardinality(orders) LOOP
     a := read_loss(split_part(orders[i], ':', 1));
     IF b[2 * i + 3] > 0 THEN
-      exponent := div(
-        (a[1] - a[2]) * (b[2 * i + 3] * l[2 * i + 4] - l[2 * i + 3] * b[2 * i + 4]) * '1e45',
-        a[2] * b[2 * i + 4] * l[2 * i + 4]) * '1e-45';
+      exponent := (a[1] - a[2])
+        * (b[2 * i + 3] * l[2 * i + 4] - l[2 * i + 3] * b[2 * i + 4]) * '1e45';
       IF exponent >= 0 THEN
         RETURN true;
-      ELSIF exponent > -64 THEN
+      END IF;
+      exponent := div(exponent, a[2] * b[2 * i + 4] * l[2 * i + 4]) * '1e-45';
+      IF exponent > -64 THEN
         total := total + exp(exponent);
       END IF;
     END IF;
   END LOOP;
-  RETURN total >= 1 - '1e-39'::numeric;
+  RETURN total >= 1 + '1e-38'::numeric;
 END $$;
 
 CREATE FUNCTION opendp_lite.check_entry() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any, Final, Self, TypeVar
 
 import attrs
@@ -28,7 +28,7 @@ WAIT: Final = 30.0
 """Seconds to wait for another process that holds the ledger."""
 
 LAYOUT: Final = 1
-"""The version of the tables."""
+"""The version of the tables of a file."""
 
 TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
 """The columns of the one row of terms."""
@@ -119,16 +119,32 @@ class EntryTable(ABC):
         """Writes an entry."""
         self.run(_INSERT, *entry.row())
 
-    def all(self, seen: LedgerEntry) -> tuple[LedgerEntry, ...]:
-        """All entries, each held to the one before.
+    def all(self, seen: LedgerEntry) -> Callable[[], tuple[LedgerEntry, ...]]:
+        """Reads all entries. What it gives holds each to the one before, after the transaction.
+
+        A server ends a transaction that stands still for as long as that may take.
 
         Raises:
-            LedgerError: If one is not right, or the one that was seen is lost.
+            LedgerError: When they are checked, if one is not right or the one seen is lost.
         """
-        found = tuple(check_chain(self._read("ORDER BY number"), self.terms))
-        if seen not in found:
-            raise _say_lost(seen)
-        return found
+        rows = self._rows("ORDER BY number")
+
+        def check() -> tuple[LedgerEntry, ...]:
+            found = tuple(check_chain(self._entries(rows), self.terms))
+            if seen not in found:
+                raise _say_lost(seen)
+            return found
+
+        return check
+
+    def adoptions(self) -> list[LedgerEntry]:
+        """The entries that took these tables as the ledger."""
+        return list(self._read("WHERE state = ?", EntryState.ADOPTED.value))
+
+    def untold(self, told: Set[str]) -> list[LedgerEntry]:
+        """The entries whose hashes are not told."""
+        rows = self._rows("ORDER BY number")
+        return list(self._entries(row for row in rows if row[-1] not in told))
 
     def first(self) -> LedgerEntry:
         """The first entry."""

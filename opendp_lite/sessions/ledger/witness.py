@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Sequence, Set
 from errno import ENODATA, ENOSYS, ENOTSUP, EPERM
 from pathlib import Path
@@ -19,7 +21,8 @@ from opendp_lite.sessions.text import read_short, write_loss, write_short
 
 # At the end of a line that is whole.
 _END: Final = "."
-_FIELDS: Final = 5
+_FIELDS: Final = (5, 6)
+_HASH: Final = re.compile("[0-9a-f]{64}")
 # Between the numbers of a loss.
 _BETWEEN: Final = ","
 _SHOWN: Final = 12
@@ -27,39 +30,51 @@ _SHOWN: Final = 12
 
 @attrs.frozen
 class Sighting:
-    """An entry by its number, hash, state, price and total, as one line of text."""
+    """An entry by its number, hash, state, price and total, as one line of text.
+
+    An adoption also tells the hashes of what it counted; none of an earlier version of the package
+    does.
+    """
 
     number: int
     hash: str
     state: str
     price: str
     total: str
+    counted: str = ""
 
     @classmethod
     def of(cls, entry: LedgerEntry, write: Callable[[Loss], str] = write_loss) -> Sighting:
         """An entry as it is remembered, with its losses as ``write`` writes them."""
         losses = (write(each).replace(" ", _BETWEEN) for each in (entry.price, entry.total))
-        return cls(entry.number, entry.hash, entry.state.value, *losses)
+        counted = entry.asked if entry.state is EntryState.ADOPTED else ""
+        return cls(entry.number, entry.hash, entry.state.value, *losses, counted)
 
     @classmethod
     def read(cls, line: str) -> Sighting | None:
         """The entry that a line tells of; None for a line that was cut short."""
         words, _, end = line.rpartition(" ")
         fields = words.split(" ")
-        if end != _END or len(fields) != _FIELDS or not fields[0].isdecimal():
+        if end != _END or len(fields) not in _FIELDS or not fields[0].isdecimal():
             return None
-        return cls(int(fields[0]), *fields[1:])
+        number, hashed, state, price, total, *counted = fields
+        if not _HASH.fullmatch(hashed):
+            return None
+        return cls(int(number), hashed, state, price, total, *counted)
 
     def line(self) -> str:
         """As ``read`` takes it."""
-        return f"{self.number} {self.hash} {self.state} {self.price} {self.total} {_END}"
+        told = (self.number, self.hash, self.state, self.price, self.total, self.counted, _END)
+        return " ".join(str(each) for each in told if each != "")
 
 
 @attrs.frozen
 class Sightings:
-    """Entries that were seen, in the order of seeing.
+    """Entries that were seen.
 
-    What was seen before a ledger was adopted does not bind it any more, as the adoption counted it.
+    What an adoption counted does not bind the ledger any more. The adoption names it, so lines may
+    stand in any order, and several times: witnesses of several machines are put together as files.
+    Adoptions by an earlier version name nothing. What they counted is counted once more.
 
     Attributes:
         where: Who saw them, in words.
@@ -74,9 +89,15 @@ class Sightings:
     def require_in(self, entries: Sequence[LedgerEntry]) -> None:
         """Refuses entries that lack one that was seen.
 
-        The last one is not enough: a handle that was open may have gone on from an older copy.
+        The last one is not enough: a handle that was open may have gone on from an older copy. An
+        adoption that names nothing is taken to have counted what stood before its first line.
         """
-        last = max(self._lost(entries), key=lambda each: each.number, default=None)
+        silent = {each.hash for each in entries if _is_adoption(each) and not each.asked}
+        hashes = [each.hash for each in self.seen]
+        end = max((hashes.index(each) for each in silent.intersection(hashes)), default=0)
+        known = set(hashes[:end])
+        lost = (each for each in self.find_lost(entries) if each.hash not in known)
+        last = max(lost, key=lambda each: each.number, default=None)
         if last is not None:
             raise LedgerError(
                 f"the ledger was rolled back or has another history: {self.where} saw entry "
@@ -85,59 +106,57 @@ class Sightings:
                 "seen as spent"
             )
 
+    def find_lost(self, entries: Sequence[LedgerEntry]) -> list[Sighting]:
+        """What was seen, is not among these entries, and was counted by no adoption of them."""
+        known = {each.hash for each in entries}
+        for each in filter(_is_adoption, entries):
+            known |= _read_counted(each.asked)
+        return [each for each in dict.fromkeys(self.seen) if each.hash not in known]
+
     def sum_lost(self, entries: Sequence[LedgerEntry], measure: AnyMeasure) -> Loss:
         """What was seen spent, on however many copies, and is no part of these entries.
 
-        The first sighting since the last adoption tells a total, which counts all that was seen
-        before it. Of those after it, each tells its own price.
+        A witness saw all that was spent before an entry that it saw, but for an adoption by an
+        earlier version, with which it may begin. So its total counts, and of others their prices:
+        of an adoption what exceeds the payments that it counted and that are known here by
+        themselves. Of one file alone only the last entry was seen, and its total counts.
         """
-        lost = self._lost(entries)
-        prices = [_loss(each.price, measure) for each in lost]
-        if lost and lost[0] == self._since()[0]:
-            known = measure.compose([each.price for each in self._find_counted(entries, lost[0])])
-            prices[0] = measure.left(_loss(lost[0].total, measure), known)
-        found: Loss = measure.compose(prices)
-        return found
-
-    def before(self, end: str, known: Set[str]) -> Sightings:
-        """What was seen before the entry of a hash, but for what is known by its hash."""
-        hashes = [each.hash for each in self.seen]
-        seen = self.seen[: hashes.index(end)] if end in hashes else self.seen
-        return Sightings(self.where, [each for each in seen if each.hash not in known])
-
-    def prices(self, entries: Sequence[LedgerEntry], measure: AnyMeasure) -> Loss:
-        """The prices of what was seen and is no part of these entries."""
-        lost = _not_among(entries, self.seen)
-        found: Loss = measure.compose(
-            [measure.zero(), *(_loss(each.price, measure) for each in lost)]
-        )
-        return found
-
-    def _lost(self, entries: Sequence[LedgerEntry]) -> list[Sighting]:
-        """What was seen since the last adoption, and is not among these entries."""
-        return _not_among(entries, self._since())
-
-    def _since(self) -> Sequence[Sighting]:
-        """What was seen since the last adoption, which comes first."""
-        adopted = [
-            place for place, each in enumerate(self.seen) if each.state == EntryState.ADOPTED.value
-        ]
-        return self.seen[adopted[-1] :] if adopted else self.seen
-
-    def _find_counted(self, entries: Sequence[LedgerEntry], first: Sighting) -> list[LedgerEntry]:
-        """The entries that the total of a sighting counts: seen before, or before in one file."""
-        before = {each.hash for each in self.seen[: self.seen.index(first)]}
-        return [
-            each
-            for each in entries
-            if each.hash in before or (each.place == self.place and each.number < first.number)
-        ]
+        paid = {
+            **{each.hash: _loss(each.price, measure) for each in self.seen if not _adopts(each)},
+            **{each.hash: each.price for each in entries if not _is_adoption(each)},
+        }
+        found = [measure.zero()]
+        for each in self.find_lost(entries):
+            price = _loss(each.price, measure)
+            known: list[Loss] = []
+            if self.place:
+                price = _loss(each.total, measure)
+                known = [
+                    it.price for it in entries if it.place == self.place and it.number < each.number
+                ]
+            elif _adopts(each):
+                price = price if each.counted else _loss(each.total, measure)
+                known = [paid[it] for it in _read_counted(each.counted) if it in paid]
+            found.append(measure.left(price, measure.compose([measure.zero(), *known])))
+        total: Loss = measure.compose(found)
+        return total
 
 
-def _not_among(entries: Sequence[LedgerEntry], seen: Sequence[Sighting]) -> list[Sighting]:
-    """Each sighting of an entry that is not among these, once."""
-    known = {each.hash for each in entries}
-    return [each for each in dict.fromkeys(seen) if each.hash not in known]
+def write_counted(hashes: Set[str]) -> str:
+    """What an adoption counted, as JSON without spaces."""
+    return json.dumps(sorted(hashes), separators=(",", ":"))
+
+
+def _read_counted(text: str) -> set[str]:
+    return set(_HASH.findall(text))
+
+
+def _is_adoption(entry: LedgerEntry) -> bool:
+    return entry.state is EntryState.ADOPTED
+
+
+def _adopts(seen: Sighting) -> bool:
+    return seen.state == EntryState.ADOPTED.value
 
 
 def _loss(text: str, measure: AnyMeasure) -> Loss:
@@ -176,7 +195,8 @@ def mark(path: Path, entry: LedgerEntry) -> None:
     Raises:
         LedgerError: If it keeps marks, and not this one: an older mark would stay.
     """
-    line = Sighting.of(entry, write_short).line().encode()
+    seen = attrs.evolve(Sighting.of(entry, write_short), counted="")
+    line = seen.line().encode()
     try:
         _call("setxattr")(path, _NAME, line)
     except OSError as problem:
