@@ -46,9 +46,9 @@ class Sighting:
     @classmethod
     def of(cls, entry: LedgerEntry, write: Callable[[Loss], str] = write_loss) -> Sighting:
         """An entry as it is remembered, with its losses as ``write`` writes them."""
-        losses = (write(each).replace(" ", _BETWEEN) for each in (entry.price, entry.total))
-        counted = entry.asked if entry.state is EntryState.ADOPTED else ""
-        return cls(entry.number, entry.hash, entry.state.value, *losses, counted)
+        price, total = (write(each).replace(" ", _BETWEEN) for each in (entry.price, entry.total))
+        counted = entry.asked if _is_adoption(entry) else ""
+        return cls(entry.number, entry.hash, entry.state.value, price, total, counted)
 
     @classmethod
     def read(cls, line: str) -> Sighting | None:
