@@ -42,6 +42,9 @@ Names = tuple[str, ...]
 class _Presence(ColumnReading):
     """0 for a value, and NaN for a missing cell."""
 
+    def __reduce__(self) -> str:
+        return "PRESENCE"
+
     def __call__(self, column: object) -> Source:
         return values_of(column).as_numbers(_mark_missing)
 

@@ -365,3 +365,21 @@ def test_rows_that_cannot_be_read_leave_no_thread_behind() -> None:
     with pytest.raises(dp.DataError):
         dp.compose(median, median)(rows)
     assert threading.active_count() == before
+
+
+def test_cells_are_counted_alike_where_the_plan_was_sent():
+    """A column is read as numbers or as places: a worker must tell which, and took each for places.
+
+    ``x`` in places of its own would be a count as well, in the wrong cells.
+    """
+    data = pd.DataFrame(
+        {"x": [0.5, 1.5, 1.0, 39.0, np.nan, 2.0], "w": ["f", "m", "f", "f", "m", "f"]}
+    )
+    parts, edges = frames.from_pandas(data, npartitions=2), [-1, 0.75, 2, 40]
+    for query in (
+        dp.select("x") >> dp.one_hot([], edges=edges) >> dp.sum(),
+        dp.select("x") >> dp.one_hot([], edges=[0, 40]) >> dp.sum(),
+        dp.select("w", "x") >> dp.one_hot([["f", "m"]], edges=edges, other=True) >> dp.sum(),
+        dp.select("x") >> dp.count(missing=True),
+    ):
+        assert exact(query, parts) == exact(query, data), query

@@ -14,7 +14,9 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
+from opendp_lite.engines.columns import PRESENCE
 from opendp_lite.engines.data.fold import Reduction, identity
+from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.source import reduce as reduced
@@ -141,3 +143,8 @@ def test_the_plan_of_every_step_can_be_sent_and_folds_the_same_elsewhere(step, e
     far = Far(opened(rows))
     bound(far)
     assert far.folded or step in (dp.resize, dp.bound_contributions, dp.sample)
+
+
+@pytest.mark.parametrize("reading", [NUMBERS, PRESENCE])
+def test_what_is_compared_by_identity_stays_itself(reading):
+    assert pickle.loads(pickle.dumps(reading)) is reading

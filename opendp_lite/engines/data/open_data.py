@@ -103,6 +103,10 @@ def open_source(data: object, names: tuple[str, ...] | None = None) -> Source:
 class _Numbers(ColumnReading):
     """Numbers as they are."""
 
+    def __reduce__(self) -> str:
+        """By its name: it is compared with ``is``, in a worker too."""
+        return "NUMBERS"
+
     def __call__(self, column: object, /) -> Source:
         return open_source(column)
 
