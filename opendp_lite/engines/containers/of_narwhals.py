@@ -1,5 +1,8 @@
 """Frames and columns of narwhals, which are those of another library."""
 
+# Its classes are generic, and no registration takes their parameters.
+# mypy: disable-error-code="type-arg"
+
 from __future__ import annotations
 
 import narwhals as nw  # type: ignore[import-not-found,unused-ignore]
