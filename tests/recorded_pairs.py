@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import opendp_lite as dp
-from opendp_lite.spaces.examples import examples_of
+from opendp_lite.spaces.space import examples_of
 from opendp_lite.testing import NoiseStep, record
 from tests.estimators.test_losses import CASES
 from tests.own_steps import RELATIONS, doubled, space_of

@@ -14,7 +14,7 @@ from typing import Any
 
 import opendp_lite as dp
 from opendp_lite.cli import main
-from opendp_lite.spaces.examples import examples_of
+from opendp_lite.spaces.space import examples_of
 from tests.public_names import STEPS
 
 ROOT = Path(__file__).parents[1]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.spaces.examples import Example, examples_of
+from opendp_lite.spaces.space import Example, examples_of
 from opendp_lite.spaces.tables import tables_in
 from opendp_lite.spelling.description import description_of
 from tests.public_names import PUBLIC, STEPS, every_step, modules_in, returned

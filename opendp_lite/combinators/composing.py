@@ -30,8 +30,7 @@ from opendp_lite.releases.by_name import ByName
 from opendp_lite.samplers.choice import below, logarithmic
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Errors
-from opendp_lite.spaces.examples import example
-from opendp_lite.spaces.space import scalar, vector
+from opendp_lite.spaces.space import example, scalar, vector
 from opendp_lite.spelling.description import Proof
 
 S = TypeVar("S", bound=AnySpace)

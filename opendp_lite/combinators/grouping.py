@@ -42,8 +42,7 @@ from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stag
 from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import Tables
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import clamp

@@ -37,8 +37,7 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.choice import coins
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import clamp

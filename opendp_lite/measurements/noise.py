@@ -41,8 +41,7 @@ from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.estimates import Estimates
 from opendp_lite.samplers.law import SCALE_SLACK, Errors, Law, Noise, grid_for, half_widths
 from opendp_lite.spaces.domains import Scalars, Vectors
-from opendp_lite.spaces.examples import example
-from opendp_lite.spaces.space import Space, scalar, vector
+from opendp_lite.spaces.space import Space, example, scalar, vector
 from opendp_lite.spelling.description import Proof
 
 Aggregate = Space[Scalars | Vectors]

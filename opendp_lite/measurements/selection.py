@@ -35,8 +35,7 @@ from opendp_lite.samplers.choice import FAR_EXPONENT, choose, permute_and_flip
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.spaces.domains import Vectors
-from opendp_lite.spaces.examples import Example, example
-from opendp_lite.spaces.space import Space, vector
+from opendp_lite.spaces.space import Example, Space, example, vector
 from opendp_lite.spelling.description import Proof
 
 Scores = Space[Vectors]

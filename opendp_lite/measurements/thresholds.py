@@ -32,8 +32,7 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import SCALE_SLACK, Law
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.spelling.description import Proof
 

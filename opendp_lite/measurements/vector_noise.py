@@ -25,8 +25,7 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, rows_in
-from opendp_lite.spaces.space import Space, row_metric, scalar, vector
+from opendp_lite.spaces.space import Space, example, row_metric, rows_in, scalar, vector
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.sums import count, sum
 

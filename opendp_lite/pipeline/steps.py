@@ -58,8 +58,7 @@ from opendp_lite.pipeline.refusals import (
 )
 from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, show_break, type_step
 from opendp_lite.spaces.domains import Domain
-from opendp_lite.spaces.examples import Example
-from opendp_lite.spaces.space import Space
+from opendp_lite.spaces.space import Example, Space
 from opendp_lite.spelling.description import UNPROVED, Description, Proof, describe
 from opendp_lite.spelling.signatures import (
     TypedCall,
@@ -306,7 +305,7 @@ def stage(
         does: What it does, in a sentence. Statements say it.
         changes: What it clips, fills in or leaves out before the noise. Statements say it, too.
         proof: Why its map holds.
-        examples: Makes a list of what ``opendp_lite.spaces.examples.example`` gives, for tests.
+        examples: Makes a list of what ``opendp_lite.spaces.space.example`` gives, for tests.
 
     Returns:
         A function of the parameters alone, whose result ``>>`` joins.

@@ -38,8 +38,7 @@ from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, rows_in, sized_rows
-from opendp_lite.spaces.space import Space, records
+from opendp_lite.spaces.space import Space, example, records, rows_in, sized_rows
 from opendp_lite.transformations.row_maps import fitting, row_by_row, row_map_trusted
 
 # A clip that would make a sensitivity so many times larger is refused.

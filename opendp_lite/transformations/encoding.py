@@ -47,8 +47,7 @@ from opendp_lite.numbers.exact import quote
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, TablesOrRows, tables_in
 from opendp_lite.transformations.row_maps import (
     fitting,

@@ -35,8 +35,7 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.spaces.domains import Domain, Rows
-from opendp_lite.spaces.examples import example, rows_in, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in, sized_rows
 from opendp_lite.spaces.tables import AnyTables, PersonTables, Tables, TablesOrPeople, tables_in
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.row_maps import fitting, plain_nan, row_by_row, row_map_trusted

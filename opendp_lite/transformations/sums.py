@@ -36,8 +36,7 @@ from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
-from opendp_lite.spaces.examples import example, rows_in, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in, sized_rows
 from opendp_lite.spaces.tables import RowsOrTables, Tables, TablesOrRows
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.row_maps import fold_to_vector

@@ -9,7 +9,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.bodies import Ball, Box, Everything, NonNegativeBall, Simplex
-from opendp_lite.spaces.examples import rows_in
+from opendp_lite.spaces.space import rows_in
 from opendp_lite.transformations.bounding import after_clamp, after_clip_to_norm
 
 BINS = 16

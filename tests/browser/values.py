@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import opendp_lite as dp
-from opendp_lite.spaces.examples import examples_of
+from opendp_lite.spaces.space import examples_of
 from opendp_lite.spaces.tables import tables_in
 from tests.public_names import STEPS, returned
 

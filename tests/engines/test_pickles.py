@@ -22,7 +22,7 @@ from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.source import reduce as reduced
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, Part, RankCounts, materialise
-from opendp_lite.spaces.examples import examples_of
+from opendp_lite.spaces.space import examples_of
 from opendp_lite.transformations.sums import CountFold, SumFold
 from tests.public_names import STEPS
 

@@ -19,7 +19,7 @@ import opendp_lite as dp
 from opendp_lite.engines.data.arrays import EntryMap
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.sparse import KEEPING, SparseMatrix, SparseRows
-from opendp_lite.spaces.examples import Example, examples_of, rows_in
+from opendp_lite.spaces.space import Example, examples_of, rows_in
 from opendp_lite.testing.datasets import neighbours
 from opendp_lite.testing.stable import exact_norms
 from opendp_lite.transformations.row_maps import row_map_trusted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.spaces.examples import rows_in
+from opendp_lite.spaces.space import rows_in
 from tests.estimators.cases import REPLACE, TINY
 
 E = dp.estimators

@@ -18,7 +18,7 @@ import opendp_lite as dp
 from opendp_lite.explain.statement import Position, Statement
 from opendp_lite.measures.divergences import ToZCDP
 from opendp_lite.metrics.distances import SpreadDistance
-from opendp_lite.spaces.examples import examples_of
+from opendp_lite.spaces.space import examples_of
 from opendp_lite.spelling.description import description_of
 from tests.public_names import STEPS, returned
 

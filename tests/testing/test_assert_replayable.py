@@ -15,7 +15,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.pipeline.steps import Recipe
-from opendp_lite.spaces.examples import examples_of
+from opendp_lite.spaces.space import examples_of
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing.datasets import neighbours
 from opendp_lite.testing.replayable import alike, held_data, record_events, replay

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.spaces.examples import examples_of, rows_in
-from opendp_lite.spaces.space import row_metric
+from opendp_lite.spaces.space import examples_of, row_metric, rows_in
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing.datasets import USUAL, row_numbers
 from opendp_lite.testing.stable import _Case, _recipe, constants

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import opendp_lite as dp
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace
-from opendp_lite.spaces.examples import example
+from opendp_lite.spaces.space import example
 
 Tables = dp.Space[dp.Rows]
 Totals = dp.Space[dp.Vectors]

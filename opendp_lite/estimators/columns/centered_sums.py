@@ -36,8 +36,7 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.estimates import Estimates
 from opendp_lite.samplers.law import ErrorLaw, Errors, Law, NormalError, ScaledError, half_widths
-from opendp_lite.spaces.examples import example, rows_in
-from opendp_lite.spaces.space import row_metric
+from opendp_lite.spaces.space import example, row_metric, rows_in
 from opendp_lite.transformations.bounding import center, scale
 from opendp_lite.transformations.sums import count, sum
 

@@ -35,8 +35,7 @@ from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.spaces.domains import Vectors
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.entries import norm, outer_products, square
 from opendp_lite.transformations.rows import impute, select

@@ -61,8 +61,7 @@ from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.by_name import ByName
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.entries import absolute, square
 from opendp_lite.transformations.sums import count, sum

@@ -42,8 +42,7 @@ from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.fraction_array import LONG, FractionArray
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Stage, mechanism
-from opendp_lite.spaces.examples import example
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import clip_to_norm
 from opendp_lite.transformations.entries import norm
 from opendp_lite.transformations.row_maps import fitting

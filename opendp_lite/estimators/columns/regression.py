@@ -41,8 +41,7 @@ from opendp_lite.pipeline.steps import mechanism, stage
 from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records
+from opendp_lite.spaces.space import Space, example, records, sized_rows
 from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.spelling.suggestions import say_formula
 from opendp_lite.transformations.bounding import clamp

@@ -23,8 +23,7 @@ from opendp_lite.numbers.exact import Number, exact, nearest, positive, quote, w
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
 from opendp_lite.releases.result import Result
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.features import basis_features
 from opendp_lite.transformations.sums import sum

@@ -60,8 +60,7 @@ from opendp_lite.releases.result import Result, refuse_array
 from opendp_lite.releases.table import Record, name_key
 from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records
+from opendp_lite.spaces.space import Space, example, records, sized_rows
 from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
 from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
 from opendp_lite.transformations.rows import select_columns

@@ -33,8 +33,7 @@ from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.intervals import IntervalEnds, share_error, share_interval
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records, row_metric
+from opendp_lite.spaces.space import example, records, row_metric, sized_rows
 from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.rows import Chosen, select_columns
 

@@ -27,8 +27,7 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 from opendp_lite.samplers.law import Errors, Law, half_widths
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records
+from opendp_lite.spaces.space import Space, example, records, sized_rows
 from opendp_lite.spaces.tables import TablesOrRows
 
 

@@ -29,8 +29,7 @@ from opendp_lite.releases.by_name import ByGroup, ByName
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
-from opendp_lite.spaces.examples import example
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric
 from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.entries import square

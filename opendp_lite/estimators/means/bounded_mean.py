@@ -44,8 +44,7 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.sums import count, sum
 

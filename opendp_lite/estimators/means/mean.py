@@ -37,8 +37,7 @@ from opendp_lite.numbers.exact import (
 from opendp_lite.pipeline.core import Measurement, Private
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records, sized_rows
 
 _LARGEST: Final = 20.0
 _ROWS: Final = 1000

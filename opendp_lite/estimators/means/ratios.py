@@ -35,8 +35,7 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import Stage, mechanism, postprocessor, stage, validator
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example
-from opendp_lite.spaces.space import records, row_metric
+from opendp_lite.spaces.space import example, records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.entries import simplex_augment, weighted_pairs

@@ -33,8 +33,7 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.bounding import clamp
 from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.features import FAR_BLOCKS

@@ -50,8 +50,7 @@ from opendp_lite.numbers.exact import Number, exact, nearest, open_probability, 
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.samplers.lattice import FARTHEST_BOUND
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.encoding import indicator_below
 from opendp_lite.transformations.entries import Rotation, norm, random_rotation, simplex_augment

@@ -32,8 +32,7 @@ from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.spaces.examples import example
-from opendp_lite.spaces.space import records
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.entries import simplex_augment
 from opendp_lite.transformations.rows import resize

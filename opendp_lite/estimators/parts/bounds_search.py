@@ -24,8 +24,7 @@ from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest, open_probability
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import records, row_metric
+from opendp_lite.spaces.space import example, records, row_metric, sized_rows
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.features import FAR_BLOCKS, magnitude_counts
 from opendp_lite.transformations.rows import select

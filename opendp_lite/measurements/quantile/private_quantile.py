@@ -57,8 +57,7 @@ from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.samplers.rank_choice import STEEPEST, RankLaw
 from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.examples import example, sized_rows
-from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.sums import count
 

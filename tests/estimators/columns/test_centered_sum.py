@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.spaces.examples import rows_in
+from opendp_lite.spaces.space import rows_in
 from tests.exact_losses import lost
 
 UNEVEN = ([0, -1, 3], [10, 5, 3.5])
