@@ -17,7 +17,7 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout, Whole
-from opendp_lite.engines.data.expressions import Engine, Expression
+from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Block, Floats, Numeric, Reduction
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
 from opendp_lite.numbers.exact import (
@@ -353,9 +353,9 @@ class Body(Storable, ABC):
         brought to where they would be if ``filling`` had come first.
         """
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
-        """As ``project``, of an engine's columns; None where they have to come in blocks."""
-        return None
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
+        """As ``project``, of an engine's columns."""
+        raise NoExpressionError("it clips whole rows, and not each column to its bounds")
 
     @abstractmethod
     def exponent(self) -> int:
@@ -425,7 +425,7 @@ class Projection(EntryMap):
     def on_entries(self, entries: Floats, layout: Layout) -> Floats:
         return self.body.project(entries, layout)
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
         """The same of an engine's columns."""
         return self.body.express(values, engine)
 

@@ -39,7 +39,13 @@ from opendp_lite.bodies.grid_rounding import (
 )
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.expressions import Engine, Expression, GroupNumbers, KeyedCells
+from opendp_lite.engines.data.expressions import (
+    Engine,
+    Expression,
+    GroupNumbers,
+    KeyedCells,
+    NoExpressionError,
+)
 from opendp_lite.engines.data.fold import Block, Floats, Indices, Numeric, Scratch
 from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
@@ -387,11 +393,10 @@ class PlaceCounts(RowSum[Whole]):
 
     def express(
         self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
+    ) -> tuple[KeyedCells, Sequence[Expression]]:
         (places,) = values
-        # Where all other values have a place, there are fewer here.
         if not isinstance(places, KeyedCells) or places.count != self.columns:
-            return None
+            raise NoExpressionError("all other values have a place of their own")
         return places, [engine.count(each) for each in places.cells or [places.keys[0][0]]]
 
     def of_numbers(

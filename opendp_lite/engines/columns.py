@@ -16,7 +16,14 @@ from opendp_lite.base.errors import DataError, NoColumnError
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
-from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells, key_of
+from opendp_lite.engines.data.expressions import (
+    Engine,
+    Expression,
+    KeyedCells,
+    NoExpressionError,
+    key_of,
+    number_of,
+)
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, check_size, is_records, opened_table, read
 from opendp_lite.engines.data.source import (
@@ -51,11 +58,9 @@ class _Presence(ColumnReading):
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
 
-    def express(self, name: str | None, engine: Engine) -> Expression | None:
-        if name is None:
-            return None
-        number = engine.number(name)
-        return engine.key(name, str) if number is None else number
+    def express(self, name: str | None, engine: Engine) -> Expression:
+        key = None if name is None else engine.key(name, str)
+        return number_of(engine, name) if key is None else key
 
 
 @attrs.frozen(slots=False)
@@ -75,10 +80,10 @@ class Codes(ColumnReading):
         self.categories.refuse_numbers()
         return self.places(numbers)
 
-    def express(self, name: str | None, engine: Engine) -> KeyedCells | None:
+    def express(self, name: str | None, engine: Engine) -> KeyedCells:
         """Those of declared values alone: of others a place of their own is not known."""
-        key = key_of(engine, name, self.categories.values)
-        return None if key is None else KeyedCells(((key, self.categories.values),))
+        values = self.categories.values
+        return KeyedCells(((key_of(engine, name, values), values),))
 
     def places(self, values: Numeric) -> Floats:
         """The place of each value."""
@@ -124,9 +129,11 @@ class Picked:
     def __call__(self, block: Floats) -> Floats:
         return block[:, self.places] if self.places else np.zeros((len(block), 1))
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
         """The same of an engine's columns; of none there are only rows."""
-        return [values[place] for place in self.places] or None
+        if not self.places:
+            raise NoExpressionError("it counts rows of which no column is read")
+        return [values[place] for place in self.places]
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.expressions import Engine, Expression, keep_where
+from opendp_lite.engines.data.expressions import Engine, Expression, express_of, keep_where
 from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.source import Source
@@ -54,11 +54,10 @@ class KeepRows:
     def __call__(self, block: Floats) -> Floats:
         return block[self.keeps(block)]
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
         """The same of an engine's columns: those of other rows are NULL."""
-        express = getattr(self.test, "express", None)
-        inside = None if express is None else express(values[self.place], engine)
-        return None if inside is None else [keep_where(engine, inside, each) for each in values]
+        inside = express_of(self.test)(values[self.place], engine)
+        return [keep_where(engine, inside, each) for each in values]
 
 
 @attrs.frozen(repr=False)

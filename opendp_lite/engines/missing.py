@@ -86,7 +86,7 @@ class LeaveOut:
         """Which rows stay."""
         return whole_rows(block)
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
         """The same: NULL counts as nothing, and of several columns one blanks the rest."""
         if len(values) <= 1:
             return values

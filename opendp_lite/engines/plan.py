@@ -283,6 +283,11 @@ class _OfGroups:
     groups: Groups
     fold: Fold
 
+    @property
+    def step(self) -> str:
+        """What it is a part of."""
+        return self.fold.step
+
     def ask(self, run: Run) -> AnyRequest:
         """The rows with the columns that say their groups, and how they are summed up."""
         table = cast("LazyTable", self.before.make(run))

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.columns import Dataset, Picked
 from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.expressions import Engine, GroupNumbers, KeyedCells, Term, compute
+from opendp_lite.engines.data.expressions import (
+    Engine,
+    GroupNumbers,
+    KeyedCells,
+    NoExpressionError,
+    Term,
+    compute,
+    express_of,
+    why_batches,
+)
 from opendp_lite.engines.data.fold import (
     AnyReduction,
     AsTheyLie,
@@ -158,14 +167,37 @@ class _Plan:
 def summaries(asks: Sequence[AnyRequest]) -> list[object]:
     """What was asked for, in one pass over each source."""
     found: dict[int, object] = {}
-    by_source: dict[int, list[int]] = {}
-    for place, ask in enumerate(asks):
-        if ask.how.gathers and ask.rows.source.library:
-            found[place] = ask.how.without_gathering(ask.rows, ask.step)
+    for places in _by_pass(asks):
+        if stays_elsewhere(first := asks[places[0]]):
+            found[places[0]] = first.how.without_gathering(first.rows, first.step)
         else:
-            by_source.setdefault(id(ask.rows.table or ask.rows.source), []).append(place)
-    for places in by_source.values():
-        found.update(zip(places, _one_pass([asks[place] for place in places]), strict=True))
+            found.update(zip(places, _one_pass([asks[place] for place in places]), strict=True))
+    return [found[place] for place in range(len(asks))]
+
+
+def stays_elsewhere(ask: AnyRequest) -> bool:
+    """Whether it would gather rows of other machines, and something stands in their place."""
+    return ask.how.gathers and bool(ask.rows.source.library)
+
+
+def _by_pass(asks: Sequence[AnyRequest]) -> list[list[int]]:
+    """The places of those that share a pass over their source."""
+    found: dict[int, list[int]] = {}
+    for place, ask in enumerate(asks):
+        alone = stays_elsewhere(ask)
+        found.setdefault(id(ask if alone else ask.rows.table or ask.rows.source), []).append(place)
+    return list(found.values())
+
+
+def why_in_batches(asks: Sequence[AnyRequest]) -> list[str]:
+    """Of each ask of tables with an engine, why it does not compute it; empty where it does."""
+    found: dict[int, str] = {}
+    for places in _by_pass(asks):
+        table = asks[places[0]].rows.table
+        if table is not None and table.engine is not None:
+            terms = [partial(_term_of, asks[place]) for place in places]
+            with QUIET:
+                found.update(zip(places, why_batches(table.engine, terms), strict=True))
     return [found[place] for place in range(len(asks))]
 
 
@@ -188,27 +220,27 @@ def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
     return found
 
 
-def _term_of(ask: AnyRequest, engine: Engine) -> Term | None:
-    """An ask in the expressions of an engine; None where its rows have to come in blocks."""
+def _term_of(ask: AnyRequest, engine: Engine) -> Term:
+    """An ask in the expressions of an engine."""
     groups, how, functions = ask.how.by_groups()
     before = [part.function for part in ask.rows.functions]
     if groups is None:
         before, functions = [], before
     count = 0 if groups is None else len(groups.columns)
     read = [column.reading.express(column.name, engine) for column in ask.rows.asked]
-    told = _express(before, None if any(each is None for each in read) else read, engine)
-    values = None if told is None else _express(functions, told[count:], engine)
+    told = _express(before, read, engine)
+    values = _express(functions, told[count:], engine)
     # What is NULL is left out here, whether or not a step says so.
-    if told is None or values is None or (told[count:] and not any(map(_leaves_out, functions))):
-        return None
+    if told[count:] and not any(map(_leaves_out, functions)):
+        raise NoExpressionError("rows with missing values count")
     keys = tuple(key for places in told[:count] for key in places.keys)
     if groups is not None and tuple(len(each) for _, each in keys) != groups.widths:
-        return None
+        raise NoExpressionError("rows with no declared key are a group of their own")
     # Where no column is read, each row counts, and each that is left has a key.
-    found = how.express(values or [key for key, _ in keys[:1]], engine)
-    if found is None:
-        return None
-    places, wanted = found
+    first = values or [key for key, _ in keys[:1]]
+    if not first:
+        raise NoExpressionError("it counts rows of which no column is read")
+    places, wanted = how.express(first, engine)
     own = (tuple(functions), ask.rows.asked) if places.keys else None
     # Keys are those of the rows that are kept, by tests of which none knows its column.
     tests = [(getattr(each, "place", None), getattr(each, "test", None)) for each in before]
@@ -219,15 +251,10 @@ def _term_of(ask: AnyRequest, engine: Engine) -> Term | None:
     return Term(asked, keys + places.keys, wanted, summary, quick)
 
 
-def _express(
-    functions: Sequence[Block], values: Sequence[Any] | None, engine: Engine
-) -> Sequence[Any] | None:
-    """An engine's columns after block functions; None where one cannot be said."""
+def _express(functions: Sequence[Block], values: Sequence[Any], engine: Engine) -> Sequence[Any]:
+    """An engine's columns after block functions."""
     for function in functions:
-        express = getattr(function, "express", None)
-        if values is None or express is None:
-            return None
-        values = express(values, engine)
+        values = express_of(function)(values, engine)
     return values
 
 

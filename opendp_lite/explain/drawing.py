@@ -87,6 +87,7 @@ class Explanation:
     Args:
         lines: One for each step.
         closing: The result, then the reasons for it.
+        where: What runs where, for the data that ``explain(data=...)`` was given.
 
     Example:
         >>> import opendp_lite as dp
@@ -99,18 +100,19 @@ class Explanation:
 
     lines: tuple[Line, ...]
     closing: tuple[str, ...]
+    where: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, explained: Explained) -> Explanation:
+    def of(cls, explained: Explained, where: tuple[str, ...] = ()) -> Explanation:
         """The explanation of what is said of a pipeline."""
         lines = tuple(line for each in explained.passages for line in each.lines())
-        return cls(lines, explained.closing)
+        return cls(lines, explained.closing, where)
 
     def splitlines(self) -> list[str]:
         """The lines of the text."""
         return [
             *in_columns([_TITLES, *self.lines]),
-            *(line for each in self.closing for line in wrap_text(each)),
+            *(line for each in (*self.closing, *self.where) for line in wrap_text(each)),
         ]
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from opendp_lite import explain as views
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.public_names import FRONT, find_public, read_stub
 from opendp_lite.base.spelling import one_line, read, spells, write
+from opendp_lite.engines.where import say_where
 from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
@@ -90,9 +91,21 @@ class Pipeline:
         metric = self.bound.input_space.metric
         return str(metric.words(metric.distance(d_in)))
 
-    def explain(self, d_in: object = 1) -> views.Explanation:
-        """A line for each step: domain, metric, multiplier and distance; then the result."""
-        return views.Explanation.of(self._explain_by(d_in))
+    def explain(self, d_in: object = 1, *, data: object = None) -> views.Explanation:
+        """A line for each step: domain, metric, multiplier and distance; then the result.
+
+        Args:
+            d_in: How far apart neighbouring datasets are.
+            data: A lazy frame of polars, a relation of DuckDB, or a frame of Spark, say. Then lines
+                follow on what the engine computes, and for what its rows come in batches. No row
+                of it is read.
+        """
+        bound = self.bound
+        explained = self._explain_by(d_in)
+        if data is None:
+            return views.Explanation.of(explained)
+        rows = bound.input_space.domain.to_internal(data)
+        return views.Explanation.of(explained, say_where(bound.function, rows, data))
 
     def draw(self, d_in: object = None) -> views.Drawing:
         """A picture for inputs ``d_in`` apart, by default one unit of privacy; prints as text."""

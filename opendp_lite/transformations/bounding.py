@@ -31,7 +31,7 @@ from opendp_lite.bodies.body import (
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.arrays import EntryMap, Layout
-from opendp_lite.engines.data.expressions import Engine, Expression
+from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.numbers.exact import Number, digits_up, positive, quote
 from opendp_lite.numbers.norms import Norms
@@ -242,11 +242,13 @@ class Moved:
     def __call__(self, block: Floats) -> Floats:
         return np.subtract(block, self.middle)
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression] | None:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
         """The same of an engine's columns."""
         middle = np.broadcast_to(self.middle, len(values)).tolist()
         # Infinity less infinity would be NaN, which no step after it would take for missing.
-        return list(map(sub, values, middle)) if all(map(isfinite, middle)) else None
+        if not all(map(isfinite, middle)):
+            raise NoExpressionError("it subtracts an infinity")
+        return list(map(sub, values, middle))
 
     @property
     def subtracted(self) -> Floats:

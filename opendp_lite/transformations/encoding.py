@@ -22,7 +22,12 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.simplex import OneHots, Placed
 from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells
+from opendp_lite.engines.data.expressions import (
+    Engine,
+    Expression,
+    KeyedCells,
+    NoExpressionError,
+)
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column, ColumnReading
@@ -71,10 +76,9 @@ class _Coded:
             found[:, column] = block[:, column] if known else axis.of_numbers(block[:, column])
         return found
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[KeyedCells] | None:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[KeyedCells]:
         """The same of an engine's columns, where each has places."""
-        found = [axis.express(value, engine) for axis, value in zip(self.axes, values, strict=True)]
-        return [each for each in found if each is not None] if None not in found else None
+        return [axis.express(value, engine) for axis, value in zip(self.axes, values, strict=True)]
 
 
 @stage(
@@ -143,11 +147,11 @@ class _Together:
             found += block[:, column]
         return found[:, None]
 
-    def express(self, values: Sequence[KeyedCells], engine: Engine) -> Sequence[KeyedCells] | None:
+    def express(self, values: Sequence[KeyedCells], engine: Engine) -> Sequence[KeyedCells]:
         """The same of an engine's columns, of which one has cells, the last."""
         *before, last = values
         if any(each.cells for each in before):
-            return None
+            raise NoExpressionError("several columns have edges")
         return [KeyedCells(tuple(key for each in values for key in each.keys), last.cells)]
 
 
@@ -367,12 +371,14 @@ class Axis:
     by_key: Axis | None = None
     edges: Floats | None = None
 
-    def express(self, value: Expression, engine: Engine) -> KeyedCells | None:
-        """The places of an engine's column; None where it has to come in blocks."""
-        if self.edges is None or isinstance(value, KeyedCells):
-            return value if isinstance(value, KeyedCells) else None
+    def express(self, value: Expression, engine: Engine) -> KeyedCells:
+        """The places of an engine's column."""
+        if isinstance(value, KeyedCells):
+            return value
+        if self.edges is None:
+            raise NoExpressionError("its places are neither of keys nor between edges")
         if len(self.edges) > engine.most_edges:
-            return None
+            raise NoExpressionError(f"it has more than {engine.most_edges} edges")
         first, *middle, last = self.edges.tolist()
         *cells, end = [value >= edge for edge in (first, *middle)]
         inside = [cell & (value < edge) for cell, edge in zip(cells, middle, strict=True)]

@@ -24,6 +24,7 @@ from opendp_lite.engines.data.expressions import (
     Expression,
     GroupNumbers,
     KeyedCells,
+    NoExpressionError,
     steps_of,
 )
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric, Scratch
@@ -217,9 +218,11 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def express(
         self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
-        if not 0 < len(values) <= _MOST_EXPRESSED or not (grids := self._snapper.each_column()):
-            return None
+    ) -> tuple[KeyedCells, Sequence[Expression]]:
+        if not 0 < len(values) <= _MOST_EXPRESSED:
+            raise NoExpressionError(f"it adds up more than {_MOST_EXPRESSED} columns")
+        if not (grids := self._snapper.each_column()):
+            raise NoExpressionError("it rounds whole rows, and not each column by itself")
         pairs = zip(values, grids, strict=True)
         steps = (steps_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs)
         return KeyedCells(()), list(map(engine.total, steps))
@@ -439,8 +442,8 @@ class CountFold(EntryFold[int]):
 
     def express(
         self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
-        return (KeyedCells(()), [engine.count(values[0])]) if values else None
+    ) -> tuple[KeyedCells, Sequence[Expression]]:
+        return KeyedCells(()), [engine.count(values[0])]
 
     def of_numbers(
         self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int

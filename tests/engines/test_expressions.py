@@ -100,6 +100,9 @@ def require_equal(
         expected = listed(query.insecure_release(frame, seed=3).value)
         assert not answered
         for data in engines(frame):
+            where = query.explain(data=data).where
+            assert {" computes " in line for line in where} == {computed}, (query, where)
+            assert not answered
             assert listed(query.insecure_release(data, seed=3).value) == expected, query
             assert set(answered) == {computed}, query
             answered.clear()
@@ -238,6 +241,53 @@ def test_what_cannot_be_said_comes_in_blocks(answered: list[bool]) -> None:
         dp.keep("x", between=(0, 1)) >> dp.count() >> NOISE,
     ]
     require_equal(frame, blocks, answered, computed=False)
+
+
+@pytest.mark.parametrize("name", ["polars", "DuckDB"])
+def test_an_explanation_says_what_runs_where_and_reads_no_row(name: str) -> None:
+    unread = pl.LazyFrame({"x": [1.0], "k": ["a"], "day": [date(1987, 1, 31)]}).map_batches(
+        lambda _: pytest.fail("a row was read"), schema={"x": pl.Float64, "k": pl.String}
+    )
+    broken = duckdb.sql("SELECT x, k FROM (SELECT 1.0::DOUBLE x, 'a' k) WHERE error('read') = ''")
+    data: Any = unread if name == "polars" else broken
+    by_key, mean = by("x", 0, 1), dp.select("x") >> dp.mean(0, 1, rho=1)
+    median = dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 1), rho=1)
+    edges = dp.select("x") >> dp.histogram(edges=range(40), rho=1)
+    summed = "sum of 'x' for each 'k'"
+
+    def where(query: Any) -> list[str]:
+        return list(query.explain(data=data).where)
+
+    assert where(by_key) == [f"{name} computes {summed}."]
+    assert where(mean)[0] == f"Rows come in batches for sum of 'x': {name} is not quicker with it."
+    assert where(dp.compose(by_key, median)) == [
+        f"Rows come in batches for {summed}: another part of the same pass comes in batches.",
+        "All rows come into memory here for private_quantile of 'x': it is made of more than sums "
+        "and counts.",
+    ]
+    (line,) = where(edges)
+    assert line.endswith("it has more than 10 edges." if name == "DuckDB" else "32 edges.")
+    kept = dp.table(person="k") >> dp.bound_contributions(1) >> mean
+    assert where(kept) == [
+        "Rows come in batches for bound_contributions: its function may look at all of them."
+    ]
+    later = "What it reads is decided while it runs; where it runs, by the same rules."
+    assert where(dp.select("x") >> dp.mean(rho=1)) == [later]
+    (count, _), *_ = (where(dp.keep("k", among=["a"]) >> dp.by("x", [1], each)) for each in (mean,))
+    assert count.endswith("the type of 'x' is not that of its declared keys.")
+    with pytest.raises(dp.DataError, match="no column 'y'"):
+        where(by("y", 0, 1))
+    assert by_key.explain(data=data).closing == by_key.explain().closing
+    assert str(by_key.explain(data=data)).endswith(summed + ".")
+
+
+def test_an_explanation_says_that_other_containers_are_read_here() -> None:
+    frame, mean = table(hostile(0, 1, 9, seed=6)), dp.mean(0, 1, rho=1)
+    expected = "All rows are read in this process: a DataFrame computes no sums for dp."
+    assert by("x", 0, 1).explain(data=frame).where == (expected,)
+    assert mean.explain(data=frame["x"]).where == (expected.replace("DataFrame", "Series"),)
+    alone = mean.explain(data=frame.select("x").lazy()).where
+    assert alone == ("All rows are read in this process: no dp.select names the columns.",)
 
 
 def test_decimals_have_the_floats_of_blocks(answered: list[bool]) -> None:

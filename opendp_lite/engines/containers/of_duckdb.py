@@ -35,6 +35,7 @@ _MACROS: Final = (
 class _Relation(StoredPart, Engine):
     """A query, which runs anew for each pass."""
 
+    library: ClassVar[str] = "DuckDB"
     most_edges: ClassVar[int] = 10
 
     relation: duckdb.DuckDBPyRelation
@@ -54,6 +55,12 @@ class _Relation(StoredPart, Engine):
     def public(cls, _: None, columns: Mapping[str, list[Any]]) -> _Relation:
         table = with_pyarrow("pyarrow", "reading a relation of DuckDB").table(columns)
         return cls(duckdb.connect().from_arrow(table))
+
+    @property
+    def is_own(self) -> bool:
+        macros = self.relation.query("rows of opendp_lite", _MACROS)
+        found = None if macros is None else macros.fetchall()
+        return found is not None and _OWN.isdisjoint(name.lower() for (name,) in found)
 
     def _type(self, name: str) -> str:
         return str(self.relation.types[self.names.index(name)])
@@ -100,9 +107,6 @@ class _Relation(StoredPart, Engine):
         return FunctionExpression("count", value)
 
     def ask(self, keys: DeclaredKeys, wanted: Sequence[_Expression]) -> Iterator[tuple[Any, ...]]:
-        macros = self.relation.query("rows of opendp_lite", _MACROS)
-        if macros is None or not _OWN.isdisjoint(name.lower() for (name,) in macros.fetchall()):
-            raise NotImplementedError("macros of the connection change what is added up")
         numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
         # To look for the declared keys in each row would be slower than groups that are not asked.

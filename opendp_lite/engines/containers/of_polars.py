@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -86,6 +86,8 @@ def _values_of_text(column: pl.Series) -> Values:
 @attrs.frozen(eq=False, repr=False)
 class _Query(StoredPart, Engine):
     """A lazy frame, which is collected anew for each pass: by groups, or a batch at a time."""
+
+    library: ClassVar[str] = "polars"
 
     frame: pl.LazyFrame
 

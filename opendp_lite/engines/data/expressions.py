@@ -1,8 +1,9 @@
 """What a plan adds up, said in the expressions of an engine of columns, which computes it itself.
 
 A reading of a column, a block function and a fold each say their meaning once, against the few
-words of ``Engine``. Where one has no ``express``, or an engine no word for a type, the rows come in
-blocks as ever, and the integers are the same: docs/grid.md has the arithmetic.
+words of ``Engine``. Where one has no ``express``, or an engine no word for a type, it is refused
+by ``NoExpressionError``. The rows then come in batches, and the integers are the same: docs/grid.md
+has the arithmetic.
 
 A missing value is NULL from the first column on: engines do not agree on how NaN compares. NULL
 passes through each operation here, and sums and counts leave it out.
@@ -31,11 +32,17 @@ GroupNumbers: TypeAlias = NDArray[Any]
 _MOST_KEYS: Final = 2**12
 
 
+class NoExpressionError(Exception):
+    """Why the rows have to come in batches, in words that are public."""
+
+
 class Engine(ABC):
     """Rows of an engine that computes expressions of its columns."""
 
     sums: ClassVar[bool] = False
     """Whether sums of numbers are quicker there than in blocks, as what needs keys or cells is."""
+    library: ClassVar[str]
+    """Its name, as people write it."""
     most_edges: ClassVar[int] = 32
     """Edges between which it counts: each is a comparison of each row, which a block needs not."""
 
@@ -43,6 +50,11 @@ class Engine(ABC):
     def session(self) -> Hashable:
         """What it has to be found right for, once; nothing where that is this process."""
         return None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether no function that is used here was put in the place of its own."""
+        return True
 
     @classmethod
     @abstractmethod
@@ -128,6 +140,14 @@ class KeyedCells:
         return prod(self.widths) * max(1, len(self.cells))
 
 
+def express_of(function: object) -> Callable[..., Any]:
+    """What says a block function, or a test of rows, in the expressions of an engine."""
+    express: Callable[..., Any] | None = getattr(function, "express", None)
+    if express is None:
+        raise NoExpressionError("it has no expression")
+    return express
+
+
 def keep_where(engine: Engine, condition: Expression, value: Expression) -> Expression:
     """The value, or the places, of rows for which a comparison holds; the others have none."""
     if isinstance(value, KeyedCells):
@@ -154,23 +174,53 @@ class Term:
     quick: bool
 
 
-def compute(
-    engine: Engine, find_terms: Sequence[Callable[[Engine], Term | None]]
-) -> list[object] | None:
+FindTerm: TypeAlias = Callable[[Engine], Term]
+"""What an engine is to compute for one fold; raises ``NoExpressionError`` where it cannot."""
+
+
+def compute(engine: Engine, find_terms: Sequence[FindTerm]) -> list[object] | None:
     """The summary of each term, as the engine computes it; None where blocks have to come.
 
     What fails in the engine is not shown: blocks then say whatever is to be said.
     """
     try:
-        terms = [term for find_term in find_terms if (term := find_term(engine)) is not None]
-        useful = engine.sums or any(term.quick for term in terms)
-        if len(terms) < len(find_terms) or not useful:
-            return None
-        return _answers(engine, terms) if _is_right(type(engine), engine.session) else None
+        terms = [find_term(engine) for find_term in find_terms]
+        _require_use(engine, terms)
+        return _answers(engine, terms)
     except MemoryError:
         raise
     except Exception:
         return None
+
+
+def why_batches(engine: Engine, find_terms: Sequence[FindTerm]) -> list[str]:
+    """Of each fold of a pass, why the engine does not compute it; empty where it does."""
+    terms, reasons = list[Term](), list[str]()
+    for find_term in find_terms:
+        why = ""
+        try:
+            terms.append(find_term(engine))
+        except NoExpressionError as problem:
+            why = str(problem)
+        except Exception:
+            why = f"{engine.library} could not say it"
+        reasons.append(why)
+    other = "another part of the same pass comes in batches" if any(reasons) else ""
+    try:
+        _require_use(engine, terms)
+    except NoExpressionError as problem:
+        other = other or str(problem)
+    return [why or other for why in reasons]
+
+
+def _require_use(engine: Engine, terms: Sequence[Term]) -> None:
+    """Refuses what blocks are quicker with, and an engine that has not been found right."""
+    if not (engine.sums or any(term.quick for term in terms)):
+        raise NoExpressionError(f"{engine.library} is not quicker with it")
+    if not engine.is_own:
+        raise NoExpressionError("a macro stands in the place of a function used here")
+    if not _is_right(type(engine), engine.session):
+        raise NoExpressionError(f"{engine.library} sums a public table of numbers wrong")
 
 
 def _answers(engine: Engine, terms: Sequence[Term]) -> list[object]:
@@ -206,18 +256,31 @@ def to_key(value: Hashable) -> Hashable:
     return value.encode() if isinstance(value, str) else value
 
 
-def key_of(engine: Engine, name: str | None, values: Sequence[Hashable]) -> Expression | None:
-    """A column that holds keys; None where an engine could tell values apart in another way."""
+def number_of(engine: Engine, name: str | None) -> Expression:
+    """A column of numbers."""
+    number = None if name is None else engine.number(name)
+    if number is None:
+        raise NoExpressionError(f"the type of {name!r} is none that {engine.library} sums up here")
+    return number
+
+
+def key_of(engine: Engine, name: str | None, values: Sequence[Hashable]) -> Expression:
+    """A column that holds keys, refused where an engine could tell values apart otherwise."""
     kinds = {type(value) for value in values}
-    if name is None or len(kinds) > 1 or not kinds <= {str, int} or len(values) > _MOST_KEYS:
-        return None
+    if len(kinds) != 1 or not kinds <= {str, int}:
+        raise NoExpressionError(f"the keys of {name!r} are not all text, or all whole numbers")
+    if len(values) > _MOST_KEYS:
+        raise NoExpressionError(f"{name!r} has more than {_MOST_KEYS} declared keys")
     (kind,) = kinds
     # A half of a pair is no text of UTF-8, and longer numbers are none of 64 bits: no key is one.
     try:
         _ = list(map(to_key, values)) if kind is str else np.array(values, np.int64)
+        key = None if name is None else engine.key(name, kind)
     except (UnicodeEncodeError, OverflowError):
-        return None
-    return engine.key(name, kind)
+        key = None
+    if key is None:
+        raise NoExpressionError(f"the type of {name!r} is not that of its declared keys")
+    return key
 
 
 _GRIDS: Final = ((-40, -(2**39), 2**40), (-1, -3, 9), (-60, 2**50, 2**50 + 77), (600, -(2**51), 9))

@@ -9,7 +9,13 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.data.expressions import Engine, Expression, GroupNumbers, KeyedCells
+from opendp_lite.engines.data.expressions import (
+    Engine,
+    Expression,
+    GroupNumbers,
+    KeyedCells,
+    NoExpressionError,
+)
 
 Floats = NDArray[np.float64]
 Numeric = NDArray[Any]
@@ -164,13 +170,12 @@ class Reduction(ABC, Generic[Summary]):
 
     def express(
         self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]] | None:
+    ) -> tuple[KeyedCells, Sequence[Expression]]:
         """Whole numbers that an engine computes of columns, which are all that is to be known.
 
-        There are so many for each of some places. None where there are none. ``of_numbers`` makes
-        summaries of them.
+        There are so many for each of some places. ``of_numbers`` makes summaries of them.
         """
-        return None
+        raise NoExpressionError("it is made of more than sums and counts")
 
     def of_numbers(
         self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int

@@ -20,7 +20,7 @@ import numpy as np
 from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.data.arrays import ArrayRows, array_of, array_rows
 from opendp_lite.engines.data.arrays import to_array as numbers_in
-from opendp_lite.engines.data.expressions import Engine, Expression
+from opendp_lite.engines.data.expressions import Engine, Expression, number_of
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import (
     QUIET,
@@ -113,8 +113,8 @@ class _Numbers(ColumnReading):
     def of_numbers(self, numbers: Floats) -> Floats:
         return numbers
 
-    def express(self, name: str | None, engine: Engine) -> Expression | None:
-        return None if name is None else engine.number(name)
+    def express(self, name: str | None, engine: Engine) -> Expression:
+        return number_of(engine, name)
 
 
 NUMBERS: Final = _Numbers()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError, name_like
 from opendp_lite.engines.data.arrays import ColumnRows
-from opendp_lite.engines.data.expressions import Engine, Expression
+from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.data.source import InMemory, NoRows, Source
 
@@ -62,9 +62,9 @@ class ColumnReading(ABC):
     def of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """As above, for values that were read as numbers already; may return its argument."""
 
-    def express(self, name: str | None, engine: Engine) -> Expression | None:
-        """As an engine's numbers or ``KeyedCells``; None where it has to come in blocks."""
-        return None
+    def express(self, name: str | None, engine: Engine) -> Expression:
+        """As an engine's numbers or ``KeyedCells``."""
+        raise NoExpressionError(f"what is read of {name!r} is neither a number nor a declared key")
 
 
 @attrs.frozen
