@@ -31,7 +31,7 @@ from opendp_lite.samplers.choice import below, logarithmic
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Errors
 from opendp_lite.spaces.space import example, scalar, vector
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spelling.description import Proof, opendp_twin
 
 S = TypeVar("S", bound=AnySpace)
 
@@ -117,6 +117,11 @@ def compose(**named: Mechanism[S, M]) -> Mechanism[S, M, ByName]: ...
         example(scalar(), [laplace(epsilon=1), laplace(epsilon=0.1)]),
         example(scalar(), first=laplace(epsilon=1), second=laplace(epsilon=0.1)),
     ],
+)
+@opendp_twin(
+    lambda here, mechanisms=(), **named: here.add_parts(
+        tuple(dict(named.get("named", ())).values()) or _one_by_one(mechanisms)
+    )
 )
 def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, Any]:
     """Releases several mechanisms of the same rows, in one pass over the data.

@@ -21,6 +21,7 @@ from opendp_lite.measures.divergences import (
     GaussianDivergence,
     MaxDivergence,
     ZeroConcentratedDivergence,
+    at_delta,
 )
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import Profile, gaussian_ratio
@@ -28,6 +29,8 @@ from opendp_lite.metrics.distances import L1Distance, L2Distance, NormDistance
 from opendp_lite.numbers.exact import (
     Number,
     confidence_of,
+    exact,
+    nearest,
     open_probability,
     positive,
     round_up,
@@ -42,7 +45,7 @@ from opendp_lite.releases.estimates import Estimates
 from opendp_lite.samplers.law import SCALE_SLACK, Errors, Law, Noise, grid_for, half_widths
 from opendp_lite.spaces.domains import Scalars, Vectors
 from opendp_lite.spaces.space import Space, example, scalar, vector
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spelling.description import Proof, opendp_twin
 
 Aggregate = Space[Scalars | Vectors]
 Interval = Estimate | Estimates
@@ -218,6 +221,7 @@ def laplace(
         example(vector(3, metric=L1Distance()), scale=2, confidence=0.95),
     ],
 )
+@opendp_twin(lambda here, **_: here.add_noise(here.library.m.then_laplace))
 def laplace(
     space: Aggregate,
     budget: PrivacyBudget[MaxDivergence] | None = None,
@@ -295,6 +299,14 @@ def _l1(norms: Norms) -> Fraction:
     return cast(Fraction, norms.l1)
 
 
+def _gaussian_twin(here: Any, mu: object = None, delta: Number | None = None, **_: object) -> Any:
+    if mu is not None:
+        rho = nearest(exact(mu, "mu") ** 2 / 2)
+        raise here.refuse(f"OpenDP has no mu; write rho={rho} in its place")
+    noisy = here.add_noise(here.library.m.then_gaussian)
+    return noisy if delta is None else at_delta(here.library, noisy, delta)
+
+
 @overload
 def gaussian(
     budget: PrivacyBudget[Spent] | None = None,
@@ -343,6 +355,7 @@ def gaussian(
         example(scalar(), mu=1, confidence=0.9),
     ],
 )
+@opendp_twin(_gaussian_twin)
 def gaussian(
     space: Aggregate,
     budget: PrivacyBudget[Spent] | None = None,

@@ -46,7 +46,7 @@ from opendp_lite.numbers.exact import (
     sqrt_down,
     sqrt_up,
 )
-from opendp_lite.spelling.description import Description, Proof, describe
+from opendp_lite.spelling.description import Description, Proof, describe, opendp_twin
 
 _ZERO: Final = Fraction(0)
 
@@ -349,6 +349,14 @@ class ApproximateDivergence(Measure[Pair]):
 From = TypeVar("From", bound=AnyMeasure, contravariant=True)
 To = TypeVar("To", bound=AnyMeasure, covariant=True)
 
+
+def at_delta(library: Any, measurement: Any, delta: Number) -> Any:
+    """OpenDP's measurement with its loss as (epsilon, delta): a pure one holds at a delta of 0."""
+    if measurement.output_measure == library.max_divergence():
+        return library.c.make_approximate(measurement)
+    return library.c.make_fix_delta(library.c.make_zCDP_to_approxDP(measurement), float(delta))
+
+
 # About the digits of a float.
 _HALVINGS: Final = 50
 
@@ -464,6 +472,7 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
         ),
     )
 )
+@opendp_twin(lambda here: here.library.c.make_pureDP_to_zCDP(here.made))
 def to_zcdp() -> ToZCDP:
     """States a pure loss as zero-concentrated.
 
@@ -499,6 +508,7 @@ def to_zcdp() -> ToZCDP:
         ),
     )
 )
+@opendp_twin(lambda here, delta: at_delta(here.library, here.made, delta))
 def to_approximate(delta: Number) -> ToApproximate:
     """States a loss as (epsilon, delta), at a delta that you choose.
 

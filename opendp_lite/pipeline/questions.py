@@ -22,6 +22,7 @@ from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
 from opendp_lite.measures.profile import Profile, accounting_library
 from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
+from opendp_lite.pipeline.opendp import translate
 from opendp_lite.samplers.law import half_widths
 from opendp_lite.spaces.maps import StabilityMap
 
@@ -141,6 +142,26 @@ class Pipeline:
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
+
+    def to_opendp(self) -> Any:
+        """The same steps as a measurement or transformation of OpenDP's library.
+
+        Its maps are OpenDP's own. ``docs/coming-from.md`` says what is the same.
+
+        Returns:
+            An ``opendp.prelude.Measurement``, or ``Transformation`` where no noise was added.
+
+        Raises:
+            ParameterError: If OpenDP is not installed.
+            SpaceError: If OpenDP has no twin of a step. It names the step, and those that have one.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> total = dp.clamp(0, 10) >> dp.sum() >> dp.laplace(epsilon=1)
+            >>> total.to_opendp().map(1)  # doctest: +SKIP
+            1.000000009313226
+        """
+        return translate(self.bound)
 
     def to_json(self) -> str:
         """The pipeline as JSON; ``dp.from_json`` reads it back."""

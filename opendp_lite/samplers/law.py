@@ -422,3 +422,8 @@ def grid_for(scale: Fraction) -> tuple[Fraction, int]:
             f"a noise scale of about 2^{exponent + SCALE_BITS} is outside of what floats can hold"
         )
     return scale / Fraction(2) ** exponent * SCALE_SLACK, exponent
+
+
+def asked_scale(law: Law) -> Fraction:
+    """The scale that was asked for, in the units of the data: the reverse of ``grid_for``."""
+    return law.scale / SCALE_SLACK * Fraction(2) ** law.exponent

@@ -88,6 +88,16 @@ def describe(description: Description) -> Callable[[F], F]:
     return add
 
 
+def opendp_twin(twin: Callable[..., object]) -> Callable[[F], F]:
+    """Gives the function that defines a step what makes its twin in OpenDP: see ``to_opendp``."""
+
+    def add(function: F) -> F:
+        cast(Any, function).opendp_twin = twin
+        return function
+
+    return add
+
+
 def description_of(function: Callable[..., object]) -> Description:
     """What a function that defines a step says of itself.
 

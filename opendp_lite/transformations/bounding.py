@@ -33,12 +33,13 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.numbers.exact import Number, digits_up, positive, quote
+from opendp_lite.numbers.exact import Number, digits_up, nearest, positive, quote
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, rows_in, sized_rows
+from opendp_lite.spelling.description import opendp_twin
 from opendp_lite.transformations.row_maps import fitting, row_by_row, row_map_trusted
 
 # A clip that would make a sensitivity so many times larger is refused.
@@ -145,6 +146,14 @@ def _refusal(step: str, before: Body, clipped: Body, p: int) -> str:
         example(records(columns=2), [0, -1], [1, 2.5]),
         example(rows_in(bodies.NonNegativeBall(1, p=1, columns=3)), 0, 0.75),
     ],
+)
+@opendp_twin(
+    lambda here, **_: (
+        here.complete(here.after.domain.body.centre())
+        >> here.library.t.then_clamp(
+            tuple(nearest(*end) for end in here.after.domain.body.bounds())
+        )
+    )
 )
 def clamp(
     space: Space[Rows], lower: Bounds, upper: Bounds

@@ -37,7 +37,7 @@ from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in, sized_rows
 from opendp_lite.spaces.tables import AnyTables, PersonTables, Tables, TablesOrPeople, tables_in
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spelling.description import Proof, opendp_twin
 from opendp_lite.transformations.row_maps import fitting, plain_nan, row_by_row, row_map_trusted
 
 Column = int | str
@@ -284,6 +284,7 @@ def _twice(distance: Fraction) -> Fraction:
     proof=Proof("Row by row: a row becomes itself or nothing.", adding="k", replacing="-"),
     examples=lambda: [example(records()), example(records(columns=2))],
 )
+@opendp_twin(lambda here: here.made >> here.library.t.then_drop_null())
 def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     """Leaves out every row that has a missing value (NaN).
 
@@ -318,6 +319,9 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
         example(sized_rows(2), [0, 1]),
     ],
 )
+@opendp_twin(
+    lambda here, value: here.untouched() >> here.library.t.then_impute_constant(_entry(value))
+)
 def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Puts a public value in the place of every missing one (NaN).
 
@@ -348,6 +352,11 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
         least = [min(pair) for pair in zip(low, fill, strict=True)]
         body = Box(least, [max(pair) for pair in zip(high, fill, strict=True)])
     return row_map_trusted(space, FillEntries(to_floats(exact)), body, domain.names)
+
+
+def _entry(value: Bounds) -> float:
+    """That of the only column."""
+    return nearest(*parse_bounds(value, "value"))
 
 
 def fresh_keys(places: Places) -> Words:
@@ -499,6 +508,12 @@ Bits = NDArray[np.uint64]
 _GOLDEN: Final = 0.6180339887498949
 
 
+def _resize_twin(here: Any, size: int, fill: Bounds | None = None) -> Any:
+    if fill is None:
+        raise here.refuse("write fill=, the one number that OpenDP fills up with")
+    return here.complete() >> here.library.t.then_resize(size, _entry(fill))
+
+
 @stage(
     does="Brings a dataset to a public number of rows.",
     changes=(
@@ -516,6 +531,7 @@ _GOLDEN: Final = 0.6180339887498949
     ),
     examples=lambda: [example(rows_in(Box(0, 10)), 4, fill=5), example(rows_in(Box(0, 10)), 6)],
 )
+@opendp_twin(_resize_twin)
 def resize(
     space: Space[Rows], size: int, fill: Bounds | None = None
 ) -> Transformation[Space[Rows], Space[Rows]]:

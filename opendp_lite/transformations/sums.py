@@ -39,7 +39,7 @@ from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in, sized_rows
 from opendp_lite.spaces.tables import RowsOrTables, Tables, TablesOrRows
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spelling.description import Proof, opendp_twin
 from opendp_lite.transformations.row_maps import fold_to_vector
 from opendp_lite.transformations.rows import select_columns
 
@@ -380,6 +380,7 @@ _UNBOUNDED = (
         example(rows_in(bodies.Simplex(0.3, columns=3))),
     ],
 )
+@opendp_twin(lambda here: here.made >> here.library.t.then_sum())
 def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     """Adds up the rows, exactly.
 
@@ -487,6 +488,11 @@ def _as_grid(count: int) -> Grid:
     changes="A row that lacks a value in the selected columns does not count, unless missing=True.",
     proof=Proof("Each row counts as one or as nothing, by itself.", adding="k", replacing="-"),
     examples=lambda: [example(records()), example(records(columns=2))],
+)
+@opendp_twin(
+    lambda here, missing=False: (
+        (here.untouched() if missing else here.complete()) >> here.library.t.then_count()
+    )
 )
 def count(
     space: Space[RowsOrTables], *, missing: bool = False
