@@ -17,7 +17,7 @@ from opendp_lite.display.formatting import printable
 from opendp_lite.explain.svg_picture import svg_picture
 from opendp_lite.explain.trace import Explained, Line, Passage
 
-WIDTH: Final = 100
+WIDTH: Final = 80
 """How wide text for a terminal may be."""
 _GAP: Final = "  "
 _HANG: Final = 2
@@ -74,6 +74,7 @@ def _longest_word(text: str) -> int:
 
 
 _TITLES: Final = Line("step", "domain", "metric", "multiplier", "distance")
+_HEAD: Final = ("step: what comes out, its metric", "multiplier", "distance")
 _STYLE: Final = "text-align:left;padding:2px 14px 2px 0"
 
 
@@ -81,7 +82,7 @@ _STYLE: Final = "text-align:left;padding:2px 14px 2px 0"
 class Explanation:
     """A pipeline in words: a line for each step, then the result.
 
-    It prints as text of at most 100 columns. A notebook shows the same text. ``words in
+    It prints as text of at most 80 columns. A notebook shows the same text. ``words in
     explanation`` asks whether it says them, on one line or on two.
 
     Args:
@@ -111,7 +112,7 @@ class Explanation:
     def splitlines(self) -> list[str]:
         """The lines of the text."""
         return [
-            *in_columns([_TITLES, *self.lines]),
+            *in_columns(self._rows()),
             *(line for each in (*self.closing, *self.where) for line in wrap_text(each)),
         ]
 
@@ -122,7 +123,11 @@ class Explanation:
         return str(self)
 
     def __contains__(self, words: str) -> bool:
-        return words in "\n".join([*in_columns([_TITLES, *self.lines], inf), *self.closing])
+        return words in "\n".join([*in_columns(self._rows(), inf), *self.closing])
+
+    def _rows(self) -> list[Sequence[str]]:
+        """The table for a terminal: five columns side by side have no room in 80 letters."""
+        return [_HEAD, *map(Line.in_three, self.lines)]
 
     def _repr_html_(self) -> str:
         return f"<pre style='line-height:1.3;overflow-x:auto'>{escape(str(self))}</pre>"
@@ -146,8 +151,8 @@ def _row(cells: Sequence[str]) -> str:
 _DOWN: Final = " |"
 _PART: Final = " +-- "
 _INSIDE: Final = " |   "
-_MOST: Final = 60
-_NARROW: Final = 30
+_MOST: Final = 46
+_NARROW: Final = 26
 
 
 def text_picture(told: Explained, width: int = WIDTH) -> list[str]:
@@ -195,7 +200,7 @@ def _box(box: Sequence[str], words: str, margin: int, width: int) -> Iterator[st
 class Drawing:
     """A pipeline as a picture: a box for each step, and the distance at each arrow.
 
-    It prints as text of at most 100 columns. A notebook shows the picture.
+    It prints as text of at most 80 columns. A notebook shows the picture.
 
     Args:
         explained: What is said of the pipeline.

@@ -11,7 +11,8 @@ import attrs
 from opendp_lite.display import pictures
 from opendp_lite.explain.trace import Explained, Passage, Role
 
-_WIDTH: Final = 668.0
+# The width of a telephone's page: wider ones would be shown there in smaller letters.
+_WIDTH: Final = 440.0
 _PAD: Final = 8.0
 _EDGE: Final = 2.0
 _TURN: Final = 6.0

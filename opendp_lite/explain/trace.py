@@ -42,6 +42,13 @@ class Line(NamedTuple):
     multiplier: str
     distance: str
 
+    def in_three(self) -> tuple[str, str, str]:
+        """The step with what comes out of it, the multiplier and the distance."""
+        told = ", ".join(filter(None, [self.domain, self.metric]))
+        # What is in brackets (the kind of loss, the norms that are equal) the metric says.
+        distance, _, _ = self.distance.partition(" (")
+        return f"{self.step}: {told}" if told else self.step, self.multiplier, distance
+
 
 @attrs.frozen(eq=False)
 class TraceStep:
@@ -168,7 +175,11 @@ def _multiplier(before: Distance | Loss | None, here: Distance | Loss | None) ->
         return ""
     if isinstance(here, Fraction):
         return f"x {format_number(here / before)}"
-    return f"x ({here * (1 / before)})" if isinstance(here, Norms) else ""
+    if not isinstance(here, Norms):
+        return ""
+    if here.l1 is not None and here.l1 == here.linf:
+        return f"x {format_number(here.l1 / before)}"
+    return f"x ({here * (1 / before)})"
 
 
 def side_by_side(parts: Mapping[str, tuple[TraceStep, ...]]) -> tuple[TraceStep, ...]:

@@ -359,10 +359,10 @@ class NormDistance(Metric):
     adjacency = "Neighbours are two values at most so far apart."
 
     def words(self, distance: Norms) -> str:
-        return f"moving the value by ({distance})"
+        return f"moving the value by {distance}"
 
     def protected(self, distance: Norms) -> str:
-        return f"a change of the value by at most ({distance})"
+        return f"a change of the value by at most {distance}"
 
     def question(self, distance: Norms) -> str:
         return "which of two such values it comes from"

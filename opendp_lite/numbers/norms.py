@@ -164,4 +164,7 @@ class Norms(Storable):
         return f"dp.Norms({', '.join(f'{k}={round_up(v)}' for k, v in self._by_name().items())})"
 
     def __str__(self) -> str:
+        # Then l2, which lies between the two, is the same.
+        if self.l1 is not None and self.l1 == self.linf:
+            return f"{digits_up(self.l1)} (l1, l2, linf)"
         return ", ".join(f"{k} {digits_up(v)}" for k, v in self._by_name().items())
