@@ -18,7 +18,7 @@ DRAWINGS: Final[dict[str, Any]] = {
     "distributions": dp.cdf(0, 100, rho=0.03, confidence=0.95),
     "groups": dp.by("sex", ["f", "m"], dp.select("age") >> _SUM),
     "histograms": dp.histogram("education", categories=range(1, 17), epsilon=1),
-    "index": dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.03),
+    "index": dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.03),
     "mean": dp.mean(0, 100, epsilon=1),
     "people": _PEOPLE >> dp.bound_contributions(3) >> dp.select("visits") >> _SUM,
     "pipelines": dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1),

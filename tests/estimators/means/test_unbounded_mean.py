@@ -634,7 +634,7 @@ def test_a_budget_that_a_refusal_names_is_enough():
 def test_an_explanation_says_how_many_rows_are_too_few(loss):
     """The numbers are those at which a run decides, were its count exact, within 2 %."""
     text = dp.mean(**loss, confidence=None).explain()
-    few, none = map(int, re.findall(r"fewer than about (\d+)", str(text)))
+    few, none = map(int, re.findall(r"fewer than about (\d+)", "\n".join(text.closing)))
     plan = SearchPlan.of(dp.records(), budget_of("here", **loss))
     assert plan.succeeds(few)
     assert not plan.succeeds(few / 1.02 - 1)
