@@ -123,7 +123,7 @@ def test_nothing_is_released_that_was_not_paid(shared, tmp_path, request):
     assert LedgerFile.open(ledger.path).spent == ledger.spent
     seen = [WitnessFile(each, ledger.terms.identity) for each in tmp_path.rglob("*.witness")]
     for each in seen:
-        each.sightings().require_in(ledger.view().entries)
+        each.sightings().require_in(ledger.view().entries, "")
     print(
         f"{killed} processes and {servers} servers killed; the journal of a write was there after "
         f"{journals}; {len(reserved)} reserved, {len(released)} released, spent {ledger.spent}; "

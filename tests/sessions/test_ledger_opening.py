@@ -86,9 +86,9 @@ def test_an_old_entry_that_is_changed_while_a_payment_lets_go_of_the_file(
     assert not opened(ledger)[0]
     tell = LedgerFile._tell
 
-    def late(self, table, entry):
+    def late(self, table, *entries):
         replace(ledger)
-        return tell(self, table, entry)
+        return tell(self, table, *entries)
 
     with monkeypatch.context() as between:
         between.setattr(LedgerFile, "_tell", late)

@@ -18,7 +18,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.base.errors import LedgerError
-from opendp_lite.sessions.ledger import entries, postgres, tables
+from opendp_lite.sessions.ledger import entries, file, postgres, tables
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
@@ -164,6 +164,50 @@ def test_a_check_may_take_longer_than_a_transaction_may_stand_still(ledger, url,
     monkeypatch.setattr(tables, "check_chain", check_slowly)
     assert LedgerFile.open(url("ann"), wait=0.3).spent == Fraction(2, 100)
     assert LedgerFile.adopt(url("dana"), "a test", wait=0.3).spent == Fraction(2, 100)
+
+
+@pytest.mark.parametrize("adopts", [False, True], ids=["pays", "adopts"])
+def test_what_is_far_behind_is_checked_before_the_others_wait(
+    adopts: bool, url: Any, monkeypatch: Any, tmp_path: Any
+) -> None:
+    """By a handle and a witness that saw the first entries alone."""
+
+    def sit_at(name: str) -> None:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
+
+    sit_at("ann")
+    busy = make(url)
+    sit_at("dana")
+    behind = LedgerFile.open(url("dana"))
+    spend(behind)
+    sit_at("ann")
+    spend(busy, 25)
+    sit_at("dana")
+    monkeypatch.setattr(file, "_PIECE", 7)
+    read, held, right = list[int](), list[int](), postgres.PostgresDatabase.in_transaction
+    of_row = LedgerEntry.of_row
+
+    def count(row: Any, measure: Any) -> LedgerEntry:
+        read.append(1)
+        return of_row(row, measure)
+
+    def in_transaction(storage: Any, work: Any, *, writing: bool, **options: Any) -> Any:
+        before = len(read)
+        found = right(storage, work, writing=writing, **options)
+        held.append(len(read) - before if writing else 0)
+        return found
+
+    monkeypatch.setattr(LedgerEntry, "of_row", count)
+    monkeypatch.setattr(postgres.PostgresDatabase, "in_transaction", in_transaction)
+    if adopts:
+        behind = LedgerFile.adopt(url("dana"), "a test")
+    else:
+        spend(behind)
+    assert max(held) <= 2 * 7 < 50 < sum(read)
+    assert behind.spent == Fraction(26 if adopts else 27, 100)
+    told = {each.number for each in behind.witness.sightings().seen}
+    assert told == set(range(1, behind.head.number + 1))
+    assert len(behind.verify().entries) == behind.head.number
 
 
 def test_what_a_team_saw_counts_after_a_second_failover(url, monkeypatch, tmp_path):
@@ -446,7 +490,8 @@ def test_what_a_restored_copy_lacks_is_counted_by_the_witnesses(ledger, url, tmp
     bob = LedgerFile.open(url("bob"))
     spend(bob, 3)
     forge(url, "DELETE FROM opendp_lite.entries WHERE number > 5")
-    refused("rolled back: entry 11, which this process saw", lambda: bob.spent)
+    words = "rolled back: entry 11, which this process saw, .* Have its owner bring back what the"
+    refused(words, lambda: bob.spent)
     refused("its witness saw entry 11", lambda: LedgerFile.open(url("bob")))
     theirs = bob.witness.path.read_bytes()
     bob.witness.path.unlink()

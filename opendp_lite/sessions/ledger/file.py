@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ from opendp_lite.sessions.ledger.entries import (
 from opendp_lite.sessions.ledger.place import resolve
 from opendp_lite.sessions.ledger.postgres import PostgresDatabase, is_url
 from opendp_lite.sessions.ledger.sqlite import SqliteFile
-from opendp_lite.sessions.ledger.tables import WAIT, EntryTable, Result, Storage
+from opendp_lite.sessions.ledger.tables import ALL, WAIT, EntryTable, Result, Storage
 from opendp_lite.sessions.ledger.witness import (
     CheckMark,
     Sightings,
@@ -54,6 +54,8 @@ from opendp_lite.sessions.text import (
 
 # Checks the entries that were read, and gives them.
 Checking = Callable[[], tuple[LedgerEntry, ...]]
+# Entries that are checked while a ledger is held, at most; more are checked before.
+_PIECE: Final = 500
 # Heads that a handle remembers: one at least for each thread that reserves at once.
 _REMEMBERED: Final = 64
 _KEY_WORDS: Final = 4
@@ -215,7 +217,7 @@ class LedgerFile(LedgerStanding):
                 EntryState.ADOPTED, measure, price=paid, note=words, asked=write_counted(lost)
             )
 
-        self._write(adopting, adopting=True)
+        self._write(adopting, adopted=entries)
         return True
 
     @classmethod
@@ -420,7 +422,7 @@ class LedgerFile(LedgerStanding):
         entries = check()
         table.require_here(str(self.path), entries[-1])
         for each in sightings:
-            each.require_in(entries)
+            each.require_in(entries, table.remedy)
         if self.witness is not None:
             self.witness.require_there(sightings[-1])
         head = entries[-1]
@@ -507,23 +509,47 @@ class LedgerFile(LedgerStanding):
         return self.storage.in_transaction(work, writing=writing, terms=self.terms, key=key)
 
     def _write(
-        self, work: Callable[[EntryTable, LedgerEntry], LedgerEntry], *, adopting: bool = False
+        self,
+        work: Callable[[EntryTable, LedgerEntry], LedgerEntry],
+        *,
+        adopted: Sequence[LedgerEntry] = (),
     ) -> LedgerEntry:
         """Adds the entry that work makes from the last one, and waits for the disk.
 
         The place is compared before the commit and after, and a replaced file releases nothing.
-        """
-        sightings = () if adopting else self._last_sightings()
 
-        def writing(table: EntryTable) -> LedgerEntry:
-            head = table.since(self._seen())[-1]
-            if not adopting:
+        Args:
+            work: Makes it, while nobody else can add one.
+            adopted: The entries that an adoption takes over, once they were checked.
+        """
+        while (entry := self._try_to_write(work, adopted)) is None:
+            self._catch_up()
+        return entry
+
+    def _try_to_write(
+        self,
+        work: Callable[[EntryTable, LedgerEntry], LedgerEntry],
+        adopted: Sequence[LedgerEntry],
+    ) -> LedgerEntry | None:
+        """As ``_write``; None, and nothing is added, where too much has to be checked before."""
+        sightings = () if adopted else self._last_sightings()
+
+        def writing(table: EntryTable) -> LedgerEntry | None:
+            fresh = table.since(self._seen(), ALL if adopted else _PIECE)
+            head = fresh[-1]
+            lost = _require_seen(table, sightings)
+            # The mark is no witness: nothing has to be told to it but the last entry.
+            if (len(fresh) > _PIECE and not adopted) or any(
+                each in lost or head.number - each.seen[-1].number > _PIECE
+                for each in sightings[1:]
+            ):
+                return None
+            if not adopted:
                 table.require_here(str(self.path), head)
-            _require_seen(table, sightings)
             now = self.storage.check_now(head)
             checked = now in self._checked or now == self.storage.read_check()
             entry = work(table, head)
-            if adopting:
+            if adopted:
                 entry = attrs.evolve(entry, machine=table.machine, place=table.place)
             entry = attrs.evolve(entry, time=table.clock()).seal()
             table.add(entry)
@@ -531,11 +557,37 @@ class LedgerFile(LedgerStanding):
             table.commit()
             self._heads.append(entry)
             # Whoever writes between the two locks may change an old entry and add none.
-            if self._tell(table, entry) is entry and checked and table.version() == before:
+            if self._tell(table, entry, adopted) is entry and checked and table.version() == before:
                 self._checked.append(self.storage.write_check(entry))
             return entry
 
         return self._in_transaction(writing, writing=True)
+
+    def _catch_up(self) -> None:
+        """Checks what others added, a piece at a time, while nobody waits for it.
+
+        The witness is told each piece then. Others may tell it the same, so a line may stand twice.
+        It is told nothing of a copy.
+        """
+
+        def reading(table: EntryTable) -> bool:
+            fresh = table.since(self._seen(), _PIECE)
+            self._heads.append(fresh[-1])
+            if len(fresh) <= _PIECE:
+                table.require_here(str(self.path), fresh[-1])
+            return len(fresh) > _PIECE
+
+        while self._read(reading):
+            pass
+        if (witness := self.witness) is None:
+            return
+
+        def untold(table: EntryTable) -> list[LedgerEntry]:
+            _require_seen(table, [witness.last()])
+            return _find_untold(table, witness, _PIECE)
+
+        while piece := self._read(untold):
+            witness.append(piece)
 
     def _seen(self) -> LedgerEntry:
         """The last entry that this handle saw."""
@@ -547,45 +599,58 @@ class LedgerFile(LedgerStanding):
             )
         return max(heads, key=lambda each: each.number)
 
-    def _tell(self, table: EntryTable, entry: LedgerEntry) -> LedgerEntry:
+    def _tell(
+        self, table: EntryTable, entry: LedgerEntry, adopted: Sequence[LedgerEntry]
+    ) -> LedgerEntry:
         """Lets an entry be seen outside of the content of the file, and gives the last one by now.
 
         The commit let go of the file, and others may have added to it since. The witness and the
-        mark are brought to what is the last entry by now, while nobody can add another. So the
-        lines of the witness have the order of the entries.
+        mark are brought to what is the last entry by now, while nobody can add another. A lost
+        witness begins anew by an adoption alone.
         """
         table.begin()
         fresh = [entry, *table.since(entry)[1:]]
         try:
-            if self.witness is not None:
-                self.witness.append(self._find_untold(table, self.witness, fresh))
+            if (witness := self.witness) is not None:
+                if adopted:
+                    seen = {each.hash for each in witness.sightings().seen}
+                    added = table.since(adopted[-1])[1:]
+                    untold = [each for each in (*adopted, *added) if each.hash not in seen]
+                else:
+                    untold = _find_untold(table, witness, ALL) if witness.last().seen else fresh
+                witness.append(untold)
         finally:
             self.storage.mark(fresh[-1])
         return fresh[-1]
 
-    @staticmethod
-    def _find_untold(
-        table: EntryTable, witness: WitnessFile, fresh: list[LedgerEntry]
-    ) -> list[LedgerEntry]:
-        """The entries that the witness has not seen: it lacks none before one that it saw.
 
-        After an adoption its last line may be of a history that was lost. A lost witness begins
-        anew by an adoption alone.
-        """
-        told = witness.last().seen
-        if not told and fresh[0].state is not EntryState.ADOPTED:
-            return fresh
-        last = table.at(told[-1].number) if told else None
-        if last is None or last.hash != told[-1].hash:
-            return table.untold({each.hash for each in witness.sightings().seen})
-        return table.since(last)[1:]
+def _find_untold(table: EntryTable, witness: WitnessFile, most: int) -> list[LedgerEntry]:
+    """The first entries that the witness has not seen: it lacks none before one that it saw.
+
+    After an adoption its last line may be of a history that was lost.
+    """
+    told = witness.last()
+    witness.require_there(told)
+    last = table.at(told.seen[-1].number)
+    if last is None or last.hash != told.seen[-1].hash:
+        return table.untold({each.hash for each in witness.sightings().seen}, most)
+    return table.since(last, most)[1:]
 
 
-def _require_seen(table: EntryTable, sightings: Iterable[Sightings]) -> None:
-    """Refuses a file that lacks an entry that was seen, of the few that are given."""
+def _require_seen(table: EntryTable, sightings: Iterable[Sightings]) -> list[Sightings]:
+    """Refuses tables that lack an entry that was seen, of the few that are given.
+
+    Returns:
+        Those of whose entries they lack one, which an adoption counted.
+    """
+    lost = []
     for each in sightings:
         entries = [found for it in each.seen if (found := table.at(it.number))]
-        each.require_in([*entries, *table.adoptions()] if each.find_lost(entries) else entries)
+        if each.find_lost(entries):
+            entries += table.adoptions()
+            lost.append(each)
+        each.require_in(entries, table.remedy)
+    return lost
 
 
 def _random(words: int) -> str:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, ClassVar, Final, TypeGuard
 from urllib.parse import unquote
 
 import attrs
@@ -112,6 +112,8 @@ def close_resting() -> None:
 @attrs.define(eq=False)
 class _ServerTable(EntryTable):
     """The tables of a database."""
+
+    remedy: ClassVar[str] = "Have its owner bring back what the server had"
 
     time: str
     start: str

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from threading import get_ident
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from weakref import WeakValueDictionary
 
 import attrs
@@ -261,6 +261,8 @@ _WORDS: Final = {
 @attrs.define(eq=False)
 class _FileTable(EntryTable):
     """The tables of a file."""
+
+    remedy: ClassVar[str] = "Put the newer file back"
 
     file: FilePlace
 

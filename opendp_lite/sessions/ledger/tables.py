@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Set
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import attrs
 
@@ -27,6 +27,9 @@ Result = TypeVar("Result")
 WAIT: Final = 30.0
 """Seconds to wait for another process that holds the ledger."""
 
+ALL: Final = 2**40
+"""More entries than any ledger has."""
+
 LAYOUT: Final = 1
 """The version of the tables of a file."""
 
@@ -36,6 +39,7 @@ TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
 _SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
 _INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
 _TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
+_HASHES: Final = "SELECT number, hash FROM entries ORDER BY number"
 _BEGIN: Final = f"INSERT INTO ledger VALUES ({', '.join('?' * len(TERM_COLUMNS))})"
 
 
@@ -49,6 +53,9 @@ class EntryTable(ABC):
         place: What tells these tables from a copy of them.
         terms: Of the ledger, once they were read.
     """
+
+    remedy: ClassVar[str]
+    """What to do where it lacks entries that were seen."""
 
     connection: Any
     machine: str
@@ -132,7 +139,7 @@ class EntryTable(ABC):
         def check() -> tuple[LedgerEntry, ...]:
             found = tuple(check_chain(self._entries(rows), self.terms))
             if seen not in found:
-                raise _say_lost(seen)
+                raise self._say_lost(seen)
             return found
 
         return check
@@ -141,9 +148,11 @@ class EntryTable(ABC):
         """The entries that took these tables as the ledger."""
         return list(self._read("WHERE state = ?", EntryState.ADOPTED.value))
 
-    def untold(self, told: Set[str]) -> list[LedgerEntry]:
-        """The entries whose hashes are not told."""
-        rows = self._rows("ORDER BY number")
+    def untold(self, told: Set[str], most: int = ALL) -> list[LedgerEntry]:
+        """The first entries, of which at most so many, whose hashes are not told."""
+        numbers = [number for number, hashed in self.run(_HASHES) if hashed not in told][:most]
+        ends = (numbers[0], numbers[-1]) if numbers else (0, 0)
+        rows = self._rows("WHERE number BETWEEN ? AND ? ORDER BY number", *ends)
         return list(self._entries(row for row in rows if row[-1] not in told))
 
     def first(self) -> LedgerEntry:
@@ -152,17 +161,18 @@ class EntryTable(ABC):
             return entry
         raise LedgerError("the ledger is damaged: it has no entries")
 
-    def since(self, seen: LedgerEntry) -> list[LedgerEntry]:
-        """An entry that was seen, and those after it, each held to the one before.
+    def since(self, seen: LedgerEntry, most: int = ALL) -> list[LedgerEntry]:
+        """An entry that was seen, and at most so many after it, each held to the one before.
 
         Raises:
             LedgerError: As for ``all``.
         """
-        rows = self._rows("WHERE number >= ? ORDER BY number", seen.number)
+        where = "WHERE number >= ? ORDER BY number LIMIT ?"
+        rows = self._rows(where, seen.number, most + 1)
         # A row that is equal is not read and hashed once more.
         if rows[:1] != [seen.row()]:
             list(self._entries(rows[:1]))
-            raise _say_lost(seen)
+            raise self._say_lost(seen)
         return [seen, *check_chain(self._entries(rows[1:]), self.terms, seen)]
 
     def at(self, number: int) -> LedgerEntry | None:
@@ -210,12 +220,11 @@ class EntryTable(ABC):
         measure = self.measure
         return (LedgerEntry.of_row(row, measure) for row in rows)
 
-
-def _say_lost(seen: LedgerEntry) -> LedgerError:
-    return LedgerError(
-        f"the ledger was rolled back: entry {seen.number}, which this process saw, is no longer in "
-        "the file. Nothing is released. Put the newer file back"
-    )
+    def _say_lost(self, seen: LedgerEntry) -> LedgerError:
+        return LedgerError(
+            f"the ledger was rolled back: entry {seen.number}, which this process saw, is no "
+            f"longer there. Nothing is released. {self.remedy}"
+        )
 
 
 class Storage(ABC):

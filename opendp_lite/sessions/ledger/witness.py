@@ -86,8 +86,8 @@ class Sightings:
     seen: Sequence[Sighting]
     place: str = ""
 
-    def require_in(self, entries: Sequence[LedgerEntry]) -> None:
-        """Refuses entries that lack one that was seen.
+    def require_in(self, entries: Sequence[LedgerEntry], remedy: str) -> None:
+        """Refuses entries that lack one that was seen, and says what to do.
 
         The last one is not enough: a handle that was open may have gone on from an older copy. An
         adoption that names nothing is taken to have counted what stood before its first line.
@@ -101,9 +101,8 @@ class Sightings:
         if last is not None:
             raise LedgerError(
                 f"the ledger was rolled back or has another history: {self.where} saw entry "
-                f"{last.number} with the hash {last.hash[:_SHOWN]}, and the file does not hold it. "
-                "Put the newer file back, or adopt this one with a reason, which counts what was "
-                "seen as spent"
+                f"{last.number} with the hash {last.hash[:_SHOWN]}, which is no longer there. "
+                f"{remedy}, or adopt this one with a reason, which counts what was seen as spent"
             )
 
     def find_lost(self, entries: Sequence[LedgerEntry]) -> list[Sighting]:
