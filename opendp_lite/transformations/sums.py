@@ -138,8 +138,9 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         found = np.empty((2, self._body.columns, groups), dtype=np.int64)
         for column in range(self._body.columns):
             steps = images[:, column] - self._snapper.origin
-            # A run of rows costs a pass over all groups: whole steps pay where runs are longer.
-            if groups < self._most_exact:
+            # A run of rows costs a pass over all groups: whole steps pay where runs are longer. Of
+            # more rows int64 might not hold the sum, which would wrap.
+            if groups < self._most_exact and len(block) <= self._most_rows:
                 total = self._sum_up(steps.astype(np.float64), codes, groups)
                 found[:, column] = total & _LOW, total >> _LOW_BITS
             else:

@@ -47,6 +47,18 @@ CONTAINERS = [
 ]
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("rows", [5, 5000, 40_000])
+def test_sums_of_groups_are_exact_beyond_64_bits(rows, sign):
+    """Between bounds as close as these a step is so small that int64 holds the sum of few rows."""
+    each = dp.select("x") >> dp.clamp(*sorted([sign, sign * (1 + 2**-30)])) >> dp.sum()
+    data = {"k": np.arange(4 * rows) % 4, "x": np.tile([sign, sign * 1.5, 0.0, np.nan], rows)}
+    found = dp.combinators.group_by("k", [0, 1, 2, 3, 4], each)(data)
+    assert found.tolist() == [sign * rows, sign * rows * (1 + 2**-30), sign * rows, 0, 0]
+    counted = dp.combinators.group_by("k", [1, 3, 4], dp.select("x") >> dp.count())(data)
+    assert counted.tolist() == [rows, 0, 0]
+
+
 @pytest.mark.parametrize("table", CONTAINERS, ids=lambda table: type(table).__module__)
 def test_each_group_has_its_own_release(table):
     keys = ["a", "b", "c", None]
