@@ -19,7 +19,7 @@ from opendp_lite.engines.distinct import KeysFound
 from opendp_lite.engines.grouped import Groups
 from opendp_lite.numbers.exact import list_values, quote
 from opendp_lite.releases.by_name import ByGroup
-from opendp_lite.releases.result import mark_part
+from opendp_lite.releases.result import Result, mark_part
 from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import Tables, name_once
 
@@ -164,7 +164,8 @@ class Keys:
     def label(self, found: Sequence[object]) -> ByGroup[object]:
         """What was released of the groups, by key."""
         releases = dict(zip(self.values, found, strict=True))
-        if self.apart:
+        # Not a million calls that change nothing.
+        if self.apart and any(issubclass(kind, (Result, tuple)) for kind in set(map(type, found))):
             whole = object()
             releases = {key: mark_part(each, whole, key) for key, each in releases.items()}
         return ByGroup(", ".join(self.columns), releases)

@@ -26,7 +26,7 @@ from opendp_lite.measures.curve import Pair
 from opendp_lite.measures.divergences import ApproximateDivergence, Conversion
 from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.exact import Number, quote
-from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.grid import Grid, Grids
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import (
     AnyMeasurement,
@@ -149,6 +149,9 @@ def group_rows(
 
 
 def _side_by_side(domain: Vectors | Scalars, values: Sequence[Grid]) -> Grid:
+    if isinstance(values, Grids):
+        domain.receive(values[0])
+        return values.join()
     found = [domain.receive(value) for value in values]
     return Grid(np.concatenate([value.steps for value in found]), found[0].exponent)
 

@@ -24,6 +24,7 @@ from opendp_lite.engines.data.fold import AnyReduction, Block, Reduction, identi
 from opendp_lite.engines.rounds import Elsewhere, Going, answer, in_turns
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, summaries
 from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.grid import Grids
 
 if TYPE_CHECKING:
     from opendp_lite.engines.grouped import Groups, LazyTable
@@ -257,10 +258,12 @@ class Group(Node):
         folds = cast(tuple[Fold, ...], folds_of(self.each))
         return tuple(_OfGroups(self.before, self.groups, fold) for fold in folds)
 
-    def make(self, run: Run) -> list[object]:
+    def make(self, run: Run) -> Sequence[object]:
         if self.folds:
-            known = [cast(list[object], run[fold]) for fold in self.folds]
+            known = [cast(Sequence[object], run[fold]) for fold in self.folds]
             folds = folds_of(self.each)
+            if folds == (self.each,):
+                return known[0]
             return [
                 value_of(self.each, dict(zip(folds, values, strict=True)))
                 for values in zip(*known, strict=True)
@@ -295,9 +298,14 @@ class _OfGroups:
         beside = attrs.evolve(table, beside=tuple(map(table.as_derived, self.groups.columns)))
         return self.groups.ask(self.fold.ask({None: beside}))
 
-    def finish(self, summaries: object) -> list[object]:
+    def finish(self, summaries: object) -> Sequence[object]:
         """The value of each group's summary."""
         how = cast(AnyReduction, self.fold.how)
+        exponent: int | None = getattr(self.fold.finish, "exponent", None)
+        if exponent is not None:
+            steps = how.steps_of_groups(summaries, self.groups.count)
+            if steps is not None:
+                return Grids(steps, exponent)
         return list(map(self.fold.finish, how.each_group(summaries, self.groups.count)))
 
 

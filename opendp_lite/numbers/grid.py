@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import copysign
 from sys import float_info
@@ -100,6 +100,24 @@ class Grid(NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"Grid({self.floats.tolist()})"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Grids(Sequence[Grid]):
+    """Grids of one dimension and one exponent, of which each is a row of one array of steps."""
+
+    steps: Steps
+    exponent: int
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, place: Any) -> Any:
+        return Grid(self.steps[place], self.exponent)
+
+    def join(self) -> Grid:
+        """All of them, one after another."""
+        return Grid(self.steps.reshape(-1), self.exponent)
 
 
 def _scale(step: int, exponent: int) -> float:

@@ -169,6 +169,15 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         nothing = np.zeros(self._body.columns, dtype=np.int64)
         return [Totals(nothing, 0, settled) for settled in low + high * (_LOW + 1)]
 
+    def steps_of_groups(self, summaries: Whole | None, groups: int) -> Numeric:
+        if summaries is None:
+            return np.zeros((groups, self._body.columns), dtype=np.int64)
+        low, high = summaries.transpose(0, 2, 1)
+        # Both halves of the sum are then below 2^61 in size, and int64 holds it.
+        fits = low.max() < _ROOM >> 1 and np.abs(high).max() < _ROOM >> _LOW_BITS + 1
+        low, high = (low, high) if fits else (low.astype(object), high.astype(object))
+        return np.ascontiguousarray(low + high * (_LOW + 1))
+
     def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> Totals:
         steps = layout.column_sums(self._snapper.steps(entries, layout))
         return Totals(steps + _wrap(rows * self._snapper.origin), rows)
@@ -277,12 +286,12 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
 @attrs.frozen
 class AsGrid:
-    """The sums as numbers on the grid of their body."""
+    """The sums as numbers on the grid of their body, or a count."""
 
-    how: AnyRowSum
+    how: AnyRowSum | CountFold
     exponent: int
 
-    def __call__(self, totals: object) -> Grid:
+    def __call__(self, totals: Any) -> Grid:
         return Grid(self.how.finish(totals), self.exponent)
 
 
@@ -442,6 +451,14 @@ class CountFold(EntryFold[int]):
     def each_group(self, summaries: Whole | None, groups: int) -> Sequence[int]:
         return [0] * groups if summaries is None else summaries.tolist()
 
+    def finish(self, count: int) -> Whole:
+        """As a sum is finished."""
+        return np.array([count], dtype=np.int64)
+
+    def steps_of_groups(self, summaries: Whole | None, groups: int) -> Whole:
+        found = np.zeros(groups, dtype=np.int64) if summaries is None else summaries
+        return found[:, None]
+
     def express(
         self, values: Sequence[Expression], engine: Engine
     ) -> tuple[KeyedCells, Sequence[Expression]]:
@@ -478,10 +495,6 @@ class _CountAsTheyLie(AsTheyLie[int, int]):
 
     def finish(self, part: int) -> int:
         return part
-
-
-def _as_grid(count: int) -> Grid:
-    return Grid(np.array([count], dtype=np.int64), 0)
 
 
 @stage(
@@ -524,7 +537,8 @@ def count(
             f"count: the number of rows is public, it was declared as size={space.domain.size}; "
             "use that number, or SymmetricDistance() where it is private"
         )
-    fold = Fold(CountFold(), _as_grid, None if missing else LEAVE_OUT)
+    how = CountFold()
+    fold = Fold(how, AsGrid(how, 0), None if missing else LEAVE_OUT)
     of_table = isinstance(space.domain, Tables)
     return Transformation(
         space,
@@ -535,7 +549,7 @@ def count(
 
 
 def _number_of_keys(tally: Tally) -> Grid:
-    return _as_grid(len(tally.items()))
+    return AsGrid(CountFold(), 0)(len(tally.items()))
 
 
 @stage(

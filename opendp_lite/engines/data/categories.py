@@ -132,13 +132,15 @@ class Categories:
 
     def refuse_numbers(self) -> None:
         """Refuses a column of numbers where a category is text, which none of them can be."""
-        if any(map(is_span, self.values)):
+        # One of each type says it of all.
+        kinds = dict(zip(map(type, self.values), self.values, strict=True)).values()
+        if any(map(is_span, kinds)):
             raise DataError(
                 "the column holds numbers and the categories are intervals or periods of pandas; "
                 "dp.histogram(..., edges=[0, 10, 20]) counts numbers between edges"
             )
-        texts = [value for value in self.values if isinstance(value, str)]
-        if texts:
+        if any(isinstance(value, str) for value in kinds):
+            texts = [value for value in self.values if isinstance(value, str)]
             some = "" if len(texts) + (None in self.values) == len(self.values) else "some of "
             raise DataError(
                 f"the column holds numbers and {some}the categories are text; write them as "

@@ -168,6 +168,10 @@ class Reduction(ABC, Generic[Summary]):
         known: dict[int, Summary] = {} if summaries is None else summaries
         return [known[group] if group in known else self.empty() for group in range(groups)]
 
+    def steps_of_groups(self, summaries: Any, groups: int) -> Numeric | None:
+        """As ``each_group``, finished: a row of whole numbers each; None where it is no such."""
+        return None
+
     def express(
         self, values: Sequence[Expression], engine: Engine
     ) -> tuple[KeyedCells, Sequence[Expression]]:
