@@ -7,9 +7,11 @@ OpenDP knows less (the law of the noise, which rows it sums), ours is below, and
 
 from __future__ import annotations
 
+import re
 import sys
 from fractions import Fraction
 from math import inf, nan
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,6 +19,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from tests.docs.running import run
 
 other: Any = pytest.importorskip("opendp.prelude", reason="needs pip install opendp")
 other.enable_features("contrib")
@@ -158,6 +161,19 @@ def test_numbers_of_rows_are_public_there_too() -> None:
     sized = dp.records(size=7, metric=dp.ChangeOneDistance())
     twin = (sized >> dp.clamp(0, 1) >> dp.resize(9, fill=1)).to_opendp()
     assert (twin.input_domain.size, twin.output_domain.size) == (7, 9)
+
+
+def test_the_page_shows_what_is_printed_and_what_maps_say() -> None:
+    page = (Path(__file__).parents[2] / "docs/coming-from.md").read_text("utf-8")
+    assert [printed for _, printed in run(page)] == [shown for shown, _ in run(page)]
+    rows = re.findall(r"^\| (.*)`(dp\..*)` \| ([\d(].*?) \| ([\d(].*?) \|", page, re.MULTILINE)
+    assert len(rows) == 5
+    public = dp.records(size=50, metric=dp.ChangeOneDistance())
+    for before, typed, *shown in rows:
+        pipeline = eval(typed)
+        here = public >> pipeline if before else pipeline
+        ours = float(here.map(1).l1) if before else here.map(1)
+        assert [str(ours), str(here.to_opendp().map(1))] == shown
 
 
 def test_noise_has_the_scale_of_ours() -> None:
