@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache, partial
-from itertools import pairwise
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,8 +22,8 @@ from sampling import (
     values_at_ties,
     wide,
 )
-from scipy.integrate import quad, trapezoid
-from scipy.special import gammainc, gammaln
+from scipy.integrate import trapezoid
+from scipy.special import gammainc, gammaln, xlogy
 from scipy.stats import binomtest, kstest, uniform
 
 import opendp_lite as dp
@@ -85,30 +84,24 @@ def draws(law: CoreNoise, count: int, entropy: Entropy, sums="0", number="0"):
     return np.array([first for first, _ in found]), np.array([second[0] for _, second in found])
 
 
-def radial(columns: int, reach: float, level: float) -> float:
-    """The integral of r^(d-1) exp(-max(r, level)) / (d-1)! for r from 0 to ``reach``."""
-    short = min(reach, level)
-    flat = np.exp(columns * np.log(short) - gammaln(columns + 1) - level) if short else 0.0
-    return flat + max(gammainc(columns, reach) - gammainc(columns, level), 0.0)
-
-
-@cache
-def mass(columns: int, stretch: float, reach: float, side: float) -> float:
-    """The integral of the density, not yet normalised, over |s| <= reach S, |k| <= side K."""
-    ends = [e for e in (stretch, stretch + reach) if 0 < e < side]
-    cuts = [0.0, *ends, side]
-    parts = [
-        quad(lambda w: radial(columns, reach, max(w - stretch, 0.0)), low, high)[0]
-        for low, high in pairwise(cuts)
-    ]
-    return float(np.sum(parts))
-
-
 def inside(columns: int, stretch: Fraction, reaches, sides) -> np.ndarray:
-    """The probabilities that |s| <= reach S and |k| <= side K, for all pairs."""
-    h = float(stretch)
-    lines = [[mass(columns, h, float(r), float(w)) for w in sides] for r in reaches]
-    return np.array(lines) / mass(columns, h, FAR, FAR)
+    """The probabilities that |s| <= reach S and |k| <= side K, for all pairs.
+
+    To a level w beyond the stretch belongs the integral of r^(d-1) exp(-max(r, w)) / (d-1)!. For r
+    from 0 to the reach it is P(d, reach) - P(d, w) + w^d exp(-w) / d!, and reach^d exp(-w) / d! for
+    a w above the reach. P is the distribution function of a gamma, and its integral is
+    w P(d, w) - d P(d + 1, w).
+    """
+
+    def mass(reach, side):
+        beyond = np.maximum(side - float(stretch), 0)
+        short = np.minimum(reach, beyond)
+        lengths = (side - beyond + short) * gammainc(columns, reach)
+        levels = (columns + 1) * gammainc(columns + 1, short) - short * gammainc(columns, short)
+        flat = np.exp(xlogy(columns, reach) - gammaln(columns + 1))
+        return lengths + levels + flat * (np.exp(-short) - np.exp(-beyond))
+
+    return mass(np.array(reaches)[:, None], np.array(sides)) / mass(FAR, FAR)
 
 
 def cells(law: CoreNoise, sums: str, number: str) -> np.ndarray:
