@@ -267,7 +267,8 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-def _paths() -> dict[str, str]:
+@cache
+def _paths() -> Mapping[str, str]:
     """Where each public name is, the front first, by the name in small letters."""
     places = {f"{FRONT}.{room}": f"dp.{room}." for room in reversed(ROOMS)} | {FRONT: "dp."}
     return {
