@@ -215,6 +215,7 @@ _FEW_ROWS = 6
 # What a pipe takes at once, and the seconds that its other end may take.
 _PIPE, _PATIENCE = 4096, 5
 _CUTS = 30
+_MOST_PARTS = 64
 
 
 def assert_stable(
@@ -535,7 +536,8 @@ def _least(case: _Case, pair: Neighbours) -> Neighbours:
     left = _CUTS
     for name in ("common", "gone", "fresh"):
         size = len(getattr(best, name))
-        while size and left:
+        # If no part of this size can go, more than 32 rows are needed, of which none is shown.
+        while size and size * _MOST_PARTS >= len(getattr(best, name)) and left:
             left -= 1
             rows = getattr(best, name)
             start = next(

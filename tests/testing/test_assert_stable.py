@@ -221,6 +221,18 @@ def test_a_trial_is_looked_at_by_its_number() -> None:
     dp.assert_stable(late, trial=0)
 
 
+def test_a_fault_that_needs_many_rows_is_told_soon() -> None:
+    """No part of them can go: then 5000 rows are not left out one by one."""
+    sizes: list[int] = []
+
+    def jump(x: np.ndarray) -> float:
+        sizes.append(len(x))
+        return 3 * (len(x) > 5000)
+
+    failure(UNIT >> skew(jump))
+    assert len(sizes) < 2000
+
+
 def failure(lie: AnyStage, trial: int | None = None) -> str:
     with pytest.raises(AssertionError) as caught:
         dp.assert_stable(lie, trial=trial)
