@@ -351,6 +351,7 @@ def log_up(value: Fraction) -> Fraction:
     return Fraction(context.ln(_decimal(value, context))) + Fraction(1, 10**40)
 
 
+@lru_cache(maxsize=2**8)
 def _pi(digits: int) -> Decimal:
     """pi by Machin's formula, in integers."""
     one = 10 ** (digits + 10)
