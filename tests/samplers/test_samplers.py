@@ -78,7 +78,7 @@ def test_few_draws_at_a_time_follow_the_law(kind):
 @pytest.mark.parametrize("kind", ROUNDED)
 def test_exact_decisions_alone_follow_the_law(kind):
     law = wide(kind(Fraction(7, 2), 0))
-    draws = law.draw(6_000, at("0.7", 6_000), InsecureSeededEntropy(14))
+    draws = law.draw(2_000, at("0.7", 2_000), InsecureSeededEntropy(14))
     assert chi_square_p(draws, law, Fraction("0.7")) > LEAST_P
 
 
@@ -95,14 +95,12 @@ def test_offsets_of_floats_are_exact():
             assert where.floats[i] == pytest.approx(float(where.exactly(i)), abs=2**-50)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
-def test_floats_and_exact_arithmetic_decide_alike(kind, scale, seed):
-    count = 400
-    law = kind(scale, 0)
-    where = offsets(np.random.default_rng(seed).integers(0, 2**30, count) / 2**30)
-    assert_decided_exactly(law, count, where, words=biased_words(count, seed), seed=seed)
+def test_floats_and_exact_arithmetic_decide_alike(kind, scale):
+    law, count = kind(scale, 0), 400
+    where = offsets(np.random.default_rng(1).integers(0, 2**30, count) / 2**30)
+    assert_decided_exactly(law, count, where, words=biased_words(count, 1), seed=1)
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
