@@ -68,6 +68,9 @@ def sources() -> Mapping[str, str]:
     }
 
 
+parse = cache(ast.parse)
+
+
 def room(module: str) -> str:
     """The folder of a module: ``engines.data`` for ``engines.data.fold``."""
     return module.rpartition(".")[0]
@@ -98,7 +101,7 @@ def is_type_checking(node: ast.stmt) -> bool:
 @cache
 def imports_of(text: str) -> tuple[list[ast.stmt], list[ast.stmt], list[tuple[int, str]]]:
     """The imports at the top of a module, those anywhere else, and the modules named in texts."""
-    tree = ast.parse(text)
+    tree = parse(text)
     top: list[ast.stmt] = []
     for node in tree.body:
         top.extend(node.body if is_type_checking(node) and isinstance(node, ast.If) else [node])

@@ -9,7 +9,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from tests.test_layers import sources
+from tests.test_layers import parse, sources
 
 MADE_BY = {"TypeVar", "ParamSpec", "WithDefault"}
 """Names for type checkers, which are as good as local."""
@@ -20,7 +20,7 @@ APPLICATION = "cli"
 
 def named(text: str) -> Iterator[tuple[str, str, str]]:
     """The kind, name and text of each class and public constant at the top of a module."""
-    for node in ast.parse(text).body:
+    for node in parse(text).body:
         if isinstance(node, ast.ClassDef):
             yield "classes", node.name, ""
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
@@ -81,7 +81,7 @@ ARRAYS = {"Floats", "Integers", "ndarray", "NDArray"}
 
 def compared_arrays(text: str) -> Iterator[str]:
     """A line for each array in a class of values that attrs compares field by field."""
-    for node in ast.parse(text).body:
+    for node in parse(text).body:
         if not isinstance(node, ast.ClassDef):
             continue
         made = " ".join(map(ast.unparse, node.decorator_list))

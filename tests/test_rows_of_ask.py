@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from tests.test_layers import sources
+from tests.test_layers import parse, sources
 
 HELD = "_account"
 HOLDER = "combinators.adaptive_programs"
@@ -17,7 +17,7 @@ def readers(sources: Mapping[str, str]) -> list[str]:
         f"{path}:{node.lineno}"
         for path, text in sources.items()
         if path != HOLDER
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if reads(node)
     ]
 
