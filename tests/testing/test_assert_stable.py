@@ -136,6 +136,7 @@ LIES = {
 RULE = "the stability map must bound the distance"
 WORDS = {
     "0.5 among the rows": rf"{RULE}.*for \[\] and \[\[0\.5\]\]",
+    "many alike": r"for \[\[.*\]\] and \[\[",
     "the thread": "In threads they differ",
     "every second call": "Asked twice",
     "leaving the body at 0.7": r"not in dp\.bodies\.Box\(0, 1\): \[2\.0\]",
