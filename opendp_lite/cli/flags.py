@@ -37,11 +37,15 @@ def is_number(word: str) -> bool:
 
 
 def number(text: str) -> float:
-    """A number that was typed, as an int where it is whole.
+    """A number that was typed, or a fraction such as 1/2; an int where it is whole.
 
     Raises:
         argparse.ArgumentTypeError: If it is no number.
     """
+    top, slash, bottom = text.partition("/")
+    # The nearest float is read as the fraction that was typed (``numbers.exact``).
+    if slash and text.isascii() and top.isdecimal() and bottom.isdecimal() and float(bottom):
+        text = repr(float(top) / float(bottom))
     if not is_number(text):
         raise argparse.ArgumentTypeError(
             f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators"

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,7 @@ from opendp_lite.cli.arguments import COMMANDS
 from opendp_lite.cli.arguments import parse as parsed
 from opendp_lite.cli.printing import rounded_up
 from opendp_lite.cli.release import setting_of
+from opendp_lite.numbers.exact import exact
 
 RAND_HIE = Path(__file__).parents[2] / "docs" / "data" / "rand_hie.csv"
 CLAMPED_MEAN = 2.839722634967806
@@ -227,6 +229,12 @@ def test_standard_error_is_that_of_many_releases(method, budget):
 def test_digits(mean, error, shown):
     told = dp.Estimate(mean, error, (mean, mean), 0.95, 1.0)
     assert told.justify(mean, error) == shown
+
+
+@pytest.mark.parametrize(("typed", "read"), [("1/2", "1/2"), ("1/3", "1/3"), ("0.1", "1/10")])
+def test_a_budget_may_be_a_fraction(typed, read):
+    asked = parsed(["mean", "a.csv", "--column", "a", "--bounds", "0", "1", "--epsilon", typed])
+    assert exact(asked.epsilon, "epsilon") == Fraction(read)
 
 
 def test_epsilon_is_rounded_up():

@@ -16,6 +16,7 @@ REFUSALS = {
         "--bounds -inf 0 --rho 1": "--bounds: the lower bound must be finite, got -inf",
         "--bounds -1e308 1e308 --rho 1": "1e+100",
         "--bounds 0 1e-300 --rho 1": "error: --bounds ",
+        "--bounds 0 1 --rho 1/0": "argument --rho: '1/0' is not a number",
         "--bounds 0 1,000 --rho 1": "argument --bounds: '1,000' is not a number",
         "--bounds 0 --rho 1": "argument --bounds: expected 2 arguments",
         "--bounds 18,95 --rho 1": "--bounds takes its numbers with spaces between: --bounds 18 95",
