@@ -98,7 +98,7 @@ class ReleaseTable(Storable):
             records = [_suppress(each, least) for each in records]
             said.append(f"Not shown (-): fewer than {suppress}.")
         if percent:
-            if any("value" not in each for each in records):
+            if not all({"value", "share"} & each.keys() for each in records):
                 raise ParameterError(
                     "table: percent=True is for shares; of counts type "
                     "release.shares().table(percent=True)"

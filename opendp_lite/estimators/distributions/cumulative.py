@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from math import log, sqrt
+from math import ceil, floor, log, log10, sqrt
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -31,7 +31,7 @@ from opendp_lite.estimators.parts.request import bounds_come_first
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.releases.table import Record
+from opendp_lite.releases.table import Record, ReleaseTable
 from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.features import block_counts, prefix_features
 
@@ -64,6 +64,7 @@ Ends = tuple[Any, Any]
 _SEED: Final = 5
 _RUNS: Final = 2000
 _AT_ONCE: Final = 250
+_ROWS_OF_TABLE: Final = 20
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -279,14 +280,56 @@ class CumulativeDistribution(Answers):
         level = self.confidence
         return "" if level is None else hold_in(level, sampling=self.sampling)
 
-    def records(self) -> list[Record]:
-        """A row for each edge: the share, with its interval and the band where it has them."""
-        columns = {"x": self.edges, "share": self._rising, "standard_error": self._at_edges}
+    def records(self, at: ArrayLike | None = None) -> list[Record]:
+        """A row for each number of a ``table``: the share up to it, and its intervals if any."""
+        numbers = np.atleast_1d(numbers_of(self._round_numbers if at is None else at, "table: at"))
+        found = self.cdf(numbers)
+        columns = {"x": numbers, "share": found.value, "standard_error": found.standard_error}
         if self.confidence is not None:
-            limits = (*self._alone, *self._together)
+            limits = (*self.interval(numbers), *self.band(numbers))
             columns |= dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True))
-        rows = zip(*(each.tolist() for each in columns.values()), strict=True)
+        rows = zip(*(np.asarray(each).tolist() for each in columns.values()), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def table(
+        self,
+        *,
+        suppress: Number | None = None,
+        round: Number | None = None,  # noqa: A002
+        digits: int | None = None,
+        percent: bool = False,
+        at: ArrayLike | None = None,
+    ) -> ReleaseTable:
+        """The shares up to some numbers, as a table to print or to publish.
+
+        Args:
+            suppress: Is for counts, and refused here.
+            round: Numbers become multiples of this: 0.01, say. Ends are rounded outwards.
+            digits: In place of ``round``: how many decimals are left.
+            percent: Whether shares are multiplied by 100.
+            at: The numbers. By default up to about twenty round ones between the bounds;
+                ``release.edges`` asks for all edges.
+        """
+        return ReleaseTable.of(
+            self.records(at),
+            self._said,
+            suppress=suppress,
+            round_to=round,
+            digits=digits,
+            percent=percent,
+        )
+
+    @property
+    def _round_numbers(self) -> Floats:
+        """The edges, or both bounds and multiples of 1, 2 or 5 between where these are fewer."""
+        lower, upper = self.ends
+        least = (upper - lower) / _ROWS_OF_TABLE
+        # Fractions, whose floats print as the decimals that they are.
+        ten = Fraction(10) ** floor(log10(least))
+        step = next(each * ten for each in (1, 2, 5, 10) if each * ten >= least)
+        inside = range(floor(lower / step) + 1, ceil(upper / step))
+        rounded = np.array([*map(float, (lower, *(each * step for each in inside), upper))])
+        return min(self._edges, rounded, key=len)
 
     @property
     def _origin(self) -> Mapping[str, object]:

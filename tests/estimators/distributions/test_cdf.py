@@ -239,7 +239,8 @@ def test_what_it_shows():
     (found,) = releases("private", 1, rho=0.5, confidence=0.9)
     assert repr(found).startswith("<CumulativeDistribution of about 1998 rows, mean 32.422")
     assert repr(found).endswith("at the edges of 200 cells from 0 to 100>")
-    table = {name: np.array(each) for name, each in found.table().columns.items()}
+    every = found.table(at=found.edges).columns
+    table = {name: np.array(each) for name, each in every.items()}
     assert list(table) == ["x", "share", "standard_error", "low", "high", "band_low", "band_high"]
     assert {len(column) for column in table.values()} == {201}
     assert np.array_equal(table["share"], found.cdf(EDGES).value)
@@ -250,6 +251,23 @@ def test_what_it_shows():
     assert list(plain.table().columns) == ["x", "share", "standard_error"]
     shown = (dp.records() >> dp.cdf(0, 1, rho=0.5, confidence=None)).explain()
     assert "prefix_features(0, 1)" in shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "cells", "numbers"),
+    [
+        ((0, 100), 1024, [*range(0, 101, 5)]),
+        ((18, 95), 1024, [18, *range(20, 100, 5)]),
+        ((-0.25, 1.5), 1024, [-0.25, *(each / 10 for each in range(-2, 16))]),
+        ((0, 100), 4, [0, 25, 50, 75, 100]),
+    ],
+)
+def test_a_table_has_about_twenty_round_numbers(ends, cells, numbers):
+    found = dp.cdf(*ends, epsilon=1, cells=cells)(list(range(100)))
+    assert found.table().columns["x"] == found.to_frame()["x"].tolist() == numbers
+    asked = found.table(at=[ends[0], ends[1]], percent=True)
+    assert asked.columns["share"][1] == 100
+    assert asked.columns["low"][0] == 100 * found.interval(ends[0])[0]
 
 
 def test_what_is_asked_wrongly_is_answered_in_words():
