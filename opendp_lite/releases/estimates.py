@@ -16,8 +16,8 @@ from opendp_lite.display.formatting import (
     align,
     hold_in,
     html_grid,
+    justify,
     printable,
-    significant,
 )
 from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.intervals import CellsOfTable
@@ -242,7 +242,7 @@ class Estimates(Result):
         value, error = self.values[place].item(), self.standard_errors[place].item()
         kinds = [self.intervals] if self._once else [self.intervals, self.joint_intervals]
         ends = [end for kind in kinds for end in kind[place].tolist()]
-        shown, off, *texts = significant(error, value, error, *ends)
+        shown, off, *texts = justify(error, [value, *ends], value, error, *ends)
         pairs = zip(texts[::2], texts[1::2], strict=True)
         return name, shown, off, *(f"{low} to {high}" for low, high in pairs)
 
