@@ -19,7 +19,7 @@ LOSSES: dict[str, dict[str, float]] = {
     "rho .03": {"rho": 0.03},
     "rho .5": {"rho": 0.5},
 }
-SHAPES = ("normal", "exponential", "0/1", "lognormal", "uneven")
+SHAPES = ("normal", "exponential", "0/1", "lognormal", "uneven", "skew", "skewed y")
 SIZES = (100, 500, 5000)
 Z95 = 1.96
 
@@ -28,7 +28,8 @@ def draw(generator: np.random.Generator, shape: str, rows: int, columns: int) ->
     """x and y, and the slopes of their population, all inside of the bounds of ``bounds_of``.
 
     Normal columns have correlations of .3. In "0/1" y is 0 or 1 too, more often where the first
-    column is 1. In "uneven" y spreads more for a larger first column.
+    column is 1. In "uneven" y spreads more for a larger first column, in the last two in proportion
+    to an exponential one.
     """
     common = generator.standard_normal((rows, 1))
     x = np.sqrt(0.3) * common + np.sqrt(0.7) * generator.standard_normal((rows, columns))
@@ -44,6 +45,9 @@ def draw(generator: np.random.Generator, shape: str, rows: int, columns: int) ->
     if shape == "lognormal":
         x = np.minimum(generator.lognormal(0, 1, (rows, columns)), 20) / 2
         off = np.minimum(generator.lognormal(0, 1, rows), 20) / 2
+    if shape in ("skew", "skewed y"):
+        x = generator.exponential(1, (rows, columns))
+        off = x[:, 0] * (off if shape == "skew" else generator.exponential(1, rows) - 1)
     if shape == "uneven":
         off = off * np.exp(x[:, 0] / 2 - 0.125)
     return np.column_stack([x, x @ slopes + 0.7 * off]), slopes

@@ -738,8 +738,8 @@ def linear_regression(
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
-        robust: Whether intervals also hold where y spreads more for some x than for others. It
-            takes a twentieth of the budget.
+        robust: Whether intervals also hold where y spreads more for some x than for others, if
+            about evenly to both sides. It takes a twentieth of the budget.
         confidence: Of the intervals.
 
     Returns:
