@@ -219,6 +219,26 @@ def test_pipelines_evaluate_and_round_trip(space: dp.Space[Any], pipeline: Any) 
         assert hash(read) == hash(each) == hash(evaluated(repr(each)))
 
 
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (list(range(101)), "range(0, 101)"),
+        (range(-5, 60, 5), "range(-5, 56, 5)"),
+        (range(40, 0, -2), "range(40, 1, -2)"),
+        (range(3), "[0, 1, 2]"),
+        ([*range(11), 12], "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]"),
+        (
+            [each / 2 for each in range(1, 12)],
+            "[0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5]",
+        ),
+    ],
+)
+def test_many_whole_numbers_in_equal_steps_are_written_as_a_range(values, text):
+    pipeline = dp.histogram("a", categories=values, epsilon=1)
+    assert repr(pipeline) == f"dp.histogram('a', categories={text}, epsilon=1)"
+    assert evaluated(repr(pipeline)) == pipeline == dp.from_json(pipeline.to_json())
+
+
 @pytest.mark.parametrize("value", VALUES + SILENT, ids=texts(VALUES + SILENT))
 def test_values_evaluate(value: Any) -> None:
     assert evaluated(repr(value)) == value

@@ -393,7 +393,7 @@ def _by_unknown(
         raise ParameterError(
             f"by: {measure.words(budget)} is for all, and the pipeline costs "
             f"{measure.words(price)}, so that nothing is left to find the keys. Ask for less in "
-            "the pipeline, or give more"
+            "the pipeline, or give by more than it"
         )
     searched = select(*columns) >> thresholded_counts(epsilon=left[0], delta=left[1])
     cost = cast(Pair, find_price(searched.bind(space), measure))

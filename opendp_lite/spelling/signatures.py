@@ -50,6 +50,8 @@ _MOST_ENTRIES = 2**24
 _MOST_IN_KEY = 1000
 # Bits of an integer that Python still writes in decimal digits.
 _LONGEST_DECIMAL = 14_000
+# A longer list of whole numbers in equal steps is written as a range.
+_MOST_LISTED = 10
 
 
 def freeze_argument(value: Any) -> Any:
@@ -104,7 +106,7 @@ def argument_text(value: object) -> str:
     if value is ...:
         return "..."
     if isinstance(value, tuple | FractionArray):
-        return f"[{', '.join(map(_entry_text, value))}]"
+        return _range_text(value) or f"[{', '.join(map(_entry_text, value))}]"
     if isinstance(value, Fraction):
         close = nearest(value)
         if isfinite(close) and rational_of_float(close) == value:
@@ -113,6 +115,19 @@ def argument_text(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
+
+
+def _range_text(values: Sequence[Any]) -> str:
+    """More than a few whole numbers in equal steps as ``range`` gives them; empty for others."""
+    if len(values) <= _MOST_LISTED or not all(type(each) in (int, Fraction) for each in values):
+        return ""
+    first, step = values[0], values[1] - values[0]
+    evenly = step and all(first + step * i == each for i, each in enumerate(values))
+    if not evenly or first.denominator * step.denominator > 1:
+        return ""
+    end = values[-1] + (1 if step > 0 else -1)
+    typed = [first, end] if step == 1 else [first, end, step]
+    return f"range({', '.join(argument_text(int(each)) for each in typed)})"
 
 
 def _entry_text(value: Any) -> str:

@@ -145,7 +145,8 @@ def weighted_pairs(
     if space.domain.columns != 2:
         raise SpaceError(
             "weighted_pairs needs two columns, values and weights; the rows have "
-            f"{space.domain.columns}. Start with dp.records(columns=2), or put select() before it"
+            f"{space.domain.columns}. Put dp.select('pay', 'weight') >> before it, or start with "
+            "dp.records(columns=2)"
         )
     ends = space.domain.body.bounds()
     if ends is not None and ends[1][-1] > 0:

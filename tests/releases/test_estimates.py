@@ -68,10 +68,10 @@ def test_it_is_frozen_compared_pickled_and_written():
 def test_it_is_shown_as_a_table():
     lines = repr(THREE).splitlines()
     assert lines[0] == "<Estimates of 3 numbers, intervals in 90 % of releases of these rows"
-    assert lines[2].split() == ["a", "12.0", "1.0", "10.0", "to", "14.0", "9.0", "to", "15.0"]
+    assert lines[2].split() == ["a", "12", "1", "10", "to", "14", "9", "to", "15"]
     html = THREE._repr_html_()
     assert html.count("<tr>") == 4
-    for each in ("90 %", "12.0", "10.0 to 14.0", "joint interval"):
+    for each in ("90 %", "12", "10 to 14", "joint interval"):
         assert each in html
     many = Estimates.around(np.arange(100.0), 1.0, 1.0, 2.0, 0.9, names=("<b>",) * 100)
     assert repr(many).splitlines()[-1] == "  ... and 80 more>"
