@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any, Final
 
 import attrs
@@ -30,6 +31,8 @@ METHODS: Final[dict[str, Callable[[], Estimator]]] = {
 """Estimators by the word after ``--method``, each imported when it is chosen."""
 # How wide the interval is if no bounds are found.
 _FARTHEST: Final = 2.0**301
+# More candidates take seconds.
+_MOST_WHOLE: Final = 100_000
 _ROWS: Final = "these rows"
 _CLIPPED: Final = ", after clipping"
 _WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
@@ -207,8 +210,16 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
     several, sampling = len(quantiles) > 1, arguments.sampling
 
     def estimator(*bounds: float, **asked: float) -> AnyMechanism:
+        where: dict[str, Any] = {"bounds": bounds}
+        if arguments.whole:
+            lower, upper = ceil(bounds[0]), floor(bounds[1])
+            if not 0 < upper - lower < _MOST_WHOLE:
+                raise dp.ParameterError(
+                    f"--whole needs from 2 to {_MOST_WHOLE} whole numbers between the bounds"
+                )
+            where = {"candidates": range(lower, upper + 1)}
         released: Estimator = dp.private_quantile
-        return released(quantiles, bounds=bounds, **asked, sampling=sampling)
+        return released(quantiles, **where, **asked, sampling=sampling)
 
     def lines(release: Sequence[dp.Estimate]) -> list[ReportLine]:
         return [ReportLine(each, (q,)) for q, each in zip(quantiles, release, strict=True)]
@@ -278,7 +289,12 @@ def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command
 
 
 _BOUNDED: Final = {**flags.bounds(required=True), **flags.GROUPS, **flags.ROWS}
-_OF_QUANTILES: Final = {**_BOUNDED, **flags.confidence("the quantile"), **flags.OF_ROWS}
+_OF_QUANTILES: Final = {
+    **_BOUNDED,
+    "--whole": flags.SWITCH,
+    **flags.confidence("the quantile"),
+    **flags.OF_ROWS,
+}
 
 COMMANDS: Final = (
     Command(

@@ -10,7 +10,7 @@ import attrs
 
 from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.printing import align_lines, rounded_up, short
-from opendp_lite.display.formatting import align, for_json, significant
+from opendp_lite.display.formatting import align, for_json
 from opendp_lite.estimators.distributions.histograms import label
 from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.releases.estimate import say_hidden
@@ -226,7 +226,7 @@ def _digits(line: ReportLine, *more: float) -> list[str]:
     """The value, its error and the ends of its interval; whole numbers as they are."""
     estimate = line.estimate
     numbers = [estimate.value, estimate.standard_error, *estimate.interval, *more]
-    rounded = significant(estimate.standard_error, *map(float, numbers))
+    rounded = estimate.justify(*map(float, numbers))
     return [
         str(number) if type(number) is int else text
         for number, text in zip(numbers, rounded, strict=True)

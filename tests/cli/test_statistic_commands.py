@@ -32,6 +32,19 @@ def test_quantiles_with_intervals(made, told, column):
     assert any(line.startswith("clipped     values below 0 count as 0") for line in text)
 
 
+def test_quantiles_of_whole_numbers_are_whole(made, told, table, refused):
+    rows = table("x\n" + "3\n" * 400 + "5\n" * 400 + "9\n" * 400, "whole.csv")
+    words = ["--column", "x", "--quantiles", 0.2, 0.5, "--bounds", 0.5, 20, "--whole"]
+    found = told("quantile", rows, *words, *ALMOST_SURE)
+    assert [line["value"] for line in found["releases"]] == [3, 5]
+    assert found["pipeline"].count("candidates=range(1, 21)") == 1
+    text = made("quantile", rows, *words, *ALMOST_SURE).splitlines()
+    assert text[3].split() == ["0.2", "3", "0", "3", "to", "3"]
+    for ends in ((0.5, 0.7), (0, 1e6)):
+        typed = ["--column", "x", "--bounds", *ends, "--whole"]
+        assert "--whole needs from 2 to" in refused("median", rows, *typed, *ALMOST_SURE)
+
+
 def test_quantiles_by_group(told, survey):
     words = ["--column", "age", "--quantiles", 0.5, "--bounds", 0, 100, "--rho", 1e6]
     found = told("quantile", survey, *words, "--by", "sex", "--keys", "f", "m")
