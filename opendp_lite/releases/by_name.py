@@ -122,7 +122,7 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         else:
             shown = [self.column, *self._lines(keys)]
         more = len(keys) - _SHOWN
-        last = [f"... and {more} more"] if more > 0 else []
+        last = [f"... and {more} more: type release.table()"] if more > 0 else []
         return "\n".join([*shown, *last, *self._note()])
 
     def _lines(self, keys: Sequence[str]) -> list[str]:
@@ -140,7 +140,7 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
     def _repr_html_(self) -> str:
         shown = [(_show(key), self[key]) for key in list(self)[:_SHOWN]]
         more = len(self) - len(shown)
-        last = [f"... and {more} more"] if more else []
+        last = [f"... and {more} more: type release.table()"] if more else []
         rest = "".join(f"<div>{line}</div>" for line in [*last, *self._note()])
         return f"<div>{self._table(shown)}{rest}</div>"
 

@@ -208,7 +208,7 @@ class Estimates(Result):
         cells = self._cells()
         lines = [f"  {line}" for line in align([self._titles, *cells])]
         more = len(self) - len(cells)
-        rest = [f"  ... and {more} more"] if more else []
+        rest = [f"  ... and {more} more: type release.table()"] if more else []
         return "\n".join([f"<Estimates of {self._head()}", *lines, *rest]) + ">"
 
     def _repr_html_(self) -> str:

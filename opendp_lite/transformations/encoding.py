@@ -421,7 +421,7 @@ def _between_dates(given: Sequence[object], step: str, *, other: bool) -> Axis:
     edges, numbers = numbers_of(typed)
     _require_rising(edges, typed, step)
     places = partial(_place_dates, edges, numbers, other)
-    reading = DateReading(places, "edges=[datetime.date(2024, 1, 31), ...]")
+    reading = DateReading(places, "edges=")
     return Axis(len(edges) - 1 + other, reading, reading.of_numbers)
 
 

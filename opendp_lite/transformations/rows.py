@@ -190,7 +190,7 @@ class Chosen:
             falls = typed[0] > typed[-1]
             lower = None if first is None else typed[0]
             upper = None if last is None else typed[-1]
-            read = between_dates(lower, upper, "between=(datetime.date(2024, 1, 31), ...)")
+            read = between_dates(lower, upper, "between=")
             found = cls(read, 1, 1)
         else:
             least, most = (

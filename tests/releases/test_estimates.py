@@ -74,7 +74,7 @@ def test_it_is_shown_as_a_table():
     for each in ("90 %", "12", "10 to 14", "joint interval"):
         assert each in html
     many = Estimates.around(np.arange(100.0), 1.0, 1.0, 2.0, 0.9, names=("<b>",) * 100)
-    assert repr(many).splitlines()[-1] == "  ... and 80 more>"
+    assert repr(many).splitlines()[-1] == "  ... and 80 more: type release.table()>"
     assert len(repr(many).splitlines()) == 23
     assert many._repr_html_().count("<tr>") == 21
     assert "<b>" not in many._repr_html_()
@@ -87,7 +87,7 @@ def test_intervals_that_hold_jointly_are_shown_once():
     lines = repr(found).splitlines()
     assert lines[0] == "<Estimates of 2 numbers, joint intervals in 90 % of releases of these rows"
     assert lines[1].split() == ["value", "std.", "error", "joint", "interval"]
-    assert lines[3].split() == ["high", "5.00", "0.50", "4.00", "to", "6.00>"]
+    assert lines[3].split() == ["high", "5", "0.50", "4", "to", "6>"]
     assert found._repr_html_().count("interval</th>") == 1
     several = dp.private_quantile(
         [0.25, 0.75], bounds=(0, 9), epsilon=9, confidence=0.9, sampling=False

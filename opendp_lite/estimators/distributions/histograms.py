@@ -364,7 +364,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             lines = self._lines(_SHOWN)
             more = len(self) - len(lines)
             shown = _align(self._titles(), lines)
-            shown += f"\n... and {more} more" if more else ""
+            shown += f"\n... and {more} more: type release.table()" if more else ""
         return f"{shown}\n{self._note()}"
 
     def _repr_html_(self) -> str:
@@ -378,7 +378,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         if more <= 0:
             return table
         all_of_them = step_picture(spots, [label(key) for key in self], f"{len(self)} counts")
-        return f"<div>{all_of_them}{table}... and {more} more</div>"
+        return f"<div>{all_of_them}{table}... and {more} more: type release.table()</div>"
 
     @cached_property
     def _release(self) -> object:

@@ -274,7 +274,7 @@ def test_it_reads_as_a_table() -> None:
     many = dp.histogram("a", categories=range(30), **EXACT)({"a": [1, 1, 29]})
     lines = repr(many).splitlines()
     assert lines[:3] == ["a   count  95 % interval", "0       0  0 to 0", "1       2  2 to 2"]
-    assert lines[-3] == "... and 10 more"
+    assert lines[-3] == "... and 10 more: type release.table()"
     assert lines[-1] == "The noise hides some of these numbers: 0, and others."
     assert len(lines) == 24
     odd = dp.histogram("a", categories=["Oslo", "Olso"], **EXACT)({"a": ["Oslo"] * 9})
