@@ -20,6 +20,7 @@ from opendp_lite.display.formatting import (
 )
 from opendp_lite.display.pictures import Scale, spots_of
 from opendp_lite.releases.estimate import Estimate, say_hidden
+from opendp_lite.releases.estimates import AT_ONCE
 from opendp_lite.releases.result import Result, mark_part, records_of, refuse_array
 from opendp_lite.releases.table import Record, name_key
 
@@ -39,7 +40,8 @@ class _Several(Result, Mapping[K, R]):
     @property
     def covers(self) -> str:
         said = {each.covers for each in self.values() if isinstance(each, Result)}
-        return said.pop() if len(said) == 1 else ""
+        # Those of other parts are others, and hold at once less often.
+        return said.pop().replace(AT_ONCE, "all of one part at once") if len(said) == 1 else ""
 
     @property
     def _said(self) -> str:

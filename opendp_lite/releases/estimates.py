@@ -26,6 +26,8 @@ from opendp_lite.releases.table import Record
 
 Floats = NDArray[np.float64]
 _SHOWN: Final = 20
+AT_ONCE: Final = "all of them at once"
+"""Of joint intervals."""
 
 
 def _fix(numbers: ArrayLike) -> Floats:
@@ -232,7 +234,7 @@ class Estimates(Result):
 
     @property
     def covers(self) -> str:
-        return f"{self._of}, all of them at once" if self._once else self._of
+        return f"{self._of}, {AT_ONCE}" if self._once else self._of
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]

@@ -184,6 +184,9 @@ class Release(Result, Generic[R]):
     def __float__(self) -> float:
         return float(cast(SupportsFloat, self.value))
 
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
     @property
     def _said(self) -> str:
         return self.value._said if isinstance(self.value, Result) else ""

@@ -211,3 +211,11 @@ def test_a_table_of_groups_says_of_what_intervals_are_and_what_may_hide(seeded):
     assert apart.hidden_rows == hidden
     low, high = apart.clipped_interval
     assert apart.interval[0] <= low < high <= apart.interval[1]
+
+
+def test_joint_intervals_of_groups_hold_at_once_in_each_group_alone():
+    fifths = dp.select("age") >> dp.private_quantile([0.2, 0.5], bounds=(0, 100), epsilon=1)
+    alone = str((dp.table() >> fifths)(TABLE).table())
+    assert alone.endswith("95 % of samples like this, all of them at once.")
+    groups = str((dp.table() >> dp.by("sex", ["f", "m"], fifths))(TABLE).table())
+    assert groups.endswith("95 % of samples like this, all of one part at once.")

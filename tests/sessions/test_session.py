@@ -493,3 +493,9 @@ def test_a_meter_counts_without_a_budget():
         ask(query)
     with pytest.raises(dp.ParameterError, match="delta"):
         dp.meter([1.0], delta=0)
+
+
+def test_what_a_session_releases_is_formatted_as_its_value():
+    release = dp.session([0.25] * 1000, dp.epsilon(1e9))(dp.mean(0, 1, epsilon=1e8))
+    assert f"{release:.1%}" == f"{release.value:.1%}" == "25.0%"
+    assert f"{release}" == str(release)

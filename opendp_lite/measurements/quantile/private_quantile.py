@@ -376,7 +376,7 @@ def _with_two_ends(
     why = (
         "each quantile is the middle of two that are released, a few ranks below and above it\n"
         "  near an end of the rows it is released too\n"
-        "  the intervals hold if values are not bunched"
+        "  without candidates the intervals hold if values are not bunched"
     )
     return Measurement(
         space, whole.measure, Release(places.query, release), privacy_map, Facts(explanation=why)
