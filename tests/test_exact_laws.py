@@ -1,0 +1,193 @@
+"""What mechanisms lose between all small neighbours, by the exact laws of their releases."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import expm1, log1p
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.combinators.composing import rate_for
+from tests.exact_laws import Ways, shares_of, ways
+from tests.transformations.test_small_neighbours import make_datasets, measure_distances
+
+__all__ = ["ways"]
+E, M = dp.estimators, dp.measurements
+ROUNDING = 1e-7
+"""Of the laws, which are computed in floats."""
+
+
+@attrs.frozen
+class Case:
+    """A mechanism, the rows of its datasets, and what share of its claim some pair must reach."""
+
+    make: Any
+    rows: Any = (-1.0, 1.0, 0.0, np.nan)
+    met: float = 0.99
+    reach: int = 3
+    most: int = 3
+    relations: tuple[str, ...] = ("added", "replaced")
+
+    def spaces(self) -> list[Any]:
+        columns = np.shape(self.rows)[1] if np.ndim(self.rows) > 1 else 1
+        replaced = {"size": self.most, "metric": dp.ChangeOneDistance()}
+        given = {"added": {}, "replaced": replaced}
+        return [dp.records(columns=columns, **given[each]) for each in self.relations]
+
+
+def compare(ways: Ways, bound: Any, rows: Any, reach: int, most: int) -> list[list[float]]:
+    """The shares of the claims that neighbours at 1, 2 and 3 reach."""
+    table = np.array(rows, dtype=float).reshape(len(rows), -1)
+    made = [each for each in make_datasets(bound.input_space, table) if len(each[1]) <= most]
+    laws = [ways.law_of(bound, data, reach=reach) for _, data in made]
+    outcomes = sorted({outcome for law in laws for outcome in law}, key=repr)
+    chances = np.array([[law.get(each, 0.0) for each in outcomes] for law in laws])
+    apart = measure_distances(bound.input_space, np.array([counts for counts, _ in made]))
+    found = []
+    for distance in (1, 2, 3):
+        first, second = np.nonzero(apart == distance)
+        if len(first):
+            found.append(shares_of(bound, distance, chances[first], chances[second]))
+    return found
+
+
+LIMITED = dp.clamp(-1, 1)
+SUM = LIMITED >> dp.sum()
+COUNT = dp.count()
+ADDED, SIZED = ("added",), ("replaced",)
+AXES = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-0.6, -0.8), (np.nan, 1.0))
+CORNERS = ((0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (-1.0, 1.0))
+BALLOTS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+BALL = dp.clip_to_norm(1) >> dp.sum()
+VOTE = dp.clip_to_norm(1, p=1) >> dp.sum()
+CELLS = {"bounds": (0, 8), "bits": 3}
+PLACED = (0.0, 3.5, 4.5, 8.0)
+PLAIN: dict[str, Any] = {"confidence": None}
+
+
+def quantile(q: Any, **given: Any) -> Any:
+    return dp.private_quantile(q, **(CELLS | PLAIN | given))
+
+
+def recentre(ask: Any) -> float:
+    """A median, and then the noisy sum and number of rows beside it."""
+    middle = ask(quantile(0.5, epsilon=0.5))
+    total = ask(dp.center(middle) >> dp.clamp(-4, 4) >> dp.sum() >> dp.laplace(epsilon=0.25))
+    rows = ask(COUNT >> dp.laplace(epsilon=0.25))
+    return float(middle + total[0] / max(rows, 1.0))
+
+
+def search(ask: Any) -> int:
+    """Each count decides what is counted next, and what is left of the budget pays for it."""
+    below = dp.transformations.indicator_below
+    half = ask(below(4) >> dp.sum() >> dp.gaussian(rho=0.25))
+    quarter = 6 if half[0] < 1 else 2
+    return quarter + (ask(below(quarter) >> dp.sum() >> dp.gaussian(rho=ask.left))[0] < 1)
+
+
+NOISES = dp.compose(SUM >> dp.laplace(epsilon=0.5), SUM >> dp.laplace(epsilon=0.5))
+BETWEEN = {"epsilon": 1, **PLAIN}
+CASES = {
+    "laplace": Case(SUM >> dp.laplace(epsilon=1)),
+    "laplace of counts": Case(COUNT >> dp.laplace(epsilon=1), relations=ADDED),
+    "gaussian": Case(SUM >> dp.gaussian(rho=0.5), met=0.97, reach=6),
+    "gaussian, mu": Case(SUM >> dp.gaussian(mu=1), met=0.97, reach=6),
+    "gaussian, delta": Case(SUM >> dp.gaussian(epsilon=1, delta=0.1), reach=6),
+    "l2_mechanism": Case(SUM >> M.l2_mechanism(epsilon=1)),
+    "l2_mechanism of two": Case(BALL >> M.l2_mechanism(epsilon=1), AXES, 0.94, most=2),
+    "linf_mechanism of two": Case(SUM >> M.linf_mechanism(epsilon=1), CORNERS, most=2),
+    "sum_and_count": Case(LIMITED >> M.sum_and_count(epsilon=1), relations=ADDED),
+    "sum_and_count, stretched": Case(
+        LIMITED >> M.sum_and_count(epsilon=1, stretch=2), relations=ADDED
+    ),
+    "sum_and_count of two": Case(
+        LIMITED >> M.sum_and_count(epsilon=1, cube=True), CORNERS, reach=2, most=2, relations=ADDED
+    ),
+    "noisy_max": Case(VOTE >> dp.noisy_max(epsilon=1), BALLOTS, 0.94),
+    "noisy_max, rho": Case(VOTE >> dp.noisy_max(rho=0.1), BALLOTS, 0.78),
+    "exponential_mechanism": Case(VOTE >> M.exponential_mechanism(epsilon=1), BALLOTS, 0.68),
+    "median": Case(quantile(0.5, epsilon=1), PLACED, 0.62),
+    "median, rho": Case(quantile(0.5, rho=0.1), PLACED, 0.8),
+    "median of candidates": Case(
+        dp.private_quantile(0.5, candidates=[0, 1, 7], epsilon=1, confidence=None), PLACED, 0.66
+    ),
+    "two quantiles": Case(quantile([0.45, 0.55], epsilon=1, bits=2), PLACED, 0.51, most=2),
+    "median, sure": Case(
+        quantile(0.5, epsilon=1, bits=2, confidence=0.9, sure=True), PLACED, 0.55, most=2
+    ),
+    "compose": Case(NOISES),
+    "sample": Case(dp.sample(0.25, COUNT >> dp.laplace(epsilon=2)), relations=ADDED),
+    "sample of a fixed size": Case(dp.sample(0.25, SUM >> dp.laplace(epsilon=2)), relations=SIZED),
+    "recentre": Case(
+        dp.adaptive(recentre, dp.epsilon(1)), PLACED, 0.55, reach=1, most=2, relations=ADDED
+    ),
+    "search": Case(dp.adaptive(search, dp.rho(0.5)), PLACED, 0.64),
+    "mean": Case(dp.mean(-1, 1, **BETWEEN), met=0.81, relations=ADDED),
+    "mean of so many": Case(dp.mean(-1, 1, **BETWEEN), relations=SIZED),
+    "mean, rho": Case(
+        dp.mean(-1, 1, rho=0.5, **PLAIN), (-1.0, 1.0), 0.52, reach=2, most=2, relations=ADDED
+    ),
+    "mean, rho, of so many": Case(dp.mean(-1, 1, rho=0.5, **PLAIN), met=0.94, relations=SIZED),
+    "mean, delta": Case(dp.mean(-1, 1, epsilon=1, delta=0.1, **PLAIN), relations=SIZED),
+    "mean with an interval": Case(dp.mean(-1, 1, epsilon=1), met=0.84, reach=1, most=2),
+    "simplex_mean": Case(E.simplex_mean(-1, 1, **BETWEEN), relations=ADDED),
+    "centered_mean": Case(E.centered_mean(-1, 1, **BETWEEN), relations=ADDED),
+    "plug_in_mean": Case(E.plug_in_mean(-1, 1, **BETWEEN), relations=ADDED),
+    "gaussian_mean": Case(
+        E.gaussian_mean(1, rho=0.5, **PLAIN), AXES, 0.59, reach=1, most=2, relations=ADDED
+    ),
+    "laplace_mean": Case(
+        E.laplace_mean(1, **BETWEEN), AXES, 0.97, reach=1, most=2, relations=ADDED
+    ),
+    "l2_mechanism_mean": Case(
+        E.l2_mechanism_mean(1, **BETWEEN), met=0.97, reach=1, most=2, relations=ADDED
+    ),
+    "weighted_mean": Case(
+        dp.weighted_mean(0, 1, most=1, **BETWEEN), AXES, reach=1, most=2, relations=ADDED
+    ),
+    "proportion": Case(dp.proportion(among=[1], **BETWEEN), (0.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_losses_hold_and_are_met(ways: Ways, name: str) -> None:
+    """As more than half of a claim is met, half of the claim would be seen, and twice as much."""
+    case = CASES[name]
+    for space in case.spaces():
+        found = compare(ways, space >> case.make, case.rows, case.reach, case.most)
+        assert all(share <= 1 + ROUNDING for shares in found for share in shares), found
+        assert found[0][0] >= case.met > 0.5, found[0]
+
+
+def law_of_best(law: dict[Any, float], runs: Any) -> dict[Any, float]:
+    """Of the best of some runs, for the mean of q^runs, from the law of one."""
+    found, below = {}, 0.0
+    for number in sorted({number for _, number in law}):
+        chances = {key: chance for key, chance in law.items() if key[1] == number}
+        some = sum(chances.values())
+        share = (runs(below + some) - runs(below)) / some
+        found |= {key: chance * share for key, chance in chances.items()}
+        below += some
+    return found
+
+
+def test_the_best_of_many_runs(ways: Ways) -> None:
+    """One run and two are enumerated, and the law of a random number of runs follows from one."""
+    parts = (COUNT >> dp.laplace(epsilon=1), COUNT >> dp.laplace(epsilon=0.5))
+    bound = dp.records() >> dp.combinators.best_of(*parts, score=float, runs=10_000)
+    rate = float(rate_for(Fraction(10_000)))
+    laws = []
+    for data in ([], [1.0], [np.nan, 1.0]):
+        one, two = (ways.law_of(bound, data, reach=6, runs=runs) for runs in (1, 2))
+        assert two == pytest.approx(law_of_best(one, lambda q: q * q), rel=1e-9)
+        laws.append(law_of_best(one, lambda q: -log1p(expm1(-rate) * q) / rate))
+    chances = np.array([[law[key] for key in laws[0]] for law in laws])
+    for distance, pairs in ((1, [0, 1]), (1, [1, 2]), (2, [0, 2])):
+        p, q = chances[pairs], chances[pairs[::-1]]
+        shares = shares_of(bound, distance, p, q)
+        assert max(shares) <= 1 + ROUNDING
+        assert shares[0] > 0.7
