@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.measurements.vector_noise import CoreNoise
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
     MaxDivergence,
@@ -31,9 +32,8 @@ from opendp_lite.measures.divergences import (
 )
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.step_call import forget_steps
-from opendp_lite.samplers.core_noise import CoreNoise
+from opendp_lite.samplers import CubeGamma
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.l2_gamma import CubeGamma
 from opendp_lite.samplers.lattice import Stretch
 from opendp_lite.samplers.law import Law
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian
@@ -176,7 +176,7 @@ class Ways(Entropy):
 
 DOORS = {
     "noise": [f"samplers.law.{kind}.release" for kind in ("Noise", "Law")],
-    "core_noise": ["samplers.core_noise.CoreNoise.noisy"],
+    "core_noise": ["measurements.vector_noise.CoreNoise.noisy"],
     "choose_each": ["samplers.choice.choose_each", "samplers.rank_choice.choose_each"],
     "the_item": ["samplers.rank_choice.below_each"],
     "permute_and_flip": ["measurements.selection.permute_and_flip"],

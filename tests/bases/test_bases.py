@@ -302,3 +302,10 @@ def test_wavelets_are_an_extra():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "opendp_lite[wavelets]" in done.stdout, done.stderr
+
+
+def test_weights_fall_as_the_root_of_the_place_of_a_function_from_the_second_on():
+    weighted = dp.bases.Weighted(dp.bases.Cosine(5, 0, 1))
+    assert weighted.weights() ** -2 == pytest.approx([1, 1, 2, 3, 4])
+    with pytest.raises(dp.ParameterError, match="Weighted needs a basis such as"):
+        dp.bases.Weighted(3)

@@ -10,7 +10,7 @@ from math import comb, sqrt
 import numpy as np
 import pytest
 
-from opendp_lite.bases.strategies import SquareRoot, Strategy, Tree
+from opendp_lite.bases.strategies import Cells, SquareRoot, Strategy, Tree
 
 KINDS = SquareRoot, Tree, partial(Tree, replaced=True)
 SMALL = [kind(cells) for kind in KINDS for cells in (2, 3, 7, 36, 57, 101)]
@@ -128,3 +128,10 @@ def test_the_sizes_of_blocks():
         assert sizes[0] == 1
         assert cells <= sizes[-1] <= 2 * cells
         assert all(after % before == 0 for before, after in pairwise(sizes))
+
+
+def test_edges_of_cells_are_the_decimals_between_their_bounds():
+    """Not what floats make of the first bound and some widths."""
+    cells = Cells.between("cdf", -0.3, 0.3, 6)
+    assert cells.edges.tolist() == [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3]
+    assert Cells.between("cdf", 1, 2, 5).centre == 1.5

@@ -290,3 +290,16 @@ def test_bounds_that_a_step_needs_are_refused_in_its_name() -> None:
     assert dp.bodies.Box(0, 2).require_bounds("quantize") == dp.bodies.Box(0, 2).bounds()
     with pytest.raises(dp.SpaceError, match=r"quantize needs rows with bounds; put dp.clamp\("):
         dp.records().domain.body.require_bounds("quantize")
+
+
+def test_radii_that_differ_by_2_to_the_44th_share_no_grid():
+    assert Ball([1, 2.0**-40], columns=2).snapper()
+    with pytest.raises(dp.ParameterError, match="the radii differ by too much"):
+        Ball([1, 2.0**-44], columns=2).snapper()
+
+
+def test_a_row_may_lie_beyond_a_far_ball_by_what_its_floats_round():
+    """The largest centre over its radius counts: here 2^21 times 2^-40, of a radius of 1/2."""
+    far = Ball(0.5, center=[2.0**20, 0], columns=2)
+    rows = np.array([[2.0**20 + 0.5 + 2.0**-power, 0] for power in (19, 20, 21)])
+    assert far.holds(rows).tolist() == [False, True, True]

@@ -267,6 +267,8 @@ def test_functions_that_rise_take_the_ends_along():
     assert np.log(found).standard_error == 0.25
     assert np.log(found - 2).interval[0] == -inf
     assert np.log(found).noise_interval == (np.log(3.0), np.log(5.0))
+    with pytest.raises(dp.ParameterError, match="the release is not above 0"):
+        np.log(found - 4)
     # Numbers of numpy leave arithmetic to the release.
     assert (np.float64(3) - found).interval == (-6.0, 2.0)
     assert [each.interval for each in np.array([1.0, 2.0]) * found] == [(1.0, 9.0), (2.0, 18.0)]
