@@ -174,6 +174,21 @@ class LedgerError(OpenDPLiteError, RuntimeError):
 E = TypeVar("E", bound=OpenDPLiteError)
 
 
+def find_library(
+    module: str,
+    needs: str,
+    extra: str,
+    kind: type[OpenDPLiteError] = ParameterError,
+    more: str = "",
+) -> Any:
+    """A module of a library that a person may not have, or a refusal that says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        asked = f'type: pip install "opendp_lite[{extra}]"{more}'
+        raise kind(f"{needs}, which is not installed; {asked}") from None
+
+
 def system_reason(problem: OSError) -> str:
     """What the operating system says of a failure."""
     return problem.strerror or type(problem).__name__

@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from importlib import import_module
 from math import isfinite, isqrt, lgamma, log, pi, sqrt
-from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -17,7 +15,7 @@ from numpy.polynomial.hermite import hermvander
 from numpy.polynomial.laguerre import lagvander
 from numpy.polynomial.legendre import legvander
 
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import ParameterError, find_library
 from opendp_lite.base.frozen import fields_of
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable, spellable
@@ -589,14 +587,9 @@ def _moments(value: int) -> int:
     return at_most(whole(value, "moments", least=1), "moments", _MOST_MOMENTS)
 
 
-def _pywt() -> ModuleType:
-    try:
-        return import_module("pywt")
-    except ImportError:
-        raise ParameterError(
-            "Daubechies needs PyWavelets, which is not installed; type: pip install "
-            '"opendp_lite[wavelets]"; Haar does without'
-        ) from None
+def _pywt() -> Any:
+    needs = "Daubechies needs PyWavelets"
+    return find_library("pywt", needs, "wavelets", more="; Haar does without")
 
 
 @spellable

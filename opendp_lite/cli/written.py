@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import io
 import json
 import os
@@ -46,12 +45,8 @@ def _parquet(report: Report) -> bytes:
 
 
 def _arrow() -> tuple[Any, Any]:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise dp.ParameterError(
-            'writing a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"'
-        ) from None
+    arrow, what = when_run.with_pyarrow, "writing a .parquet file"
+    return arrow("pyarrow", what), arrow("pyarrow.parquet", what)
 
 
 def _as_line(text: object) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import ParameterError, find_library
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.pipeline.core import AnyPrivate
 
@@ -92,13 +92,7 @@ def new_axes(rows: int = 1, columns: int = 1, size: tuple[float, float] = _SIZE)
     Raises:
         ParameterError: If matplotlib is not installed.
     """
-    try:
-        pyplot = import_module("matplotlib.pyplot")
-    except ImportError:
-        raise ParameterError(
-            "dp.plotting needs matplotlib, which is not installed; type: "
-            'pip install "opendp_lite[plot]"'
-        ) from None
+    pyplot = find_library("matplotlib.pyplot", "dp.plotting needs matplotlib", "plot")
     return pyplot.subplots(rows, columns, figsize=size, layout="constrained")[1]
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 import attrs
 import numpy as np
 
-from opendp_lite.base.errors import DataError, ParameterError
+from opendp_lite.base.errors import DataError, find_library
 from opendp_lite.engines.data.arrays import ArrayRows, array_of, array_rows
 from opendp_lite.engines.data.arrays import to_array as numbers_in
 from opendp_lite.engines.data.expressions import Engine, Expression, number_of
@@ -434,14 +434,5 @@ def _both(
 
 
 def with_pyarrow(module: str, what: str) -> ModuleType:
-    """A module that imports pyarrow.
-
-    Raises:
-        ParameterError: If it is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError:
-        raise ParameterError(
-            f'{what} needs pyarrow, which is not installed; type: pip install "opendp_lite[arrow]"'
-        ) from None
+    """A module that imports pyarrow; a refusal where that is not installed."""
+    return cast(ModuleType, find_library(module, f"{what} needs pyarrow", "arrow"))

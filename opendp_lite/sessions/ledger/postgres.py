@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeGuard
@@ -15,7 +14,7 @@ from urllib.parse import unquote
 
 import attrs
 
-from opendp_lite.base.errors import LedgerError, ParameterError, system_reason
+from opendp_lite.base.errors import LedgerError, ParameterError, find_library, system_reason
 from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerTerms
 from opendp_lite.sessions.ledger.tables import EntryTable, Result, Storage
 from opendp_lite.sessions.ledger.witness import WitnessFile
@@ -213,7 +212,9 @@ class PostgresDatabase(Storage):
         key: str = "",
     ) -> Result:
         """As for every storage. What was refused or interrupted closes the connection."""
-        library, connection, rests = _find_library(), None, False
+        needs = "a ledger on a server needs psycopg"
+        library = find_library("psycopg", needs, "postgresql", LedgerError)
+        connection, rests = None, False
         process = os.getpid()
         start = _BEGIN.format(
             level=_WRITING if writing else _READING, wait=max(1, int(self.wait * 1000))
@@ -332,16 +333,6 @@ class PostgresDatabase(Storage):
 
     def mark(self, entry: LedgerEntry) -> None:
         """The witness takes its place."""
-
-
-def _find_library() -> Any:
-    try:
-        return import_module("psycopg")
-    except ImportError:
-        raise LedgerError(
-            "a ledger on a server needs psycopg, which is not installed; type: pip install "
-            '"opendp_lite[postgresql]"'
-        ) from None
 
 
 def _is_remote(host: str) -> bool:
