@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -11,7 +11,7 @@ import attrs
 from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.printing import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, for_json
-from opendp_lite.estimators.distributions.histograms import label
+from opendp_lite.estimators.distributions.histograms import key_cell, label
 from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.releases.estimate import say_hidden
 
@@ -128,7 +128,7 @@ class Report:
     def columns(self) -> dict[str, list[object]]:
         """The numbers as a table: a list for each column."""
         found: dict[str, list[object]] = {
-            title: [_cell(line.labels[place]) for line in self.lines]
+            title: [key_cell(line.labels[place]) for line in self.lines]
             for place, title in enumerate(self.titles)
         }
         estimates = [line.estimate for line in self.lines]
@@ -244,11 +244,6 @@ def _ends(line: ReportLine, name: str) -> str:
         return ""
     low, high = _digits(line, *line.further[name])[-2:]
     return f"{low} to {high}"
-
-
-def _cell(key: Hashable) -> object:
-    """A label in a table of a file."""
-    return label(key) if isinstance(key, tuple) else key
 
 
 def _printable(name: str) -> str:

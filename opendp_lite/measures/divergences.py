@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import attrs
 
@@ -60,7 +60,15 @@ def budget(value: object, name: str) -> Fraction:
 
 
 class AdditiveMeasure(Measure[Fraction]):
-    """A measure whose losses are one number and add."""
+    """A measure whose losses are one number and add. ``curve`` makes the curve of a loss."""
+
+    curve: ClassVar[type[PureProfile | ConcentratedProfile | GaussianProfile]]
+
+    def loss(self, value: object) -> Fraction:
+        return budget(value, self.parameters[0])
+
+    def profile(self, loss: Fraction) -> Profile:
+        return curve_of(loss) or self.curve(loss)
 
     def zero(self) -> Fraction:
         return _ZERO
@@ -114,12 +122,7 @@ class MaxDivergence(AdditiveMeasure):
 
     variant = "Pure DP"
     parameters = ("epsilon",)
-
-    def loss(self, value: object) -> Fraction:
-        return budget(value, "epsilon")
-
-    def profile(self, loss: Fraction) -> Profile:
-        return curve_of(loss) or PureProfile(loss)
+    curve = PureProfile
 
     def admit(self, profile: Profile) -> Fraction | None:
         return profile.pure
@@ -145,19 +148,14 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
 
     variant = "Zero-concentrated DP"
     parameters = ("rho",)
+    curve = ConcentratedProfile
     power = 2
-
-    def loss(self, value: object) -> Fraction:
-        return budget(value, "rho")
 
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
         return curved_number(super().compose(losses), gaussian_curve(losses, sum))
 
     def worst(self, losses: Sequence[Fraction]) -> Fraction:
         return curved_number(super().worst(losses), gaussian_curve(losses, max))
-
-    def profile(self, loss: Fraction) -> Profile:
-        return curve_of(loss) or ConcentratedProfile(loss)
 
     def admit(self, profile: Profile) -> Fraction | None:
         return profile.rho
@@ -190,6 +188,7 @@ class GaussianDivergence(AdditiveMeasure):
 
     variant = "Custom"
     parameters = ("mu squared",)
+    curve = GaussianProfile
     power = 2
 
     def loss(self, value: object) -> Fraction:
@@ -203,9 +202,6 @@ class GaussianDivergence(AdditiveMeasure):
 
     def by_name(self, loss: Fraction) -> dict[str, Fraction]:
         return {"mu": self.typed(loss)}
-
-    def profile(self, loss: Fraction) -> Profile:
-        return curve_of(loss) or GaussianProfile(loss)
 
     def admit(self, profile: Profile) -> Fraction | None:
         ratio, pure = profile.gaussian_ratio, profile.pure

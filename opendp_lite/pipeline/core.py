@@ -55,14 +55,9 @@ Next = TypeVar("Next", covariant=True)
 _NO_DATA: Final = object()
 
 
-def _read_stability(law: MapLaw) -> StabilityMap:
-    """The function that was typed: its pipeline makes a map of it, which knows both metrics."""
-    return cast(StabilityMap, law)
-
-
-def _read_privacy(law: MapLaw) -> PrivacyMap:
-    """As ``_read_stability``: the pipeline's map knows the metric and the measure."""
-    return cast(PrivacyMap, law)
+def _as_typed(law: MapLaw) -> Any:
+    """The function that was typed: its pipeline makes a map of it, which knows both its ends."""
+    return law
 
 
 class Function(Protocol[Release, Next]):
@@ -234,7 +229,7 @@ class Transformation(_Joined[In], Stable[In, Out]):
 
     output_space: Out
     function: Any = attrs.field(converter=plan_of)
-    stability_map: StabilityMap = attrs.field(converter=_read_stability)
+    stability_map: StabilityMap = attrs.field(converter=_as_typed)
 
     def __attrs_post_init__(self) -> None:
         checked = StabilityMap.between(self.input_space, self.output_space, self.stability_map)
@@ -304,7 +299,7 @@ class Measurement(_Joined[In], Private[In, M, R]):
 
     output_measure: M
     function: Any = attrs.field(converter=release_of)
-    privacy_map: PrivacyMap = attrs.field(converter=_read_privacy)
+    privacy_map: PrivacyMap = attrs.field(converter=_as_typed)
     facts: Facts = Facts()
 
     if not TYPE_CHECKING:

@@ -59,6 +59,21 @@ class Combined(Lazy):
         return None if None in bounds else self.combine(*bounds)
 
 
+class KeepsBounds(Lazy):
+    """A variate whose bounds take long to work out: they are kept until more bits are drawn."""
+
+    _bounds: Bracket | None = None
+
+    def bracket(self) -> Bracket | None:
+        if self._bounds is None:
+            self._bounds = self._bracket()
+        return self._bounds
+
+    @abstractmethod
+    def _bracket(self) -> Bracket | None:
+        """As ``bracket``, worked out."""
+
+
 class LazyUniform(Lazy):
     """A uniform number, of which ``known`` are the first ``bits`` bits."""
 
@@ -142,7 +157,7 @@ _ONE_SIGN = np.uint64(1)
 _UNIT = 2.0**-BITS
 
 
-class Gamma(Lazy):
+class Gamma(KeepsBounds):
     """The sum of so many standard exponentials: ``value``, within ``error`` of it.
 
     It is -ln of a product of uniforms, each t 2^-63 up to unread bits, which move it by at most
@@ -155,7 +170,6 @@ class Gamma(Lazy):
         self._words = entropy.words(shape)
         self._known: list[int] = []
         self.bits = BITS
-        self._bounds: Bracket | None = None
         self.value, self.error = self._floats()
 
     def _floats(self) -> tuple[float, float]:
@@ -199,11 +213,6 @@ class Gamma(Lazy):
         if not self._known:
             self._known = [word >> 1 for word in self._words.tolist()]
         return self._known
-
-    def bracket(self) -> Bracket | None:
-        if self._bounds is None:
-            self._bounds = self._bracket()
-        return self._bounds
 
     def _bracket(self) -> Bracket | None:
         """The product of the uniforms from below and above, cut to enough bits."""
@@ -306,7 +315,7 @@ def _float_of(bounds: Bracket | None) -> float | None:
     return float(bounds[0])
 
 
-class Chi(Lazy):
+class Chi(KeepsBounds):
     """The length of standard normals, some of them known: ``value``, within ``error`` of it.
 
     Its square Q is twice a sum of exponentials, one for every two normals that nobody asks for,
@@ -320,7 +329,6 @@ class Chi(Lazy):
     def __init__(self, pairs: Gamma, known: Sequence[Normal]) -> None:
         self._pairs = pairs
         self._normals = known
-        self._bounds: Bracket | None = None
         self.value, self.error = self._floats()
 
     @classmethod
@@ -344,11 +352,6 @@ class Chi(Lazy):
         for normal in self._normals:
             normal.exactly.extend(entropy)
         self._bounds = None
-
-    def bracket(self) -> Bracket | None:
-        if self._bounds is None:
-            self._bounds = self._bracket()
-        return self._bounds
 
     def _bracket(self) -> Bracket | None:
         square = self._pairs.bracket()

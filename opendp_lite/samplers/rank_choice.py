@@ -324,7 +324,7 @@ class CellChoices:
             return sort_between(numbers, first, last)
 
         def column(lane: int) -> InCells:
-            return NumbersInCells(_of(lattices, lane), numbers[lane])
+            return NumbersInCells(nth(lattices, lane), numbers[lane])
 
         return Columns(lattices, laws, numbers.shape[1], between, column)
 
@@ -413,7 +413,7 @@ class Columns:
 
     def alone(self, lane: int) -> Columns:
         """One of them."""
-        choice = CellChoice(_of(self.lattices, lane), _of(self.laws, lane))
+        choice = CellChoice(nth(self.lattices, lane), nth(self.laws, lane))
         return choice.columns(self.column(lane))
 
     def _choose_alone(self, lane: int, entropy: Entropy) -> int:
@@ -422,7 +422,7 @@ class Columns:
 
     def _keep_beyond(self, lane: int, cell: int, outside: Fraction, entropy: Entropy) -> int:
         """A cell beyond the items of a column if it is kept, else one that is drawn anew."""
-        law, cell = _of(self.laws, lane), cell % _of(self.lattices, lane).cells
+        law, cell = nth(self.laws, lane), cell % nth(self.lattices, lane).cells
         under, over = self.column(lane).before(np.array([cell, cell + 1], dtype=np.int64)).tolist()
         distance = law.distance(under, self.size - over, self.size)
         # The rest is drawn by its bound, and a cell of it kept by the exact ratio.
@@ -521,7 +521,7 @@ class Items:
         inside = (self.counts * np.exp(-self.exponents))[:, :-1].sum(axis=1).tolist()
         pairs = zip(self.counts[:, -1].tolist(), inside, strict=True)
         return [
-            is_rare(rest, _of(slopes, lane) * self.outside, weight)
+            is_rare(rest, nth(slopes, lane) * self.outside, weight)
             for lane, (rest, weight) in enumerate(pairs)
         ]
 
@@ -551,7 +551,7 @@ class Items:
 
     def exactly(self, lane: int, cell: int) -> Fraction:
         """The exact exponent of a cell of a column; the bound on it for one beyond."""
-        slope: Fraction = _of(self.columns.laws, lane).slope
+        slope: Fraction = nth(self.columns.laws, lane).slope
         place = int(self.bounds[lane].searchsorted(cell, side="right")) - 1
         alone = np.array([[lane], [place], [cell]], dtype=np.int64)
         item = int(self.find(*alone)[0])
@@ -595,7 +595,7 @@ def _exponents(away: Floats, slopes: Floats) -> Floats:
     return np.minimum(away * slopes, FAR_EXPONENT)
 
 
-def _of(each: list[Each], lane: int) -> Each:
+def nth(each: Sequence[Each], lane: int) -> Each:
     """What belongs to a column: one for all, or one for each."""
     return each[lane % len(each)]
 

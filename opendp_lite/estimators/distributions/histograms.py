@@ -462,10 +462,10 @@ def label(key: Hashable) -> str:
 def key_cells(columns: Sequence[str], key: Hashable) -> Record:
     """The cells of a table that say a key, one for each column."""
     parts = cast(tuple[Hashable, ...], key) if len(columns) > 1 else (key,)
-    return dict(zip(map(name_key, columns), map(_cell, parts), strict=True))
+    return dict(zip(map(name_key, columns), map(key_cell, parts), strict=True))
 
 
-def _cell(key: Hashable) -> Hashable:
+def key_cell(key: Hashable) -> Hashable:
     """A key as a cell of a table: a bin as text."""
     return label(key) if isinstance(key, tuple) else key
 

@@ -28,13 +28,13 @@ from opendp_lite.samplers.rank_choice import (
     PiecesInCells,
     RankLaw,
     counts_before,
+    nth,
 )
 
 Counts = NDArray[np.int64]
 Laws: TypeAlias = tuple[RankLaw, ...]
 Tally = tuple[Counts, Counts]
 Summary = TypeVar("Summary")
-Each = TypeVar("Each")
 Data: TypeAlias = Any
 """What the query gives: the numbers of columns, or their tallies."""
 
@@ -119,16 +119,11 @@ class QuantileColumns(ABC):
         There is one lattice and one law for all columns or one for each.
         """
         return [
-            CellChoice(_nth(lattices, place), _nth(laws, place)).cell_among(
-                self[place].in_cells(_nth(lattices, place)), entropy
+            CellChoice(nth(lattices, place), nth(laws, place)).cell_among(
+                self[place].in_cells(nth(lattices, place)), entropy
             )
             for place in range(columns)
         ]
-
-
-def _nth(each: tuple[Each, ...], place: int) -> Each:
-    """That of a column, of one for all columns or one for each."""
-    return each[place % len(each)]
 
 
 @attrs.frozen(eq=False)
@@ -538,7 +533,7 @@ class CandidateLine(SortedLine):
     def choose_each(
         cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
-        pairs = ((_nth(lines, place), _nth(laws, place)) for place in range(columns))
+        pairs = ((nth(lines, place), nth(laws, place)) for place in range(columns))
         return [line.choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]
 
     def choose(self, data: Counts, law: RankLaw, entropy: Entropy) -> int:
