@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
-from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.errors import SpaceError, find_library
 from opendp_lite.base.public_names import FRONT, find_public, path_of, read_stub
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import nearest, round_up
@@ -22,6 +21,8 @@ from opendp_lite.samplers.law import Law, asked_scale
 from opendp_lite.spaces.space import records
 
 _LIBRARY: Final = "opendp.prelude"
+Foreign: TypeAlias = Any
+"""OpenDP's library, or what it makes: it may not be installed, so its types are not known here."""
 
 
 @attrs.frozen
@@ -37,9 +38,9 @@ class Place:
         laws: Of the noise in the whole pipeline.
     """
 
-    library: Any
+    library: Foreign
     link: Any
-    made: Any
+    made: Foreign
     space: Any
     after: Any
     laws: tuple[Law, ...]
@@ -50,7 +51,7 @@ class Place:
         domain = self.made[0] if isinstance(self.made, tuple) else self.made.output_domain
         return bool(domain.element_domain.nan)
 
-    def complete(self, middle: Sequence[Fraction] | None = None) -> Any:
+    def complete(self, middle: Sequence[Fraction] | None = None) -> Foreign:
         """Without missing values: as ours, OpenDP's leaves out a row, or fills in the middle."""
         if not self.may_miss or (self.space.domain.size and middle is None):
             return self.made
@@ -58,7 +59,7 @@ class Place:
             return self.made >> self.library.t.then_drop_null()
         return self.made >> self.library.t.then_impute_constant(nearest(middle[0]))
 
-    def untouched(self) -> Any:
+    def untouched(self) -> Foreign:
         """As long as missing values are still in their rows."""
         if self.may_miss:
             return self.made
@@ -71,12 +72,12 @@ class Place:
         """What to raise where OpenDP has a twin of the step, but not of its arguments or place."""
         return SpaceError(f"to_opendp: {self.link!r}: {words}")
 
-    def add_noise(self, constructor: Callable[..., Any]) -> Any:
+    def add_noise(self, constructor: Callable[..., Foreign]) -> Foreign:
         """With noise of the scale of ours, rounded up, which loses no more."""
         (law,) = self.laws
         return self.made >> constructor(scale=round_up(asked_scale(law)))
 
-    def add_parts(self, parts: Sequence[Any]) -> Any:
+    def add_parts(self, parts: Sequence[Any]) -> Foreign:
         """With measurements of the same rows, which release all together."""
         start = self.made
         if not isinstance(start, tuple):
@@ -86,9 +87,9 @@ class Place:
         return whole if start is self.made else self.made >> whole
 
 
-def translate(bound: Any, start: Any = None) -> Any:
+def translate(bound: Any, start: Foreign = None) -> Foreign:
     """OpenDP's twin of a bound pipeline: see ``to_opendp``. ``start`` is a domain and a metric."""
-    library = _find_library()
+    library = find_library(_LIBRARY, "to_opendp needs OpenDP", "opendp")
     spaces = [bound.input_space, *(step.space for step in bound.trace)]
     made, laws = start or _begin(library, bound.input_space), getattr(bound, "facts", None)
     _, spelled = bound.spell()
@@ -109,7 +110,7 @@ def translate(bound: Any, start: Any = None) -> Any:
     return made
 
 
-def _twin_of(link: object) -> Callable[..., Any] | None:
+def _twin_of(link: object) -> Callable[..., Foreign] | None:
     return getattr(getattr(link, "definition", link), "opendp_twin", None)
 
 
@@ -120,15 +121,7 @@ def _list_twins() -> str:
     return f"These have one: {', '.join(names)}. What follows a release stays in Python"
 
 
-def _find_library() -> Any:
-    """OpenDP's library, or a refusal that says how to install it."""
-    try:
-        return import_module(_LIBRARY)
-    except ImportError:
-        raise ParameterError('to_opendp needs OpenDP: pip install "opendp_lite[opendp]"') from None
-
-
-def _begin(library: Any, space: Any) -> Any:
+def _begin(library: Foreign, space: Any) -> Foreign:
     """OpenDP's rows of a private number, or of a public one and replaced."""
     size, rows = getattr(space.domain, "size", None), library.atom_domain(T=float, nan=True)
     if space == records():
