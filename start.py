@@ -14,6 +14,7 @@ VENV = os.path.join(HERE, ".venv")
 BIN = os.path.join(VENV, "Scripts" if os.name == "nt" else "bin")
 PYTHON = os.path.join(BIN, "python")
 DATA = os.path.join("docs", "data", "rand_hie.csv")
+SITE = os.path.join("build", "site")
 DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "1", "--explain"]
 # What only some tests need, and some indexes or systems do not have: Python in a browser, for
 # tests/browser, with its wheels; a PostgreSQL server, for ledgers of a team.
@@ -35,7 +36,7 @@ JOBS = {
         "[test,docs]",
         [
             [PYTHON, os.path.join("docs", "_ext", "build_site.py")],
-            [PYTHON, "-m", "pytest", "-q", "-rs", os.path.join("tests", "site")],
+            [PYTHON, "-m", "pytest", "-q", "-rs", os.path.join("tests", "site"), "--site", SITE],
         ],
     ),
     "bench": ("[test,bench]", [[PYTHON, os.path.join("tests", "benchmarks")]]),
