@@ -23,7 +23,7 @@ FILE_BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
     "test": (
-        "[test]",
+        "[test,accounting,opendp,proofs]",
         [
             [PYTHON, "-m", "ruff", "check", "."],
             [PYTHON, "-m", "ruff", "format", "--check", "."],

@@ -216,6 +216,9 @@ def key_of(value: object) -> object:
         return tuple(map(key_of, value))
     if isinstance(value, float) and value != value:
         return "nan"
+    # Before Python 3.13 it has no equality of its own.
+    if value is None:
+        return None
     parts = _compared_by(value)
     assert parts != (), f"{type(value).__name__} has no equality"
     return value if parts is None else (type(value).__name__, *map(key_of, parts))
