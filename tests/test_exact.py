@@ -137,3 +137,15 @@ def test_no_value_makes_the_exact_numbers_raise() -> None:
     assert found == (0, most, -most, Fraction(0.1))
     assert dp.Grid(np.array([3, -(2**63)]), -1).exact == (Fraction(3, 2), -(2**62))
     assert dp.Grid(np.array([2**70], dtype=object), 1).exact == (2**71,)
+
+
+def test_a_float_stands_for_the_simplest_fraction_that_rounds_to_it() -> None:
+    """Unless 15 digits write it: 12 / 19 is 0.631578947368421."""
+    fractions = {Fraction(top, under) for under in range(1, 100) for top in range(1, under)}
+    written = {each for each in fractions if float(f"{float(each):.15g}") == float(each)}
+    found = {rational_of_float(float(each)) for each in fractions - written}
+    assert len(fractions) > 2 * len(written)
+    assert found == fractions - written
+    # Below a power of two the interval of a float is half as long.
+    for power in range(-90, -50):
+        assert float(rational_of_float(2.0**power)) == 2.0**power

@@ -64,7 +64,8 @@ def rational_of_float(value: float) -> Fraction:
         return Fraction(typed)
     mantissa, exponent = math.frexp(abs(value))
     middle = int(mantissa * _FINE)
-    simplest = _simplest_between(middle - 1, middle + 2, _FINE)
+    below = 1 if mantissa == 0.5 else 2
+    simplest = _simplest_between(middle - below, middle + 2, _FINE)
     result = simplest * Fraction(2) ** exponent
     return result if value > 0 else -result
 

@@ -37,7 +37,8 @@ def rationals_of_floats(given: list[float]) -> list[Fraction]:
     found = [Fraction(0) if is_long else rational_of_float(each) for each, is_long in pairs]
     mantissas, exponents = np.frexp(np.array(given)[long])
     middles = (np.abs(mantissas) * _FINE).astype(np.int64)
-    above, below = _simplest(middles - 1, middles + 2)
+    reach = np.where(np.abs(mantissas) == 0.5, 1, 2)
+    above, below = _simplest(middles - reach, middles + 2)
     above = np.where(mantissas < 0, -above, above)
     parts = (np.flatnonzero(long), above, below, exponents)
     for place, over, under, exponent in zip(*(part.tolist() for part in parts), strict=True):
