@@ -215,7 +215,8 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
             lower, upper = ceil(bounds[0]), floor(bounds[1])
             if not 0 < upper - lower < _MOST_WHOLE:
                 raise dp.ParameterError(
-                    f"--whole needs from 2 to {_MOST_WHOLE} whole numbers between the bounds"
+                    f"--whole needs from 2 to {_MOST_WHOLE} whole numbers between the bounds, and "
+                    f"there are {max(0, upper - lower + 1)}: give closer bounds or leave it out"
                 )
             where = {"candidates": range(lower, upper + 1)}
         released: Estimator = dp.private_quantile

@@ -37,21 +37,25 @@ def is_number(word: str) -> bool:
 
 
 def number(text: str) -> float:
-    """A number that was typed, or a fraction such as 1/2; an int where it is whole.
+    """A number that was typed; an int where it is whole.
 
     Raises:
         argparse.ArgumentTypeError: If it is no number.
     """
-    top, slash, bottom = text.partition("/")
-    # The nearest float is read as the fraction that was typed (``numbers.exact``).
-    if slash and text.isascii() and top.isdecimal() and bottom.isdecimal() and float(bottom):
-        text = repr(float(top) / float(bottom))
     if not is_number(text):
         raise argparse.ArgumentTypeError(
-            f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators"
+            f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators, or "
+            "fractions like 1/2"
         )
     value = float(text)
     return int(value) if value.is_integer() and abs(value) < EXACT else value
+
+
+def _number_or_fraction(text: str) -> float | Fraction:
+    top, slash, bottom = text.partition("/")
+    if slash and text.isascii() and top.isdecimal() and bottom.isdecimal() and int(bottom):
+        return Fraction(int(top), int(bottom))
+    return number(text)
 
 
 AnyMechanism: TypeAlias = "dp.Mechanism[Any, Any]"
@@ -165,7 +169,7 @@ def text_option(metavar: str | tuple[str, ...], **more: object) -> Option:
 
 def number_option(metavar: str | tuple[str, ...], **more: object) -> Option:
     """An option that takes a number, or several."""
-    return text_option(metavar, type=number, **more)
+    return text_option(metavar, type=_number_or_fraction, **more)
 
 
 SWITCH: Final[Option] = {"action": "store_true"}

@@ -70,7 +70,7 @@ def _lines(plan: Plan, table: LazyTable, engine: Engine) -> Iterator[str]:
             one = group.groups.only(table, 0)
             yield from (f"  {line}" for line in _lines(group.each, one, engine))
         elif not node.folds and not _find_own(node):
-            yield "What it reads is decided while it runs; where it runs, by the same rules."
+            yield "It asks for one number after another, so what is read is known when it runs."
 
 
 def _flatten(plan: Plan) -> Iterator[Node]:

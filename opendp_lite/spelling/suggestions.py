@@ -151,6 +151,8 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
         if meant and set(meant) <= set(names):
             how = ", ".join(_said("typed").get(each, each) for each in meant)
             return f"; in place of {name}= it takes {how}"
+        if name in _said("pick"):
+            return f"; {_said('pick')[name]}"
         if name in _BUDGET and not set(_BUDGET) & set(names):
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
         if name in _said("noise"):

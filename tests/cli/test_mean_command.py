@@ -231,7 +231,7 @@ def test_digits(mean, error, shown):
     assert told.justify(mean, error) == shown
 
 
-@pytest.mark.parametrize(("typed", "read"), [("1/2", "1/2"), ("1/3", "1/3"), ("0.1", "1/10")])
+@pytest.mark.parametrize(("typed", "read"), [("1/2", "1/2"), ("12/19", "12/19"), ("0.1", "1/10")])
 def test_a_budget_may_be_a_fraction(typed, read):
     asked = parsed(["mean", "a.csv", "--column", "a", "--bounds", "0", "1", "--epsilon", typed])
     assert exact(asked.epsilon, "epsilon") == Fraction(read)

@@ -271,7 +271,7 @@ def test_an_explanation_says_what_runs_where_and_reads_no_row(name: str) -> None
     assert where(kept) == [
         "Rows come in batches for bound_contributions: its function may look at all of them."
     ]
-    later = "What it reads is decided while it runs; where it runs, by the same rules."
+    later = "It asks for one number after another, so what is read is known when it runs."
     assert where(dp.select("x") >> dp.mean(rho=1)) == [later]
     (count, _), *_ = (where(dp.keep("k", among=["a"]) >> dp.by("x", [1], each)) for each in (mean,))
     assert count.endswith("the type of 'x' is not that of its declared keys.")

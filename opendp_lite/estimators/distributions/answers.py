@@ -113,7 +113,7 @@ def numbers_of(given: object, name: str) -> Floats:
         if found.dtype.kind not in "biufO":
             raise TypeError(found.dtype)
         numbers: Floats = found.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(
             f"{name} must be a number or an array of numbers, got {quote(given)}"
         ) from None

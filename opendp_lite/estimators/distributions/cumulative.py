@@ -282,7 +282,11 @@ class CumulativeDistribution(Answers):
 
     def records(self, at: ArrayLike | None = None) -> list[Record]:
         """A row for each number of a ``table``: the share up to it, and its intervals if any."""
-        numbers = np.atleast_1d(numbers_of(self._round_numbers if at is None else at, "table: at"))
+        numbers = np.atleast_1d(numbers_of(self._few_edges if at is None else at, "table: at"))
+        if numbers.ndim > 1:
+            raise ParameterError(
+                f"table: at takes numbers in a list, got an array of shape {numbers.shape}"
+            )
         found = self.cdf(numbers)
         columns = {"x": numbers, "share": found.value, "standard_error": found.standard_error}
         if self.confidence is not None:
@@ -307,8 +311,9 @@ class CumulativeDistribution(Answers):
             round: Numbers become multiples of this: 0.01, say. Ends are rounded outwards.
             digits: In place of ``round``: how many decimals are left.
             percent: Whether shares are multiplied by 100.
-            at: The numbers. By default up to about twenty round ones between the bounds;
-                ``release.edges`` asks for all edges.
+            at: The numbers. By default about twenty edges, each the first from a round number on;
+                ``release.edges`` asks for all edges. Between edges the share is interpolated: low
+                and high say how far off that may be, and ``standard_error`` does not.
         """
         return ReleaseTable.of(
             self.records(at),
@@ -320,16 +325,20 @@ class CumulativeDistribution(Answers):
         )
 
     @property
-    def _round_numbers(self) -> Floats:
-        """The edges, or both bounds and multiples of 1, 2 or 5 between where these are fewer."""
+    def _few_edges(self) -> Floats:
+        """All edges, or those from both bounds and from multiples of 1, 2 or 5 between them on.
+
+        At an edge noise is the only error. Round numbers within cells would hide, where values are
+        bunched, how many of a bunch lie below.
+        """
         lower, upper = self.ends
         least = (upper - lower) / _ROWS_OF_TABLE
         # Fractions, whose floats print as the decimals that they are.
         ten = Fraction(10) ** floor(log10(least))
         step = next(each * ten for each in (1, 2, 5, 10) if each * ten >= least)
         inside = range(floor(lower / step) + 1, ceil(upper / step))
-        rounded = np.array([*map(float, (lower, *(each * step for each in inside), upper))])
-        return min(self._edges, rounded, key=len)
+        rounded = [*map(float, (lower, *(each * step for each in inside), upper))]
+        return self._edges[np.unique(np.searchsorted(self._edges, rounded))]
 
     @property
     def _origin(self) -> Mapping[str, object]:

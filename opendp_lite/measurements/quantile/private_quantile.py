@@ -376,7 +376,8 @@ def _with_two_ends(
     why = (
         "each quantile is the middle of two that are released, a few ranks below and above it\n"
         "  near an end of the rows it is released too\n"
-        "  without candidates the intervals hold if values are not bunched"
+        "  the intervals hold if values lie evenly around it, or many of them are equal to it\n"
+        "  if candidates are given, all values have to be among them"
     )
     return Measurement(
         space, whole.measure, Release(places.query, release), privacy_map, Facts(explanation=why)
