@@ -44,6 +44,7 @@ KINDS: dict[str, list[Fraction]] = {
     "near the room": [Fraction(int(n)) for n in GENERATOR.integers(2**60, 2**62, COUNT)],
     "simplest": [exact(f, "") for f in floats(-3, 3)],
     "zeros": [Fraction(0)] * COUNT,
+    "tiny": [Fraction(n + 1, 2**80) for n in range(COUNT)],
     "one": [Fraction(3, 7)],
 }
 every = pytest.mark.parametrize("name", KINDS)

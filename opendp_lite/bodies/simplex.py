@@ -515,7 +515,9 @@ class OuterProducts(Body):
         row that is an outer product stays what it is, up to float rounding.
         """
         size = nearest(self.size)
-        known = entries.clip(-_HUGE * size, _HUGE * size) / size
+        # What is beyond floats is cut too. To cut before would need floats beyond 2^1024.
+        with np.errstate(all="ignore"):
+            known = (entries / size).clip(-_HUGE, _HUGE)
         if holds_missing(entries):
             known[~whole_rows(entries)] = 0.0
         above, below = np.triu_indices(self.side)
@@ -532,7 +534,8 @@ class OuterProducts(Body):
         vectors = vectors.clip(-_HUGE, _HUGE)
         squares = row_totals(vectors, DENSE, 2, self.side)
         short = np.minimum(1.0, target / size / np.maximum(squares, _TINY))
-        return products(vectors) * (short * size)[:, None]
+        # Never short * size alone: both may be so small that their product is subnormal.
+        return products(vectors) * short[:, None] * size
 
     def exponent(self) -> int:
         return grid_exponent("outer_products", self.size, self.size, GRID_BITS)

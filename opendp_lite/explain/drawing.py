@@ -123,7 +123,7 @@ class Explanation:
         return str(self)
 
     def __contains__(self, words: str) -> bool:
-        return words in "\n".join([*in_columns(self._rows(), inf), *self.closing])
+        return words in "\n".join([*in_columns(self._rows(), inf), *self.closing, *self.where])
 
     def _rows(self) -> list[Sequence[str]]:
         """The table for a terminal: five columns side by side have no room in 80 letters."""

@@ -347,7 +347,8 @@ class FractionArray(Sequence[Fraction]):
             one, two, common = self._one_by_one(), other._one_by_one(), 1
         first, second = common // one.denominator, common // two.denominator
         fits = one._narrow and two._narrow and one._largest * first + two._largest * second < _ROOM
-        if not fits:
+        # Where all are 0, the factor alone may be too large.
+        if not fits or max(first, second) >= _ROOM:
             one, two = one._wide(), two._wide()
         return one._over(common, first), two._over(common, second)
 

@@ -99,7 +99,7 @@ class Pipeline:
             d_in: How far apart neighbouring datasets are.
             data: A lazy frame of polars, a relation of DuckDB, or a frame of Spark, say. Then lines
                 follow on what the engine computes, and for what its rows come in batches. No row
-                of it is read.
+                of these is read; a list is looked at.
         """
         bound = self.bound
         explained = self._explain_by(d_in)
@@ -153,10 +153,12 @@ class Pipeline:
 
         Raises:
             ParameterError: If OpenDP is not installed.
-            SpaceError: If OpenDP has no twin of a step. It names the step, and those that have one.
+            SpaceError: If OpenDP has no twin of a step, or refuses it. It wants features enabled.
 
         Example:
+            >>> import opendp.prelude  # doctest: +SKIP
             >>> import opendp_lite as dp
+            >>> opendp.prelude.enable_features("contrib")  # doctest: +SKIP
             >>> total = dp.clamp(0, 10) >> dp.sum() >> dp.laplace(epsilon=1)
             >>> total.to_opendp().map(1)  # doctest: +SKIP
             1.000000009313226

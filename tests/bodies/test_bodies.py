@@ -43,6 +43,8 @@ BODIES = [
     dp.bodies.OuterProducts(4, side=1),
     dp.bodies.OuterProducts(0.3, side=4),
     dp.bodies.OuterProducts(1e200, side=2),
+    dp.bodies.OuterProducts(2.0**850, side=2),
+    dp.bodies.OuterProducts(0.51 * 2.0**-674, side=2),
     dp.bodies.Simplex(100, columns=2),
     dp.bodies.Simplex(1, columns=9),
     dp.bodies.Simplex(0.3),

@@ -326,6 +326,24 @@ def test_a_witness_finds_another_history(watched, elsewhere, unmarked):
     assert adopted.spent == Fraction(2 + 9 + 3, 100)
 
 
+def test_a_witness_that_ends_with_a_lost_history_and_was_told_all_keeps_no_payment(
+    watched, elsewhere, unmarked
+):
+    """Whether all was told cannot be read off its last line, which stays what it is."""
+    spend(watched)
+    old = watched.path.read_bytes()
+    spend(watched)
+    lost = elsewhere.read_bytes()
+    watched.path.write_bytes(old)
+    spend(LedgerFile.adopt(watched.path, "the newer file is lost"))
+    elsewhere.write_bytes(elsewhere.read_bytes() + b"\n" + lost)
+    found = LedgerFile.open(watched.path)
+    spend(found)
+    spend(found)
+    assert found.spent == Fraction(5, 100)
+    assert len(found.verify().entries) == 10
+
+
 @pytest.mark.parametrize("earlier", [False, True], ids=["now", "an earlier version"])
 def test_lines_of_witnesses_tell_the_same_in_any_order(
     watched, elsewhere, unmarked, monkeypatch, earlier

@@ -522,16 +522,24 @@ class LedgerFile(LedgerStanding):
             work: Makes it, while nobody else can add one.
             adopted: The entries that an adoption takes over, once they were checked.
         """
-        while (entry := self._try_to_write(work, adopted)) is None:
+        entry = self._try_to_write(work, adopted)
+        while entry is None:
             self._catch_up()
+            entry = self._try_to_write(work, adopted, told=True)
         return entry
 
     def _try_to_write(
         self,
         work: Callable[[EntryTable, LedgerEntry], LedgerEntry],
         adopted: Sequence[LedgerEntry],
+        *,
+        told: bool = False,
     ) -> LedgerEntry | None:
-        """As ``_write``; None, and nothing is added, where too much has to be checked before."""
+        """As ``_write``; None, and nothing is added, where too much has to be checked before.
+
+        A witness whose last line is of a lost history does not show how much that is. It is
+        ``told`` all of it once: its last line stays where there was nothing to tell.
+        """
         sightings = () if adopted else self._last_sightings()
 
         def writing(table: EntryTable) -> LedgerEntry | None:
@@ -540,7 +548,7 @@ class LedgerFile(LedgerStanding):
             lost = _require_seen(table, sightings)
             # The mark is no witness: nothing has to be told to it but the last entry.
             if (len(fresh) > _PIECE and not adopted) or any(
-                each in lost or head.number - each.seen[-1].number > _PIECE
+                not told if each in lost else head.number - each.seen[-1].number > _PIECE
                 for each in sightings[1:]
             ):
                 return None
