@@ -333,7 +333,7 @@ class CumulativeDistribution(Answers):
         """
         lower, upper = self.ends
         least = (upper - lower) / _ROWS_OF_TABLE
-        # Fractions, whose floats print as the decimals that they are.
+        # Fractions: a multiple worked out in floats may lie just above the edge that it names.
         ten = Fraction(10) ** floor(log10(least))
         step = next(each * ten for each in (1, 2, 5, 10) if each * ten >= least)
         inside = range(floor(lower / step) + 1, ceil(upper / step))
