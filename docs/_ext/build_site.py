@@ -54,7 +54,7 @@ def build(folder: Path) -> int:
     shutil.rmtree(source, ignore_errors=True)
     shutil.rmtree(site, ignore_errors=True)
     gather(source)
-    options = ["-W", "--keep-going", "-q", "-d", str(kept), "-c", str(ROOT / "docs")]
+    options = ["-j", "auto", "-W", "--keep-going", "-q", "-d", str(kept), "-c", str(ROOT / "docs")]
     wrong = sphinx([*options, str(source), str(site)])
     pack(site / "_static" / "python.zip")
     return wrong
