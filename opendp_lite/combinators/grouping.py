@@ -88,7 +88,7 @@ def _changes(space: Space[Tables]) -> int:
 def group_by(
     space: Space[Tables],
     column: str | Sequence[str],
-    keys: Sequence[Any],
+    keys: Sequence[object],
     aggregate: AnyStage,
     *,
     other: Hashable = None,
@@ -201,7 +201,7 @@ _SMALL: Final = private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
 @overload
 def by(
     column: str | Sequence[str],
-    keys: Sequence[Any],
+    keys: Sequence[object],
     pipeline: Mechanism[Any, M, R],
     *,
     other: Hashable = None,

@@ -6,14 +6,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any, Final
+from typing import Final, Generic, cast
 
 import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import some_sizes
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.measure import Loss, Measure
 from opendp_lite.spaces.maps import PrivacyMap
 
 # A twentieth more is near enough: the first part is 1/20 of a loss.
@@ -27,14 +27,14 @@ _STEPS: Final = 6
 
 
 @attrs.frozen(eq=False)
-class LossOfGroups:
+class LossOfGroups(Generic[Loss]):
     """The loss of independent releases of groups, by how many rows come or go in all of them."""
 
-    measure: AnyMeasure
+    measure: Measure[Loss]
     privacy_map: PrivacyMap
     groups: int
 
-    def of(self, changes: int) -> object:
+    def of(self, changes: int) -> Loss:
         """The largest over all ways to part the rows among the groups, or a bound on it.
 
         Of up to 64 rows it is the largest, or one that is at most a twentieth above that of all
@@ -46,7 +46,7 @@ class LossOfGroups:
             return whole
         # The groups' releases are one release, which loses to a row what that of its group does.
         # So the rows of all groups are so many units at once.
-        spread: Any = measure.spread(self._alone(1), whole, changes)
+        spread = measure.spread(self._alone(1), whole, changes)
         if self._near(spread, whole):
             return spread
         rows = (0, *some_sizes(changes, _FINE))
@@ -66,7 +66,7 @@ class LossOfGroups:
                 return best
         return self._least([self._in_parts(rows, alone, groups), *found])
 
-    def _in_shares(self, rows: Sequence[int], alone: Sequence[Any], groups: int) -> list[Any]:
+    def _in_shares(self, rows: Sequence[int], alone: Sequence[Loss], groups: int) -> list[Loss]:
         """A loss of which each group pays a share, some by its rows and some by being changed.
 
         None where the measure knows no shares.
@@ -79,26 +79,29 @@ class LossOfGroups:
         """
 
         @cache
-        def shared(alike: Fraction) -> Any:
-            found: Any = without_curve(alone[-1])
+        def shared(alike: Fraction) -> Loss | None:
+            found = without_curve(alone[-1])
             for before, loss in zip(rows, alone[1:], strict=False):
                 share = (1 - alike) * Fraction(before + 1, rows[-1]) + alike / groups
-                found = self.measure.cover(found, loss, share)
-                if found is None:
-                    break
+                more = self.measure.cover(found, loss, share)
+                if more is None:
+                    return None
+                found = more
             return found
 
         at, step = Fraction(0), Fraction(1)
-        if shared(at) is None:
+        best = shared(at)
+        if best is None:
             return []
         for _ in range(_STEPS):
             for each in (at - step, at + step):
-                if 0 <= each <= 1 and self.measure.within(shared(each), shared(at)):
-                    at = each
+                found = shared(each) if 0 <= each <= 1 else None
+                if found is not None and self.measure.within(found, best):
+                    at, best = each, found
             step /= 2
-        return [shared(at)]
+        return [best]
 
-    def _in_parts(self, rows: Sequence[int], alone: Sequence[Any], groups: int) -> Any:
+    def _in_parts(self, rows: Sequence[int], alone: Sequence[Loss], groups: int) -> Loss:
         """The largest over all ways to part the rows, size by size.
 
         It is the largest for as many rows as have a size each. Beyond, the rows that are not in one
@@ -111,12 +114,12 @@ class LossOfGroups:
         return found[-1]
 
     def _beside(
-        self, rows: Sequence[int], first: Sequence[Any], second: Sequence[Any]
-    ) -> list[Any]:
+        self, rows: Sequence[int], first: Sequence[Loss], second: Sequence[Loss]
+    ) -> list[Loss]:
         """Of the groups of both, for each size."""
         least = [0, *(before + 1 for before in rows[:-1])]
 
-        def worst(size: int) -> Any:
+        def worst(size: int) -> Loss:
             ways = zip(first, least[: bisect_left(rows, size) + 1], strict=False)
             return self.measure.worst(
                 [
@@ -127,7 +130,7 @@ class LossOfGroups:
 
         return [first[0], *map(worst, rows[1:])]
 
-    def _least(self, losses: Sequence[Any]) -> Any:
+    def _least(self, losses: Sequence[Loss]) -> Loss:
         """The least, and the last of equals; of pairs that cross, the first."""
         best = losses[0]
         for each in losses[1:]:
@@ -135,12 +138,12 @@ class LossOfGroups:
                 best = each
         return best
 
-    def _near(self, loss: Any, known: Any) -> bool:
+    def _near(self, loss: Loss, known: Loss) -> bool:
         """Whether a loss is at most a twentieth above another one."""
         more = self.measure.split(known, _A_TWENTIETH)[0]
         return self.measure.within(loss, self.measure.compose([known, more]))
 
-    def _promises(self, loss: Any) -> bool:
+    def _promises(self, loss: Loss) -> bool:
         """Whether not every release has this loss, as at a delta of 1."""
         try:
             self.measure.require_promise(loss)
@@ -148,6 +151,6 @@ class LossOfGroups:
             return False
         return True
 
-    def _alone(self, rows: int) -> Any:
+    def _alone(self, rows: int) -> Loss:
         """The loss if so many rows come or go in one group."""
-        return self.privacy_map(Fraction(rows))
+        return cast(Loss, self.privacy_map(Fraction(rows)))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial, reduce, singledispatch
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -88,7 +88,7 @@ class Sampling:
 
 @singledispatch
 def amplify(
-    measure: AnyMeasure, losses: Callable[[int], Any], sampling: Sampling, units: int
+    measure: AnyMeasure, losses: Callable[[int], object], sampling: Sampling, units: int
 ) -> object:
     """The loss of a release of a secret sample.
 
@@ -164,7 +164,7 @@ def _approximate(
 
 
 def _curve(
-    measure: AnyMeasure, losses: Callable[[int], Any], sampling: Sampling, units: int
+    measure: AnyMeasure, losses: Callable[[int], object], sampling: Sampling, units: int
 ) -> Profile:
     known = measure.profile(losses(units))
     if sampling.rate == 1:
