@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 import opendp_lite as dp
-from opendp_lite.spaces.space import examples_of
-from opendp_lite.testing import NoiseStep, record
+from opendp_lite.spaces.space import examples_of, row_metric
+from opendp_lite.testing import NoiseStep
+from opendp_lite.testing.recorder import record_pairs
 from tests.estimators.test_losses import CASES
 from tests.own_steps import RELATIONS, doubled, space_of
 from tests.public_names import STEPS, returned
@@ -52,27 +54,31 @@ def _list_all(few: bool) -> Iterator[Any]:
                     yield space >> made
 
 
-def list_pairs(bound: Any, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """Pairs of at most ``MOST`` rows or of the public number; the rows that differ come last."""
-    letters, generator = choose_rows(bound), np.random.default_rng(seed)
-    size = bound.input_space.domain.size
-    for number in range(count):
-        distance = 1 + number % 2
-        rows = letters[generator.integers(len(letters), size=MOST + 2)]
-        if size is None:
-            common = rows[: generator.integers(MOST + 1)]
-            yield common, np.concatenate([common, rows[-distance:]]), distance
-        else:
-            distance = min(size, distance)
-            same = rows[:1].repeat(size - distance, axis=0)
-            both = (rows[1 : 1 + distance], rows[-distance:])
-            yield *(np.concatenate([same, each]) for each in both), distance
+def list_datasets(bound: Any, count: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """So many at most, in rows of ``choose_rows`` by their places: they differ in the last two.
+
+    A secret sample finds the others in their places. Where rows come and go, one of the two is
+    missing or both are in some: a row for another moves less than two that come.
+    """
+    letters, size = len(choose_rows(bound)), bound.input_space.domain.size
+    generator = np.random.default_rng(seed)
+    common, first = generator.integers(letters, size=(2, MOST)).tolist()
+    start = common[: generator.integers(MOST + 1)] if size is None else common[:1] * (size - 2)
+    for place, last, kind in generator.integers((MOST, letters, 5), size=(count, 3)).tolist():
+        kept = min(kind, 2) if size is None else min(size, 2)
+        yield (*start, *(first[place], last)[:kept])
 
 
-def find_faults(bound: Any, count: int, seed: int) -> Iterator[tuple[Any, NoiseStep]]:
-    """The pairs and steps where neighbours lay further apart than was declared."""
-    for first, second, distance in list_pairs(bound, count, seed):
-        for pair in ((first, second), (second, first)):
-            for step in record(bound, *pair, d_in=distance, seed=seed):
-                if not step.holds:
-                    yield pair, step
+def find_faults(bound: Any, count: int, seed: int) -> tuple[int, list[tuple[Any, NoiseStep]]]:
+    """How many pairs of so many datasets were compared, and where they lay further apart."""
+    made = list(dict.fromkeys(list_datasets(bound, count, seed)))
+    replaced = 1 if row_metric(bound.input_space).fixed_size else 2
+    distances = {}
+    for (i, one), (j, two) in combinations(enumerate(made), 2):
+        moved = replaced * sum(a != b for a, b in zip(one, two, strict=False))
+        if (apart := moved + abs(len(one) - len(two))) <= 2:
+            distances[i, j] = apart
+    tables = choose_rows(bound)
+    steps = record_pairs(bound, [tables[list(each)] for each in made], distances, seed)
+    named = ((tuple(made[each] for each in pair), step) for pair in steps for step in steps[pair])
+    return len(steps), [(pair, step) for pair, step in named if not step.holds]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from math import ceil
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 from unittest.mock import patch
 
 import attrs
-import numpy as np
 
 from opendp_lite.base.errors import OpenDPLiteError
 from opendp_lite.engines.plan import Release
@@ -22,7 +24,6 @@ from opendp_lite.spaces.maps import PrivacyMap
 from opendp_lite.spaces.space import Space
 from opendp_lite.testing.lawful import require
 from opendp_lite.testing.replayable import alike
-from opendp_lite.testing.stable import exact_norms
 
 
 @attrs.frozen
@@ -68,17 +69,36 @@ class _Step(InsecureSeededEntropy):
         self.draws = True
         return super().word()
 
+    @cached_property
+    def steps(self) -> tuple[int, list[int]] | None:
+        """The exponent of the value and its whole numbers; None of what is no vector."""
+        if not isinstance(self.value, Grid):
+            return None
+        if self.value.steps.dtype.kind == "f":
+            parts = [each.as_integer_ratio() for each in self.value.exact]
+            least = max((below for _, below in parts), default=1)
+            return 1 - least.bit_length(), [above * least // below for above, below in parts]
+        return self.value.exponent, self.value.steps.tolist()
+
 
 _ASK: Final = PrivacyMap.__call__
+_Asked: TypeAlias = dict[int, tuple[PrivacyMap, dict[Distance, None]]]
+"""Maps by their laws, and the distances that they were asked at."""
 
 
 class _Observer:
-    """Sees all releases, and all maps that are asked, while two datasets are released."""
+    """Sees all releases, and all maps that are asked, while several datasets are released.
 
-    def __init__(self, seed: int, units: int) -> None:
-        self.seed, self.units = seed, units
-        self.asked: dict[int, tuple[PrivacyMap, dict[Distance, None]]] = {}
-        self.asking = False
+    Args:
+        seed: Of the noise.
+        unit: Of the space of the datasets.
+        distances: How far apart some of the datasets are.
+    """
+
+    def __init__(self, seed: int, unit: Any, distances: Iterable[Any]) -> None:
+        self.seed, self.unit = seed, unit
+        self.asked: dict[Any, _Asked] = {each: {} for each in distances}
+        self.noting: tuple[_Asked, ...] | None = None
         self.running: list[_Step] = []
         self.runs: list[list[_Step]] = []
 
@@ -88,34 +108,44 @@ class _Observer:
         A program prices a query for one unit. Its rows lie as far apart as the program's own map
         was asked at, so that is noted instead.
         """
-        if self.asking:
-            noted = self.asked.setdefault(id(privacy_map.law), (privacy_map, {}))
-            noted[1][privacy_map.before(distance)] = None
-            return _ASK(privacy_map, distance)
-        self.asking = True
-        for each in self.declared(self.running[-1]) if self.running else (distance,):
-            with suppress(OpenDPLiteError):
-                self.ask(privacy_map, each)
-        self.asking = False
+        if self.noting:
+            (noted,) = self.noting
+            found = noted.setdefault(id(privacy_map.law), (privacy_map, {}))
+            found[1][privacy_map.before(distance)] = None
+        elif self.noting is None:
+            for apart in self.asked:
+                given = self.declared(self.running[-1], apart) if self.running else (distance,)
+                for each in given:
+                    with suppress(OpenDPLiteError):
+                        self.note(privacy_map, each, self.asked[apart])
+            return self.note(privacy_map, distance)
         return _ASK(privacy_map, distance)
 
-    def declared(self, step: _Step) -> tuple[Distance, ...]:
+    def note(self, privacy_map: PrivacyMap, distance: object, *noted: _Asked) -> object:
+        """A loss; the distances that all maps are asked at for it are noted here, or nowhere."""
+        self.noting = noted
+        try:
+            return self.ask(privacy_map, distance)
+        finally:
+            self.noting = None
+
+    def declared(self, step: _Step, apart: Any) -> tuple[Distance, ...]:
         """What the map of a release was asked; if nothing, the units it was made for."""
-        if id(step.law) in self.asked:
-            return tuple(self.asked[id(step.law)][1])
-        return (step.space.unit * self.units,)
+        if id(step.law) in self.asked[apart]:
+            return tuple(self.asked[apart][id(step.law)][1])
+        return (step.space.unit * ceil(apart / self.unit),)
 
     def begin(self, release: Release, value: object, entropy: object) -> Going:
-        """A release; what its law draws is on the second dataset as on the first."""
+        """A release; what its law draws is on each later dataset as on the first."""
         if isinstance(entropy, _Step):
             entropy.leaf = False
-        *before, steps = self.runs
+        steps, drawn = self.runs[-1], self.runs[0]
         place = len(steps)
         step = _Step(release, value, (self.seed, place))
         steps.append(step)
-        first = before[0][place : place + 1] if before else [step]
-        require(first, "the second dataset has more noises than the first")
-        if first[0] is step or not first[0].leaf:
+        require(place < len(drawn), "a later dataset has more noises than the first")
+        first = drawn[place]
+        if first is step or not first.leaf:
             if release.asks:
                 step.found = yield from cast(Going, release.law(value, step))
             else:
@@ -124,22 +154,75 @@ class _Observer:
                     step.found = release.law(value, step)
                 finally:
                     self.running.pop()
-        drawn = first[0] if first[0].leaf or first[0].draws else step
-        return release._follow(drawn.found)
+        return release._follow((first if first.leaf or first.draws else step).found)
 
-    def steps(self) -> list[NoiseStep]:
-        """Those that add noise or choose, in the order in which they did."""
-        first, second = self.runs
-        require(len(first) == len(second), "the second dataset has fewer noises than the first")
-        found = []
-        for one, two in zip(first, second, strict=True):
-            if one.leaf or one.draws:
-                known, real = self.asked.get(id(one.law)), None
-                if isinstance(one.value, Grid) and isinstance(two.value, Grid):
-                    real = exact_norms(np.array(one.value.exact), np.array(two.value.exact), None)
-                name = "a noise of which no map was asked" if known is None else str(known[0].step)
-                found.append(NoiseStep(name, self.declared(one), real))
-        return found
+    def compare(self, first: int, second: int, apart: Any) -> list[NoiseStep]:
+        """The steps of two datasets that add noise or choose, in the order in which they did."""
+        pairs = zip(self.runs[first], self.runs[second], strict=True)
+        return [
+            self._step(*pair, apart)
+            for pair, one in zip(pairs, self.runs[0], strict=True)
+            if one.leaf or one.draws
+        ]
+
+    def _step(self, one: _Step, two: _Step, apart: Any) -> NoiseStep:
+        known = self.asked[apart].get(id(one.law))
+        name = "a noise of which no map was asked" if known is None else str(known[0].step)
+        real = None
+        if one.steps is not None and two.steps is not None:
+            least = min(one.steps[0], two.steps[0])
+            left, right = (
+                [each << exponent - least for each in steps]
+                for exponent, steps in (one.steps, two.steps)
+            )
+            gaps = (abs(a - b) for a, b in zip(left, right, strict=True))
+            real = _norms(least, tuple(gaps))
+        return NoiseStep(name, self.declared(one, apart), real)
+
+
+@lru_cache(4096)
+def _norms(exponent: int, gaps: tuple[int, ...]) -> Norms:
+    unit = Fraction(2) ** exponent
+    squares = sum(each * each for each in gaps)
+    return Norms.squared(sum(gaps) * unit, squares * unit**2, max(gaps, default=0) * unit)
+
+
+def record_pairs(
+    pipeline: AnyPrivate,
+    datasets: Sequence[object],
+    distances: Mapping[tuple[int, int], object],
+    seed: int = 0,
+) -> dict[tuple[int, int], list[NoiseStep]]:
+    """As ``record``, of many pairs of a few datasets, each of which is released once.
+
+    Args:
+        pipeline: A pipeline that ends in noise.
+        datasets: All get the noisy values and choices of the first.
+        distances: Pairs of their places, and how far apart the two are.
+        seed: Of the noise.
+    """
+    bound, found = pipeline.bound, list[Any]()
+    space: Any = bound.input_space
+    exact = {pair: space.metric.distance(each) for pair, each in distances.items()}
+    seen = _Observer(seed, space.unit, exact.values())
+    hooks: dict[str, Any] = {
+        "begin": lambda *given: seen.begin(*given),
+        "release": lambda *given: answer(seen.begin(*given)),
+    }
+    with (
+        patch.multiple(Release, **hooks),
+        patch.object(PrivacyMap, "__call__", lambda *given: seen.ask(*given)),
+    ):
+        for apart, noted in seen.asked.items():
+            seen.note(bound.privacy_map, apart, noted)
+        for each in datasets:
+            seen.runs.append([])
+            found.append(bound._release(each, InsecureSeededEntropy(seed)))
+            same = len(seen.runs[-1]) == len(seen.runs[0])
+            require(same, "a later dataset has fewer noises than the first")
+            told = alike(found[0], found[-1])
+            require(told, "the release tells more than its noisy values and choices")
+    return {pair: seen.compare(*pair, apart) for pair, apart in exact.items()}
 
 
 def record(
@@ -181,22 +264,5 @@ def record(
     References:
         Re:cord-play, arXiv 2602.17454, 2026.
     """
-    bound, found = pipeline.bound, list[Any]()
-    space = bound.input_space
-    distance = space.metric.distance(d_in)
-    seen = _Observer(seed, ceil(distance / space.unit))
-    hooks: dict[str, Any] = {
-        "begin": lambda *given: seen.begin(*given),
-        "release": lambda *given: answer(seen.begin(*given)),
-    }
-    with (
-        patch.multiple(Release, **hooks),
-        patch.object(PrivacyMap, "__call__", lambda *given: seen.ask(*given)),
-    ):
-        bound.privacy_map(distance)
-        for each in (data, neighbour):
-            seen.runs.append([])
-            found.append(bound._release(each, InsecureSeededEntropy(seed)))
-    one, two = found
-    require(alike(one, two), "the release tells more than its noisy values and choices")
-    return seen.steps()
+    (steps,) = record_pairs(pipeline, (data, neighbour), {(0, 1): d_in}, seed).values()
+    return steps
