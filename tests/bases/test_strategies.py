@@ -85,11 +85,11 @@ def test_counts_undo_products_and_weights_are_their_transpose(strategy):
 
 @pytest.mark.parametrize(
     "strategy",
-    [*map(SquareRoot, (2, 7, 57)), *map(Tree, (2, 7, 30, 36)), Tree(100, replaced=True)],
+    [*map(SquareRoot, (2, 7, 57)), *map(Tree, (1, 2, 7, 37, 101, 130)), Tree(101, replaced=True)],
     ids=repr,
 )
 def test_counts_are_by_least_squares(strategy):
-    """The trees are those without empty cells beyond the last."""
+    """Also where the last blocks reach beyond the cells, in which no row can be."""
     table = matrix(strategy).T * 2.0**strategy.exponent
     noise = np.random.default_rng(2).normal(size=strategy.terms)
     expected = np.linalg.lstsq(table, noise, rcond=None)[0]
