@@ -268,9 +268,9 @@ square_root: Final = lru_cache(maxsize=8)(SquareRoot)
 """The strategy of so many cells, with what was computed of it before."""
 
 
-# Once shares are made to rise, sixths err 3 to 9 % less on average than tenths where rows are added,
-# and at most 5 % more at the worst edge: one more size is a fourth more noise there, not a third.
-# Quarters err as much on average, and up to 6 % more at the worst edge.
+# Once shares are made to rise, sixths err 3 to 9 % less on average than tenths where rows are
+# added, and at most 5 % more at the worst edge: one more size is a fourth more noise there, not a
+# third. Quarters err as much on average, and up to 6 % more at the worst edge.
 _ADDED, _REPLACED = 6, 10
 
 
