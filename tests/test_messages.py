@@ -28,6 +28,7 @@ groups = dp.by("sex", ["f", "m"], ages)(frame)
 cdf = dp.cdf(0, 100, epsilon=1)(frame["age"])
 shares = dp.estimators.basis_distribution(dp.bases.Legendre(8, 0, 100), epsilon=1)(frame["age"])
 session = dp.session(frame, dp.epsilon(1))
+released = dp.session(frame, dp.epsilon(1))(dp.by("sex", ["f", "m"], ages))
 
 TABLE = pd.DataFrame({"sex": ["f", "m"] * 40, "age": [20.125, 30.125] * 40})
 AGES = TABLE["age"]
@@ -153,6 +154,15 @@ MESSAGES = [
         "weights is the name of a column of the table; it goes with that of the values and",
     ),
     ("dp.by('day', ['f'], ages, period='month')", "dp.period('day', 'month') >>, and dp.periods("),
+    ("dp.proportion('age', above=7, epsilon=1)", "in place of above= it takes between=(18, 65)"),
+    (
+        "dp.t_test('age', 'sex', ['f', 'm'], 0, 10, epsilon=1)",
+        "write dp.t_test('pay', 'sex', ['f', 'm'], bounds=(0, 100), epsilon=1)",
+    ),
+    ("groups.difference('f', 'm')", "write release[second] - release[first]"),
+    ("released.ci()", "'ByGroup' object has no attribute 'ci'; type release.table()"),
+    ("pd.DataFrame(released)", "type release.to_frame() for a data frame, or release.records()"),
+    ("dp.top_k(1, 'sex', categories=['f', 'm'], epsilon=1)(TABLE)['x']", "there is no value 'x'"),
     ("dp.session(budget=dp.rho(1))", "add a table or a column: dp.session(data, dp.epsilon(1))"),
     ("dp.session(dp.rho(1), frame)", "the data comes first: dp.session(data, dp.epsilon(1))"),
     (
@@ -166,7 +176,7 @@ MESSAGES = [
     ("dp.linear_regression(['a'], 'b', {}, epsilon=1)", "y is one name and comes first"),
     (
         "session(dp.histogram('sex', epsilon=0.1, delta=1e-6))",
-        "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1). Declared keys or categories need no",
+        "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)",
     ),
     ("estimate.hist()", "'Estimate' object has no attribute 'hist'; type release.plot()"),
     ("histogram.ci", "'Histogram' object has no attribute 'ci'; it has .intervals"),

@@ -17,7 +17,7 @@ from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.numbers.exact import quote, short_above, whole
+from opendp_lite.numbers.exact import digits_down, quote, short_above, whole
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import Mechanism, Stage
@@ -241,6 +241,21 @@ def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]
     return tuple(PartOfAccount(account, PrivacyBudget(measure, loss)) for loss in losses)
 
 
+def few_digits(measure: AnyMeasure, loss: Loss) -> Loss:
+    """At most a loss, and one that is typed in few digits: words do not round it up."""
+    typed = measure.typed(loss)
+    few = tuple(map(digits_down, typed)) if isinstance(typed, tuple) else digits_down(typed)
+    found: Loss = measure.loss(few)
+    return found
+
+
+def say_spent(budget: PrivacyBudget[Any], spent: Loss) -> str:
+    """How far a budget has come, in few digits."""
+    measure = budget.measure
+    left = few_digits(measure, measure.left(budget.loss, spent))
+    return f"{measure.words(budget.reach(spent))} spent, {measure.words(left)} left"
+
+
 def require_mechanism(
     given: object,
     step: str,
@@ -312,14 +327,16 @@ def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
     if found is None:
         stated = " and ".join(measure.parameters) or repr(measure)
         pays = measure == ApproximateDivergence()
-        mend = (
-            ">> dp.to_approximate(1e-7) after it" if pays else f"{stated.split()[0]}= in the query"
-        )
+        if bound.output_measure == ApproximateDivergence():
+            mend = "Declare the keys or categories, which then need no delta"
+        elif pays:
+            mend = "Write >> dp.to_approximate(1e-7) after it"
+        else:
+            mend = f"Write {stated.split()[0]}= in the query"
         raise SpaceError(
             f"the budget counts {stated}, and {bound!r} loses {bound.output_measure.words(loss)}. "
-            f"Write {mend}, or take a budget that counts as the query does: dp.epsilon(1), "
-            "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1). Declared keys or categories need "
-            "no delta"
+            f"{mend}, or take a budget that counts as the query does: dp.epsilon(1), "
+            "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)"
         )
     return _shorten(without_curve(found), profile.pure)
 

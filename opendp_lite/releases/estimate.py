@@ -144,7 +144,7 @@ class Estimate(Result):
     def cells(self) -> tuple[str, str, str, str]:
         """For a line of a table: the value, its interval, how much is noise, and what to know."""
         half, noise = _half_width(self.interval), ""
-        if self.noise_interval is not None and isfinite(half):
+        if self.noise_interval is not None and 0 < half < inf:
             part = _half_width(self.noise_interval)
             # To the first digit of the noise at least, if it is a thousandth of all.
             least = min(half, max(10 * part, half / 100))

@@ -249,15 +249,15 @@ class Estimates(Result):
         return name, shown, off, *(f"{low} to {high}" for low, high in pairs)
 
     def records(self) -> list[Record]:
-        """A row for each number, with its name, and of shares with the noisy count."""
+        """A row for each number, with its name, and of shares with the key and the noisy count."""
         names: Sequence[object] = range(len(self)) if self.names is None else self.names
         table = self.source.table
-        counts = [{}] * len(self) if table is None else [{"count": round(n)} for n in table.counts]
-        return [
-            {"name": name, **row, **counted}
-            for name, each, counted in zip(names, self, counts, strict=True)
-            for row in each.records()
-        ]
+        if table is None:
+            return [
+                {"name": name, **each.records()[0]} for name, each in zip(names, self, strict=True)
+            ]
+        cells = zip(table.keys, self, table.counts, strict=True)
+        return [{**key, **each.records()[0], "count": round(n)} for key, each, n in cells]
 
 
 def _ends(centre: Floats, half: ArrayLike) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import hypot, inf, sqrt
 from statistics import NormalDist
 
@@ -136,10 +136,12 @@ class CellsOfTable:
     Args:
         counts: One for each cell.
         variance: Of the noise of each; the noises are independent.
+        keys: What a table of releases says of each cell: its key by the names of the columns.
     """
 
     counts: tuple[float, ...]
     variance: float
+    keys: tuple[Mapping[str, object], ...] = attrs.field(default=(), eq=False, repr=False)
 
     def pair(self, first: int, second: int) -> TwoCells:
         """Two of them."""

@@ -20,6 +20,7 @@ from typing import (
 )
 
 import attrs
+import numpy as np
 
 from opendp_lite.base.errors import DataError, ParameterError, SpaceError, shorten
 from opendp_lite.base.frozen import OwnProcess
@@ -32,10 +33,12 @@ from opendp_lite.combinators.accounts import (
     Order,
     Receipt,
     Spender,
+    few_digits,
     find_price,
     parts_of,
     require_query,
     require_root,
+    say_spent,
     witness_answer,
 )
 from opendp_lite.display.formatting import format_release, html_of_each, html_table
@@ -53,7 +56,7 @@ from opendp_lite.metrics.distances import (
     SymmetricDistance,
     SymmetricIdDistance,
 )
-from opendp_lite.numbers.exact import Number, digits_down, open_probability, quote
+from opendp_lite.numbers.exact import Number, open_probability, quote
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result, records_of
@@ -172,7 +175,7 @@ class Release(Result, Generic[R]):
             ledger=self.payer.title,
             number=self.number,
             spent=measure.words(budget.reach(spent)),
-            left=measure.words(_few_digits(measure, left)) if self.payer.bounded else "",
+            left=measure.words(few_digits(measure, left)) if self.payer.bounded else "",
             budget=budget.words() if self.payer.bounded else "",
             head=self.receipt.head,
             unit=self.payer.unit,
@@ -205,9 +208,14 @@ class Release(Result, Generic[R]):
         # What is typed after a release is meant for its value: ``found.interval``, ``a - b``.
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("_") or not hasattr(self.value, name):
+            # A value that is a release knows what to type for a name that it does not have.
+            known = isinstance(self.value, Result) or hasattr(self.value, name)
+            if name.startswith("_") or not known:
                 return super().__getattr__(name)
             return getattr(self.value, name)
+
+        def __array__(self, *asked: Any, **named: Any) -> Any:
+            return np.asarray(self.value, *asked, **named)
 
         def __getitem__(self, key: object) -> Any:
             return self.value[key]
@@ -249,14 +257,6 @@ class Release(Result, Generic[R]):
     def __repr__(self) -> str:
         words = self.receipt.budget.measure.words(self.price)
         return f"<release {self.number}, {words}: {self.value!r}>"
-
-
-def _few_digits(measure: AnyMeasure, loss: Loss) -> Loss:
-    """At most a loss, and one that is typed in few digits: words do not round it up."""
-    typed = measure.typed(loss)
-    few = tuple(map(digits_down, typed)) if isinstance(typed, tuple) else digits_down(typed)
-    found: Loss = measure.loss(few)
-    return found
 
 
 _BOOKED: Final = (
@@ -439,7 +439,7 @@ class Session(Spender[M]):
 
     def __repr__(self) -> str:
         state = "closed, " if self._open.closed else ""
-        return f"<session, {state}{self.spent} of {self.budget.words()} spent>"
+        return f"<session, {state}{say_spent(*self._account.standing())}>"
 
 
 class Meter(Session[AnyMeasure]):

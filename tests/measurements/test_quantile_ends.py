@@ -243,6 +243,10 @@ def test_a_release_has_no_more_digits_than_its_cell():
         assert median(rows) == 65000
     half = dp.private_quantile(0.5, bounds=(0, 1), epsilon=500, confidence=None)
     assert half([0.25] * 900) == 0.25
+    ages = dp.private_quantile(0.5, bounds=(0, 300), epsilon=50)
+    # Cells of 300 / 2^18: an end beside the row is a decimal of its cell.
+    assert ages([90] * 3000).interval == (89.999, 90.001)
+    assert "90.000 (89.999 to 90.001 in" in str(ages([90] * 3000))
 
 
 @pytest.mark.parametrize("name", ["sure", "sampling"])
@@ -277,6 +281,9 @@ def test_a_quantile_at_a_bound_and_one_of_few_rows_say_so(seeded):
     assert "near the bound 20, so values beyond it may be clipped" in str(at_the_bound)
     few = dp.private_quantile(0.5, bounds=(0, 1000), epsilon=0.1)
     assert "too few rows" in str(few(values[:3]))
+    of_candidates = dp.private_quantile(0.5, candidates=range(301), epsilon=0.1)
+    assert "too few rows" in str(of_candidates(values[:3]))
+    assert "too few rows" not in str(of_candidates(values))
     inside = dp.private_quantile(0.5, bounds=(0, 1000), epsilon=1)(values)
     assert inside.bounds is None
     assert "near" not in str(inside)

@@ -141,6 +141,7 @@ def test_shares_print_as_percentages_with_their_counts():
     found = dp.histogram("sex", categories=["f", "m", None], epsilon=1)(TABLE)
     shares = found.shares()
     table = shares.table(percent=True, digits=1, suppress=100)
+    assert table.columns.keys() == {"sex", *ESTIMATE, "count"}
     plain = [line.split() for line in str(shares.table(percent=True)).splitlines()[1:3]]
     assert all(len(cell.partition(".")[2]) == 1 for line in plain for cell in line[1:4])
     assert table.columns["value"][2] is None
@@ -148,7 +149,7 @@ def test_shares_print_as_percentages_with_their_counts():
     assert table.columns["low"][0] <= 100 * shares["f"].interval[0]
     assert table.columns["high"][0] >= 100 * shares["f"].interval[1]
     assert table.columns["count"][:2] == found.counts[:2].tolist()
-    assert table.columns["name"][2] == found.table().columns["sex"][2] == "missing"
+    assert table.columns["sex"][2] == found.table().columns["sex"][2] == "missing"
     assert shares[None] == shares["missing"]
     with pytest.raises(dp.ParameterError, match=r"release.shares\(\).table\(percent=True\)"):
         found.table(percent=True)

@@ -282,7 +282,7 @@ def test_raise_and_repr(ledger, path):
     ledger.session(AGES)(TENTH)
     ledger.raise_budget(dp.rho(2), "the panel agreed")
     assert dp.Ledger.open(path).left == Fraction(19, 10)
-    assert "0.1 of rho = 2 zCDP spent" in repr(ledger)
+    assert "rho = 0.1 zCDP spent, rho = 1.9 zCDP left" in repr(ledger)
     with pytest.raises(dp.ParameterError):
         ledger.raise_budget(dp.epsilon(3), "more")
 

@@ -145,7 +145,7 @@ def test_a_closed_session_holds_no_data():
     with pytest.raises(dp.SpaceError, match="closed"):
         ask(TENTH)
     assert ask._open.data is None
-    assert "closed" in repr(ask)
+    assert repr(ask) == "<session, closed, rho = 0.1 zCDP spent, rho = 0.9 zCDP left>"
     whole = dp.session(SURVEY, dp.rho(1))
     part = whole.split(2)[0]
     whole.close()

@@ -192,7 +192,9 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             shared_noise=True,
             several=self.several and sampling,
         )
-        table = CellsOfTable(tuple(counts.tolist()), noise)
+        table = CellsOfTable(
+            tuple(counts.tolist()), noise, tuple(key_cells(self.columns, each) for each in self)
+        )
         return found.of_cells(self.source.release, self.source.part, table)
 
     def grid(self) -> NDArray[Any]:

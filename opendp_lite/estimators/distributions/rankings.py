@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.base.errors import NoKeyError
 from opendp_lite.display.formatting import hold_in
 from opendp_lite.estimators.distributions.histograms import (
     Histogram,
@@ -96,6 +97,12 @@ class Ranking(Result):
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.keys)
+
+    def __getitem__(self, key: Hashable) -> Record:
+        """The row of one value: its place, its count and what the noise leaves open."""
+        if key not in self.keys:
+            raise NoKeyError.of("value", self.keys, key)
+        return self.records()[self.keys.index(key)]
 
     @property
     def covers(self) -> str:

@@ -510,8 +510,8 @@ class LatticeLine(SortedLine):
         return LatticeLine(self.lattice.coarsen(bits))
 
     def ends(self, first: int, last: int) -> tuple[float, float]:
-        low = self.lattice.lower if first <= 0 else self.lattice.point(first - 1)
-        high = self.lattice.upper if last >= self.cells - 1 else self.lattice.point(last + 1)
+        low = self.lattice.lower if first <= 0 else self.value(first - 1)
+        high = self.lattice.upper if last >= self.cells - 1 else self.value(last + 1)
         return low, high
 
 

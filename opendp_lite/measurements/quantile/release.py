@@ -549,7 +549,7 @@ class EndsRelease:
             rows = float(self.counting.function(Grid(np.array([size]), 0), entropy))
         found = [self._of_quantile(value, laws, rows, entropy) for laws in self.laws]
         columns = [
-            self._present([each[j] for each in found], rows, self.places.line(j).span)
+            self._present([each[j] for each in found], rows, self.places.line(j))
             for j in range(self.columns)
         ]
         if self.columns == 1:
@@ -586,9 +586,10 @@ class EndsRelease:
         self,
         found: Sequence[tuple[float, float, float]],
         rows: float,
-        bounds: tuple[float, float] | None,
+        line: SortedLine,
     ) -> Estimates | tuple[Estimate, ...]:
         """One column's: in the order that was asked for."""
+        bounds = line.span
         deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)
         sampling = self.laws[0][0].sampling
         # Sorted each by itself, so that several quantiles come in order.
@@ -604,13 +605,19 @@ class EndsRelease:
                 far = off > width * _AT_A_BOUND and both[1] - both[0] < width / 2
                 bounds = None if far else bounds
             shown = number, float(errors[0]), both, self.confidence, max(rows, 0.0)
+            few = both == line.ends(0, line.cells - 1)
             if not sampling:
-                return (Estimate(*shown, bounds=bounds),)
+                return (Estimate(*shown, bounds=bounds, too_few=few),)
             # As values lie about evenly, that of the rows is as much narrower as its ranks are.
             share = self.laws[0][0].noise_share(rows)
             noise = number - share * (number - both[0]), number + share * (both[1] - number)
             one = Estimate(
-                *shown, sampling=True, bounds=bounds, noise_interval=noise, several=self.repeated
+                *shown,
+                sampling=True,
+                bounds=bounds,
+                too_few=few,
+                noise_interval=noise,
+                several=self.repeated,
             )
             return (one,)
         names = tuple(format_number(laws[0].quantile) for laws in self.laws)

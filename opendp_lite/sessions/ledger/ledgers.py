@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import attrs
 
 from opendp_lite.base.errors import Argument, LedgerError, ParameterError, SpaceError
-from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt
+from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt, say_spent
 from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.data.identities import content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
@@ -407,7 +407,6 @@ class Ledger:
         return html_grid(f"{head}: {self.spent} of {self.budget.words()} spent", titles, lines)
 
     def __repr__(self) -> str:
-        return (
-            f"<ledger {self.file.terms.identity} of {self.file.terms.data or 'data'}: {self.spent} "
-            f"of {self.budget.words()} spent>"
-        )
+        terms, head = self.file.terms, self.file.head
+        standing = say_spent(PrivacyBudget(self.file.measure, head.budget), head.total)
+        return f"<ledger {terms.identity} of {terms.data or 'data'}: {standing}>"

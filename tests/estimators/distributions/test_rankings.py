@@ -41,6 +41,7 @@ def test_keys_of_several_columns_are_columns():
     found = dp.top_k(2, ["sex", "city"], epsilon=1, delta=1e-6)(table)
     assert list(found.to_frame().columns)[:4] == ["place", "sex", "city", "count"]
     assert found.records()[0]["sex"] == "f"
+    assert found["m", "Rome"] == found.records()[1]
     assert found.as_dict()["keys"] == [["f", "Rome"], ["m", "Rome"]]
     assert str(found).splitlines()[0].split()[:4] == ["place", "sex", "city", "count"]
     assert "f to Rome" not in f"{found}{found.table()}"
