@@ -19,7 +19,11 @@ from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.curve import keep_directions
-from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, short_below
@@ -39,6 +43,22 @@ S = TypeVar("S", bound=AnySpace)
 def composed_parts(call: Call) -> tuple[Any, ...]:
     """The pipelines that a call of ``compose`` was given, one by one or in a list, not by name."""
     return _one_by_one(dict(call.arguments).get("mechanisms", ()))
+
+
+def _refuse_measures(*parts: tuple[object, AnyMeasure]) -> ParameterError:
+    """Of two pipelines of other measures, with the line that converts one of them."""
+    of_each = {
+        measure: f"{part!r} states {' and '.join(measure.parameters)}" for part, measure in parts
+    }
+    said = f"compose adds losses of one measure: {', and '.join(of_each.values())}. "
+    pair: AnyMeasure = ApproximateDivergence()
+    step = "dp.to_approximate(1e-7)"
+    if pair not in of_each:
+        pair, step = ZeroConcentratedDivergence(), "dp.to_zcdp()"
+    if pair not in of_each:
+        return ParameterError(f"{said}State both by the same name, such as rho=")
+    typed = [f"{part!r}" if measure == pair else f"{part!r} >> {step}" for part, measure in parts]
+    return ParameterError(f"{said}Type dp.compose({', '.join(typed)})")
 
 
 def _one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -173,11 +193,7 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
     measure = parts[0].output_measure
     for part, recipe in zip(parts, mechanisms, strict=True):
         if part.output_measure != measure:
-            raise ParameterError(
-                f"compose adds losses of one measure: {mechanisms[0]!r} has {measure!r}, "
-                f"{recipe!r} has {part.output_measure!r}. Put >> dp.to_zcdp() or "
-                ">> dp.to_approximate(delta) after the one to convert"
-            )
+            raise _refuse_measures((mechanisms[0], measure), (recipe, part.output_measure))
 
     names = tuple(named) or tuple(f"part {place}" for place in range(1, len(parts) + 1))
     releases = tuple(part.function for part in parts)

@@ -60,7 +60,10 @@ def _widths(columns: Sequence[Sequence[str]], room: float) -> list[int]:
 
     def cost(place: int) -> tuple[bool, int, int]:
         most = wide[place]
-        return most <= least[place], lines(place, most - 1) - lines(place, most), -most
+        if most <= least[place]:
+            # A word must break: one of the widest column, and none of a title beside it.
+            return True, -most, 0
+        return False, lines(place, most - 1) - lines(place, most), -most
 
     while sum(wide) > room:
         wide[min(range(len(wide)), key=cost)] -= 1

@@ -121,7 +121,9 @@ class Estimate(Result):
     too_few: bool = False
     noise_interval: IntervalEnds | None = None
     several: bool = False
-    # Not stored: two readings of one file would be two draws of noise.
+    # Not stored: what else a person may want to know, in words.
+    hint: str = attrs.field(default="", init=False, eq=False, repr=False)
+    # Nor this: two readings of one file would be two draws of noise.
     sources: frozenset[NoiseSource] = attrs.field(
         factory=lambda: frozenset([NoiseSource()]), init=False, eq=False, repr=False
     )
@@ -208,6 +210,8 @@ class Estimate(Result):
             )
         if self.several:
             said.append(ONE_PERSON)
+        if self.hint:
+            said.append(self.hint)
         if self.interval == (-inf, inf):
             said.append("its error is not known")
         if self._few:

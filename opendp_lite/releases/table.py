@@ -37,6 +37,7 @@ _ROUNDED: Final[Mapping[str, Rounding]] = {
     "band_low": floor,
     "band_high": ceil,
 }
+_SIDES: Final[Mapping[Rounding, int]] = {floor: -1, ceil: 1}
 _STATISTICS: Final = frozenset({*_ROUNDED, "standard_error", "rows"})
 _HOW_MANY: Final = ("count", "rows")
 # Whole steps that are meant for digits where the numbers are not whole. A mean in fives is usual.
@@ -163,6 +164,12 @@ class ReleaseTable(Storable):
         estimated = _estimated(row)
         known = [row[name] for name in estimated]
 
+        def outwards(show: Callable[[float], str], name: str, value: float, places: int) -> str:
+            """An end that is printed holds as much: half of the last digit moves it outwards."""
+            text, side = show(value), _SIDES.get(_ROUNDED[name], 0)
+            narrows = isfinite(value) and side * (float(text) - value) < 0
+            return show(value + side * 0.5 * 10.0**-places) if narrows else text
+
         def cell(name: str, value: Any) -> str:
             if value is None:
                 return "-"
@@ -171,9 +178,10 @@ class ReleaseTable(Storable):
             if name == "rows":
                 return f"{value:.0f}"
             if name in estimated and self.places is not None:
-                return f"{value:.{self.places}f}"
+                return outwards(lambda x: f"{x:.{self.places}f}", name, value, self.places)
             if name in estimated and error > 0 and isfinite(error):
-                return justify(error, known, value)[0]
+                places = 1 - int(f"{error:.1e}".partition("e")[2])
+                return outwards(lambda x: justify(error, known, x)[0], name, value, places)
             if name == "standard_error":
                 return significant(value, value)[0]
             return f"{value:.6g}" if isinstance(value, float) else str(value)

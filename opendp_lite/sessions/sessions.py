@@ -41,7 +41,7 @@ from opendp_lite.combinators.accounts import (
     say_spent,
     witness_answer,
 )
-from opendp_lite.display.formatting import format_release, html_of_each, html_table
+from opendp_lite.display.formatting import format_release, hold_in, html_of_each, html_table
 from opendp_lite.engines.data.table import place_of
 from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import evaluate
@@ -56,7 +56,7 @@ from opendp_lite.metrics.distances import (
     SymmetricDistance,
     SymmetricIdDistance,
 )
-from opendp_lite.numbers.exact import Number, open_probability, quote
+from opendp_lite.numbers.exact import Number, digits_up, exact, open_probability, quote
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result, records_of
@@ -240,7 +240,19 @@ class Release(Result, Generic[R]):
             return round(self.value, digits)
 
     def __str__(self) -> str:
-        return format_release(self.value)
+        text, error = format_release(self.value), self._error
+        if not error:
+            return text
+        return f"{text}\nEach number is {error}." if "\n" in text else f"{text} ({error})"
+
+    @property
+    def _error(self) -> str:
+        """How far off numbers without intervals may be, in words; empty of all other releases."""
+        query = self.order.query
+        if len(query.facts.errors) != 1 or (isinstance(self.value, Result) and self.value.covers):
+            return ""
+        off = digits_up(exact(query.accuracy(_CONFIDENCE), "accuracy"), 3)
+        return f"at most {off} off in {hold_in(_CONFIDENCE, sampling=False)}"
 
     def _repr_html_(self) -> str:
         budget, spent = self.receipt.budget, self.receipt.spent
@@ -251,7 +263,8 @@ class Release(Result, Generic[R]):
             "spent so far": budget.measure.words(budget.reach(spent)),
         }
         most = budget.words() if self.payer.bounded else ""
-        words = {"budget": most, "protects": self.payer.unit, "note": self.note}
+        words = {"error": self._error, "budget": most}
+        words |= {"protects": self.payer.unit, "note": self.note}
         return html_of_each([*rows.items(), *(each for each in words.items() if each[1])])
 
     def __repr__(self) -> str:
@@ -259,6 +272,7 @@ class Release(Result, Generic[R]):
         return f"<release {self.number}, {words}: {self.value!r}>"
 
 
+_CONFIDENCE: Final = 0.95
 _BOOKED: Final = (
     "The price of this query was booked before the data was read, and is not given back."
 )

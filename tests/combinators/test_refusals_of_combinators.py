@@ -123,6 +123,12 @@ REFUSALS = {
     "dp.compose()": "at least one",
     "dp.compose(COUNT, TENTH)": "to_zcdp",
     "dp.compose(rows=COUNT, other=TENTH)": "to_zcdp",
+    "dp.compose(COUNT, dp.histogram('x', epsilon=1, delta=1e-6))": (
+        r"states epsilon, and dp\.histogram.* states epsilon and delta\. Type dp\.compose\(.*"
+        r">> dp\.to_approximate\(1e-7\), dp\.histogram\('x', epsilon=1, delta=1e-06\)\)"
+    ),
+    "dp.compose(dp.count() >> dp.gaussian(mu=1), COUNT >> dp.to_zcdp())": "to_zcdp",
+    "dp.compose(dp.count() >> dp.gaussian(mu=1), COUNT)": "State both by the same name",
     "dp.compose(COUNT, age=MEAN)": "all parts by name or none",
     "dp.compose({'rows': COUNT})": r"dp\.compose\(\*\*parts\)",
     "dp.compose(rows=dp.count())": r"compose takes .* put noise after dp\.count\(\)",

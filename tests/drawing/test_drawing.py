@@ -145,6 +145,12 @@ def test_columns_keep_their_width_and_their_words() -> None:
     assert sum(line.count("a") for line in lines) == 71
 
 
+@pytest.mark.parametrize("letters", [46, 50, 80])
+def test_a_long_name_breaks_by_itself_and_no_title_beside_it(letters: int) -> None:
+    told = (dp.select("a" * letters) >> dp.mean(0, 3, epsilon=1)).explain()
+    assert told.splitlines()[0].split()[-2:] == ["multiplier", "distance"]
+
+
 @pytest.mark.parametrize(
     ("broken", "chain", "mark"),
     [

@@ -139,6 +139,18 @@ def test_a_query_that_fails_is_paid_for():
     assert (ask.spent, ask(dp.adaptive(lambda inner: 3, dp.rho(0.1))).number) == (0.1, 2)
 
 
+def test_a_number_alone_says_how_far_off_it_may_be():
+    ask = dp.session(SURVEY, dp.epsilon(9))
+    count, level = dp.count() >> dp.laplace(epsilon=1), "95 % of releases of these rows"
+    assert str(ask(count)).endswith(f" (at most 3 off in {level})")
+    groups = str(ask(dp.by("sex", ["f", "m"], count)))
+    assert groups.endswith(f"\nEach number is at most 3 off in {level}.")
+    total = dp.select("age") >> dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
+    assert "(at most 300 off in" in str(ask(total))
+    for known in (dp.count() >> dp.laplace(epsilon=1, confidence=0.9), count >> float):
+        assert "at most" not in str(ask(known))
+
+
 def test_a_closed_session_holds_no_data():
     with dp.session(SURVEY, dp.rho(1)) as ask:
         ask(TENTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from re import compile as compile_pattern
 from typing import Any, Final, cast, overload
 
 import attrs
@@ -38,6 +39,8 @@ from opendp_lite.transformations.encoding import bins
 from opendp_lite.transformations.rows import Chosen, select_columns
 
 _WIDE: Final = 0.5
+_NUMBER: Final = compile_pattern(r"[-+]?\d+\.?\d*")
+_QUOTED: Final = "if the column holds numbers, write among=[4] without quotes"
 # Of zeros and ones.
 _HALVES: Final = (0, 0.5, 1)
 
@@ -163,7 +166,9 @@ def proportion(
     level = (
         None if confidence is None else float(confidence_of(confidence, "proportion: confidence"))
     )
-    return best >> _Share(best.facts.laws[0], level, sampling, space.unit > 1).read
+    texts = [each for each in among or () if isinstance(each, str)]
+    quoted = bool(texts) and all(map(_NUMBER.fullmatch, texts))
+    return best >> _Share(best.facts.laws[0], level, sampling, space.unit > 1, quoted).read
 
 
 def _as_share(found: float | Estimate) -> float | Estimate:
@@ -224,6 +229,7 @@ class _Share:
     confidence: float | None
     sampling: bool
     several: bool
+    quoted: bool
 
     def read(self, counts: Floats) -> float | Estimate:
         """The share of the first, with an interval where one is asked for."""
@@ -239,7 +245,7 @@ class _Share:
             for each in (False, True)
         )
         ends = of_sample if self.sampling else of_noise
-        return Estimate(
+        found = Estimate(
             value,
             share_error(ones, others, noise, sampling=self.sampling),
             ends,
@@ -250,3 +256,6 @@ class _Share:
             noise_interval=of_noise if self.sampling else None,
             several=self.several and self.sampling,
         )
+        # Told by the released number: a refusal of quoted numbers would tell whether a column of
+        # pandas, whose type changes with missing cells, holds any text.
+        return copy_with(found, hint=_QUOTED) if self.quoted and of_noise[0] == 0 else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from math import inf, log, nextafter, sqrt
+from math import ceil, floor, inf, log, log10, nextafter, sqrt
 from typing import Any, Final
 
 import attrs
@@ -493,4 +493,10 @@ def _bounds(search: BoundsSearch, outside: float) -> tuple[float, float]:
         for side, coarse in zip(search.sides(middle, left, ends, _CUTS), sides, strict=True)
     )
     lower, upper = map(nearest, around(middle, below, above))
-    return lower, max(upper, nextafter(lower, inf))
+    return _round_outwards(lower, max(upper, nextafter(lower, inf)))
+
+
+def _round_outwards(lower: float, upper: float) -> tuple[float, float]:
+    """Both to a thousandth of what lies between them, or a little less: what a person types."""
+    unit = Fraction(10) ** (floor(log10(upper - lower)) - 3)
+    return float(floor(Fraction(lower) / unit) * unit), float(ceil(Fraction(upper) / unit) * unit)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.parts.bounds_search import FARTHEST
+from opendp_lite.estimators.parts.bounds_search import FARTHEST, _round_outwards
 
 pytestmark = pytest.mark.usefixtures("seeded")
 LAWS = {
@@ -34,6 +34,14 @@ def test_most_values_are_within(name, share):
             assert upper - lower < 1.3 * np.diff(
                 np.quantile(data, [(1 - share) / 2, (1 + share) / 2])
             )
+
+
+def test_bounds_have_few_digits_and_are_rounded_outwards():
+    for ends in ((31.876543, 67.891), (-3e-80, 2e-80), (1e9, 1e9 + 1e-6), (-FARTHEST, 5.0)):
+        low, high = _round_outwards(*ends)
+        width = ends[1] - ends[0]
+        assert ends[0] - width / 1000 <= low <= ends[0] < ends[1] <= high <= ends[1] + width / 1000
+    assert _round_outwards(31.876543, 67.891) == (31.87, 67.9)
 
 
 def test_a_pair_for_each_column():

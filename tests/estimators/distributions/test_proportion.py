@@ -109,6 +109,16 @@ def test_few_rows_say_that_they_say_little(rows, seeded):
     assert found.standard_error <= 0.5
 
 
+@pytest.mark.parametrize(
+    ("among", "cell", "said"),
+    [(["4"], 4.0, True), (["4"], "4", False), (["f"], 4.0, False), ([4], 5.0, False)],
+)
+def test_numbers_in_quotes_that_find_nothing_are_told(among, cell, said, seeded):
+    """By what is released: a refusal would tell the type of a column, which hangs on its cells."""
+    found = dp.proportion("x", among=among, epsilon=5)({"x": [cell] * 900, "y": [0] * 900})
+    assert ("write among=[4] without quotes" in str(found)) == said
+
+
 def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
     counts = dp.histogram("city", categories=["Rome", "Oslo", "Bonn"], epsilon=1)(CITIES)
     shares = counts.shares()
