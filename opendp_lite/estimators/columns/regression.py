@@ -86,7 +86,8 @@ class Regression(Result):
           age         0.250       0.030        0.010  0.191 to 0.309
           intercept   -8.10        0.60         0.20  -9.28 to -6.92
         Intervals are for the population, from noise and sampling. Rows lie about 6.3 from the line,
-        and were cut at 22 from it: no interval shows what that moves.
+        and were cut at 22 from it. Where y is skewed, as pay is, slopes may be off by more
+        than intervals show.
         >>> found["age"].interval, found.predict({"age": 40}).value
         ((0.19120108046379838, 0.3087989195362016), 1.9000000000000004)
     """
@@ -214,8 +215,8 @@ class Regression(Result):
         alone = f" {ONE_PERSON.capitalize()}." if self.several else ""
         return (
             "Intervals are for the population, from noise and sampling. Rows lie about "
-            f"{deviation} from the line,\nand were cut at {cut} from it: no interval shows what "
-            f"that moves.{alone}"
+            f"{deviation} from the line,\nand were cut at {cut} from it. Where y is skewed, as pay "
+            f"is, slopes may be off by more than intervals show.{alone}"
         )
 
     def __repr__(self) -> str:

@@ -66,21 +66,21 @@ class LedgerEntry:
 
     number: int
     state: EntryState
-    price: Loss
-    total: Loss
-    budget: Loss
+    price: Loss = attrs.field(repr=False)
+    total: Loss = attrs.field(repr=False)
+    budget: Loss = attrs.field(repr=False)
     unit: str
     scope: str
-    asked: str
+    asked: str = attrs.field(repr=False)
     note: str
     closes: int | None
-    content: str
+    content: str = attrs.field(repr=False)
     time: str
-    version: str
-    machine: str
-    place: str
-    previous: str
-    hash: str = ""
+    version: str = attrs.field(repr=False)
+    machine: str = attrs.field(repr=False)
+    place: str = attrs.field(repr=False)
+    previous: str = attrs.field(repr=False)
+    hash: str = attrs.field(default="", repr=False)
 
     @classmethod
     def of_row(cls, row: Sequence[Any], measure: AnyMeasure) -> LedgerEntry:
