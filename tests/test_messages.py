@@ -332,7 +332,10 @@ MESSAGES = [
         "dp.sum().statement()",
         "statement is for a pipeline that ends in noise; put noise after dp.sum()",
     ),
-    ("dp.compose(LAPLACE, dp.count() >> dp.gaussian(rho=1))", "dp.laplace(epsilon=1) >> dp.to_zcdp(), dp.count() >>"),
+    (
+        "dp.compose(LAPLACE, dp.count() >> dp.gaussian(rho=1))",
+        "dp.laplace(epsilon=1) >> dp.to_zcdp(), dp.count() >>",
+    ),
 ]
 
 
