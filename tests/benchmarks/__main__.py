@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import accounting
 import clusters
 import columns
-import coverage
+import covered
 import distributions
 import errors
 import files
@@ -55,6 +55,7 @@ QUICK: dict[str, Group] = {
 }
 SLOW: dict[str, Group] = {
     "fit": fit.rows,
+    "kernels": speed.kernels,
     "files": files.rows,
     "clusters": clusters.rows,
     "quantile_errors": errors.quantile_errors,
@@ -63,8 +64,8 @@ SLOW: dict[str, Group] = {
     "text_keys": text_keys.rows,
     "value_times": speed.value_times,
     "distributions": distributions.rows,
-    "coverage": coverage.coverage,
-    "weighted_shares": coverage.weighted_shares,
+    "coverage": covered.coverage,
+    "weighted_shares": covered.weighted_shares,
     "mean_grid": errors.mean_grid,
     "selection": errors.selection,
     "centered_sum": errors.centered_sum,

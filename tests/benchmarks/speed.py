@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from math import sqrt
 from typing import Any
 from unittest.mock import patch
@@ -103,6 +104,34 @@ def _sums_of_sizes() -> Iterator[Row]:
         peer = partial(diffprivlib_tools().sum, data, epsilon=1.0, bounds=(lower, upper))
         note = "diffprivlib's sum has Laplace noise; with so many rows the noise costs nothing"
         yield race(("diffprivlib.tools.sum", peer), faster(3), rounds=7, note=note)
+
+
+def kernels(options: Namespace) -> Iterator[Row]:
+    """Sums and noise with numba loaded, against numpy's; what runs after it has kernels too."""
+    import_module("numba")
+    random, bounds, count = np.random.default_rng(), (0, 100), 100_000
+    values = random.normal(50.0, 40.0, TEN_MILLION)
+    few = values[:MILLION]
+    release = dp.records() >> dp.clamp(*bounds) >> dp.sum() >> dp.gaussian(rho=0.5)
+    for name, data, most in (
+        ("float64", few, 0.6),
+        ("float32", few.astype(np.float32), 1.0),
+        ("int64", few.astype(np.int64), 0.6),
+        ("x[::-1]", few[::-1], 0.8),
+        ("bool", few > bounds[1] / 2, 0.2),
+        ("float64", values, 0.2),
+    ):
+        ours = f"clamp >> sum >> gaussian, {power(len(data))}, {name}", partial(release, data)
+        peer = "np.clip(x, L, U).sum()", partial(clip_and_sum, data, *bounds)
+        yield compare(ours, peer, at_most(most), rounds=31, size=len(data))
+    for kind, most in (("gaussian", 0.6), ("laplace", 0.4)):
+        metric = dp.metrics.L1Distance() if kind == "laplace" else None
+        noisy = dp.vector(count, metric) >> NOISES[kind](scale=SCALE)
+        draw = random.normal if kind == "gaussian" else random.laplace
+        peer = f"numpy Generator.{draw.__name__}", partial(draw, 0.0, SCALE, count)
+        for name, data in (("float", values[:count]), ("int", values[:count].astype(np.int64))):
+            ours = f"{kind}, {name} vector of {power(count)}", partial(noisy, data)
+            yield compare(ours, peer, at_most(most), rounds=31, size=count, item="entry")
 
 
 def mean(options: Namespace) -> Iterator[Row]:
