@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from math import nextafter
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,12 @@ from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.numbers import kernels
-from opendp_lite.numbers.kernels import ADD_BITS, ADD_CLIPPED, Kernel
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.kernels import ADD_BITS, ADD_CLIPPED, DRAW, Kernel
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
+from opendp_lite.samplers.law import LANES, fill
+from opendp_lite.samplers.quantile_table import exponential_table
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
 pytest.importorskip("numba")
 
@@ -140,6 +146,82 @@ def test_releases_of_many_rows_are_the_same(used, monkeypatch):
         for data in (values, values[::-1], values.astype(np.float32), values.astype(np.int64)):
             assert steps(query, data) == in_numpy(steps, query, data)
     assert {ADD_BITS, ADD_CLIPPED} <= set(used)
+
+
+def words() -> np.ndarray:
+    """Both ends of each segment of a table with their neighbours, short words and any, signed."""
+    ends = np.ldexp(1 + np.arange(256) / 256, np.arange(43, 63)[:, None]).astype(np.int64).ravel()
+    short = [0, 1, 2**43 - 1, 2**63 - 1, 2**63 - 2**9, 2**62 - 1]
+    any_bits = np.random.default_rng(4).integers(0, 2**63 - 1, 3 * LANES)
+    found = np.concatenate([ends, ends - 1, ends + 1, short, any_bits >> np.arange(3 * LANES) % 21])
+    np.random.default_rng(5).shuffle(found)
+    return np.concatenate([found, found ^ -(2**63)]).view(np.uint64)
+
+
+class Given(Entropy):
+    """Words from an array."""
+
+    def __init__(self, given: np.ndarray) -> None:
+        self._left = given
+
+    def words(self, count: int) -> np.ndarray:
+        found, self._left = self._left[:count], self._left[count:]
+        return found
+
+    def word(self) -> int:
+        return int(self.words(1)[0])
+
+
+WORDS = words()
+LAWS = [RoundedGaussian, RoundedLaplace, DiscreteLaplace]
+SCALES = [Fraction(1, 3), Fraction(70_001), Fraction(2**36), Fraction(2**50)]
+
+
+def filled(law: Any, given: np.ndarray | None, **how: Any) -> tuple[bytes, list[Any]]:
+    """What many words are made into, and what is decided again, with which words."""
+    asked: list[Any] = []
+
+    def exactly(position: int, word: int) -> float:
+        asked.append((position, word))
+        return -7
+
+    out = np.empty(len(WORDS), dtype=np.int64 if how.get("exponent") is None else np.float64)
+    table = exponential_table() if isinstance(law, DiscreteLaplace) else law.table()
+    fill(table, law._factor, law._edge, given, exactly, Given(WORDS), out, **how)
+    return out.tobytes(), asked
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+@pytest.mark.parametrize("kind", LAWS)
+def test_words_make_the_noise_that_numpy_makes(kind, scale, used):
+    """All bits, and which words floats do not decide, of whole numbers and of floats."""
+    law = kind(scale, 0)
+    random = np.random.default_rng(6)
+    values = random.integers(-(2**63), 2**63 - 1, len(WORDS)).view(np.float64)
+    values[::2] = random.normal(size=len(values[::2])) * 2.0 ** random.integers(-70, 70)
+    wild = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 2.0**60, -(2.0**60), 1e308, -0.5]
+    values[1::7], values[: len(wild)] = -0.0, wild
+    ways: list[tuple[Any, dict[str, Any]]]
+    if kind is DiscreteLaplace:
+        ways = [(None, {"start": law._shift})]
+    else:
+        ways = [(None, {}), (random.random(len(WORDS)), {})]
+        ways += [(values, {"exponent": exponent}) for exponent in (-960, -14, 0, 900)]
+    for given, how in ways:
+        assert filled(law, given, **how) == in_numpy(partial(filled, law, given, **how))
+    assert used == [DRAW] * len(ways) * -(-len(WORDS) // LANES)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_releases_of_many_entries_are_the_same(kind, used):
+    """With the words that are decided exactly, of floats and of whole numbers."""
+    law, count = kind(Fraction(2**16 + 1), 4), 3 * LANES
+    for values in (np.random.default_rng(7).normal(0, 2**20, count), np.arange(count)):
+        given = Grid(values, 0)
+        found = law.noisy(given, InsecureSeededEntropy(8))
+        expected = in_numpy(law.noisy, given, InsecureSeededEntropy(8))
+        assert found.steps.tobytes() == expected.steps.tobytes()
+    assert set(used) == {DRAW}
 
 
 def test_numba_is_not_imported_unasked():

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-Arguments: TypeAlias = tuple[Any, ...]
+Inputs: TypeAlias = tuple[Any, ...]
 Kinds: TypeAlias = tuple[np.dtype[Any], ...]
 
 LEAST_ENTRIES: Final = 2**14
@@ -47,11 +47,11 @@ class Kernel:
     Attributes:
         function: What it finds is not None. It reads its first argument, an array. Constants of
             other files are to be arguments: code on the disk would not see them change.
-        example: Arguments of which the arrays have these types.
+        example: Makes arguments of which the arrays have these types.
     """
 
     function: Callable[..., Any]
-    example: Callable[[Kinds], Arguments]
+    example: Callable[[Kinds], Inputs]
 
     def __call__(self, first: Array, *others: Any) -> Any:
         """What the compiled function finds; None where numpy is to do the work."""
@@ -89,7 +89,7 @@ def _compile(kernel: Kernel, kinds: Kinds) -> Callable[..., Any] | None:
     return made if same and not numba.config.DISABLE_JIT else None
 
 
-def _bits_after(function: Callable[..., Any], example: Arguments) -> list[bytes]:
+def _bits_after(function: Callable[..., Any], example: Inputs) -> list[bytes]:
     """What a function finds and leaves in its arguments."""
     given = [each.copy() if isinstance(each, np.ndarray) else each for each in example]
     given[0].setflags(write=False)
@@ -142,3 +142,70 @@ def _add_clipped(entries: Array, least: int, most: int) -> np.int64:
 
 ADD_CLIPPED: Final = Kernel(_add_clipped, lambda _: (_example_words(), -(2**62), 2**61))
 """``(entries, least, most)``: the sum of clipped whole numbers modulo 2^64."""
+
+
+def _draw(
+    words: Array,
+    cubics: Array,
+    shift: int,
+    first: int,
+    factor: float,
+    edge: float,
+    sign_first: bool,
+    values: Array,
+    cells: float,
+    split: float,
+    unit: float,
+    reach: float,
+    sizes: Array,
+    out: Array,
+    near: Array,
+) -> bool:
+    last = np.int64(len(cubics) - 1)
+    sign = np.int64(-0x8000000000000000)
+    before = sign if sign_first else np.int64(0)
+    after = before ^ sign
+    for start in range(0, len(words), len(sizes)):
+        some = slice(start, start + len(sizes))
+        bits, given, numbers, nears = words[some], values[some], out[some], near[some]
+        for i in range(len(bits)):
+            u = np.float64(bits[i] & np.int64(0x7FFFFFFFFFFFFFFF))
+            row = (np.float64(u).view(np.int64) >> shift) - first
+            # Unsigned, or numba would look for places counted from the end.
+            k = np.uint64(min(max(row, np.int64(0)), last))
+            y = (cubics[k, 0] * u + cubics[k, 1]) * u + cubics[k, 2]
+            sizes[i] = y * u + cubics[k, 3]
+        # A loop of its own: it reads no table, and so is done for several words at a time.
+        for i in range(len(bits)):
+            cell = given[i] * cells
+            cell = -reach if cell < -reach else cell
+            cell = reach if cell > reach else cell
+            cell = cell if cell == cell else 0.0
+            floor = np.floor(cell) * split + 0.0
+            y = np.float64(sizes[i] * factor)
+            y = np.int64(y.view(np.int64) ^ (bits[i] & before)).view(np.float64) + (cell - floor)
+            whole = np.rint(y)
+            is_near = abs(y - whole) < edge
+            whole = np.int64(np.float64(whole).view(np.int64) ^ (bits[i] & after)).view(np.float64)
+            numbers[i] = (floor + whole) * unit if is_near else 0.0
+            nears[i] = is_near
+    return True
+
+
+def _example_draw(kinds: Kinds) -> Inputs:
+    plain, values = _example_words() * 2.0**-60, _example_numbers(kinds[2])
+    # As those of a table are: the cube of u counts as much as the rest.
+    cubics = np.resize(plain, (64, 4)) * 2.0 ** np.array([-189, -126, -63, 0])
+    cubics[0] = np.nan
+    cubics.setflags(write=False)
+    numbers = 1.7, 1.0, 2.0**-9, 2.0**20, np.empty(100)
+    outputs = [np.zeros(_EXAMPLE_ENTRIES, dtype=kind) for kind in kinds[-2:]]
+    return _example_words(), cubics, 52, 1023, 1e3, 0.4, True, values, *numbers, *outputs
+
+
+DRAW: Final = Kernel(_draw, _example_draw)
+"""``(words, cubics, shift, before, factor, edge, sign_first, values, cells, split, unit, reach,
+sizes, out, near)``: a block of ``samplers.law.fill``. ``values`` times ``cells`` are limited to the
+reach. With a ``split`` of 1 their floors are kept apart while numbers are rounded, and added again;
+with 0 not. ``out`` is that times ``unit``, and 0 where ``near`` is false. ``sizes`` is for work in
+between."""

@@ -17,9 +17,9 @@ from opendp_lite.numbers.exact import log_up, nearest, normal_quantile_up, sqrt_
 from opendp_lite.samplers.core_noise import along_level
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exact_reals import Chi, Combined, Gamma, Lazy, LazyNormal
-from opendp_lite.samplers.law import ErrorLaw, Noise, Offsets, grid_for, usable_scale
+from opendp_lite.samplers.law import ErrorLaw, Noise, Offsets, fill, grid_for, usable_scale
 from opendp_lite.samplers.quantile_table import MARGIN, MASK, normal_table
-from opendp_lite.samplers.rounded_laws import fill_signed, signed_floor
+from opendp_lite.samplers.rounded_laws import signed_floor
 
 LARGE: Final = 2.0**500
 """Beyond it sums of a tail are divided by it."""
@@ -259,7 +259,7 @@ class L2Gamma(Noise):
             return signed_floor(product, self.scale, word, offsets.exactly(position), entropy)
 
         found = np.empty(count, dtype=np.int64)
-        fill_signed(normal_table(), factor, edge, offsets.floats, exactly, entropy, found)
+        fill(normal_table(), factor, edge, offsets.floats, exactly, entropy, found)
         return found
 
 

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.numbers.exact import exp_up, floor_log2, log_up, nearest, normal_quantile_up
 from opendp_lite.numbers.grid import Grid, Steps
+from opendp_lite.numbers.kernels import DRAW
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.lattice import Flags, Floats, LatticeValues
-from opendp_lite.samplers.quantile_table import QuantileTable, Work
+from opendp_lite.samplers.quantile_table import BEFORE, SHIFT, QuantileTable, Work
 
 
 class ErrorLaw(ABC):
@@ -102,6 +103,8 @@ def half_widths(
 LANES: Final = 34_000
 """Variates in a block. Arrays of a power of two would take the same places in a cache."""
 _SIGN: Final = np.uint64(2**63)
+# Sizes that a kernel has at hand in a processor's nearest cache.
+_NEAREST: Final = 1024
 # For as many threads that release at once; each set is of about 2 MB.
 _MOST_SPARE: Final = 8
 # Working arrays that nobody uses now. Whoever takes one out has it alone.
@@ -113,6 +116,7 @@ class Lanes:
     """Working arrays of a block, kept for later releases: new memory is slow to touch first."""
 
     sizes: Floats = attrs.field(factory=partial(np.empty, LANES))
+    same: Floats = attrs.field(factory=partial(np.empty, LANES))
     near: Flags = attrs.field(factory=partial(np.empty, LANES, dtype=np.bool_))
     work: Work = attrs.field(
         factory=lambda: Work(np.empty(LANES), np.empty(LANES), np.empty((LANES, 4)))
@@ -135,49 +139,84 @@ def borrow_lanes() -> Iterator[Lanes]:
 
 def fill(
     table: QuantileTable,
-    shape: Callable[[Words, Floats, Floats, int], None],
+    factor: float,
     edge: float,
-    exactly: Callable[[int, int], int],
+    given: Floats | None,
+    exactly: Callable[[int, int], float],
     entropy: Entropy,
     out: LatticeValues,
-    finish: Callable[[Words, Floats, Floats], object] | None = None,
+    *,
+    start: float | None = None,
+    exponent: int | None = None,
 ) -> None:
-    """Fills an array with variates that are rounded to nearest, from a word for each.
+    """Fills an array with +-factor Q + offset, to nearest, from a word for each entry.
 
     Args:
-        table: Of the quantile function of their size.
-        shape: ``shape(words, y, work, start)`` makes of the sizes in ``y`` what is to be rounded,
-            for the positions from ``start`` on.
+        table: Of the quantile function Q.
+        factor: Of all sizes.
         edge: What is not nearer than this to a whole number is decided again.
-        exactly: ``exactly(position, word)`` decides it.
+        given: The offsets, or none. With an exponent, values.
+        exactly: ``exactly(position, word)`` is the entry, decided again.
         entropy: Where the words come from.
-        out: Floats or int64.
-        finish: ``finish(words, whole, work)`` changes the rounded numbers.
+        out: int64. With an exponent, floats.
+        start: Is added where no offsets are given, and then the sign is that of what was rounded.
+        exponent: The entries are then the values with this noise on the grid 2^exponent.
     """
+    cells = (1.0, 0.0, 1.0) if exponent is None else (2.0**-exponent, 1.0, 2.0**exponent)
+    law = table, factor, edge, start is None
     with borrow_lanes() as lanes, np.errstate(all="ignore"):
-        for start in range(0, len(out), LANES):
-            part = out[start : start + LANES]
+        if given is None:
+            # To add -0.0 changes no float.
+            lanes.same[: len(out)] = -0.0 if start is None else start
+        for first in range(0, len(out), LANES):
+            part = out[first : first + LANES]
             count = len(part)
-            words = entropy.words(count)
-            y, near, work = lanes.sizes[:count], lanes.near[:count], lanes.work.of(count)
-            table.fill(words, y, work)
-            shape(words, y, work.second, start)
-            # It takes halves to even numbers and the laws take them up: ties are decided exactly.
-            whole = np.rint(y, out=part if part.dtype == np.float64 else work.first)
-            np.subtract(y, whole, out=y)
-            np.abs(y, out=y)
-            # NaN, of a word without a float, is not below the edge either.
-            np.less(y, edge, out=near)
-            if finish is not None:
-                finish(words, whole, work.second)
-            if whole is not part:
-                np.copyto(part, whole, casting="unsafe")
+            words, near = entropy.words(count), lanes.near[:count]
+            added = lanes.same[:count] if given is None else given[first : first + count]
+            inputs = words.view(np.int64), table.cubics, SHIFT, BEFORE, *law[1:], added, *cells
+            if not DRAW(*inputs, _REACH, lanes.sizes[:_NEAREST], part, near):
+                if exponent is not None:
+                    added = _split_cells(added, exponent, part, lanes.same[:count])
+                whole = _round_sizes(*law, words, added, lanes)
+                if exponent is None:
+                    np.copyto(part, whole, casting="unsafe")
+                else:
+                    np.add(part, whole, out=part)
+                    np.multiply(part, cells[2], out=part)
             if np.count_nonzero(near) < count:
                 for lane in np.flatnonzero(~near).tolist():
-                    part[lane] = exactly(start + lane, int(words[lane]))
+                    part[lane] = exactly(first + lane, int(words[lane]))
 
 
-def with_signs(words: Words, sizes: Floats, work: Floats) -> None:
+def _round_sizes(
+    table: QuantileTable,
+    factor: float,
+    edge: float,
+    sign_first: bool,
+    words: Words,
+    added: Floats,
+    lanes: Lanes,
+) -> Floats:
+    """The rounded numbers of a block; ``lanes.near`` is whether they are certain."""
+    count = len(words)
+    y, near, work = lanes.sizes[:count], lanes.near[:count], lanes.work.of(count)
+    table.fill(words, y, work)
+    np.multiply(y, factor, out=y)
+    if sign_first:
+        _with_signs(words, y, work.second)
+    np.add(y, added, out=y)
+    # It takes halves to even numbers and the laws take them up: ties are decided exactly.
+    whole: Floats = np.rint(y, out=work.first)
+    np.subtract(y, whole, out=y)
+    np.abs(y, out=y)
+    # NaN, of a word without a float, is not below the edge either.
+    np.less(y, edge, out=near)
+    if not sign_first:
+        _with_signs(words, whole, work.second)
+    return whole
+
+
+def _with_signs(words: Words, sizes: Floats, work: Floats) -> None:
     """Negates those whose word has its highest bit set."""
     bits, signs = sizes.view(np.uint64), work.view(np.uint64)
     np.bitwise_and(words, _SIGN, out=signs)
@@ -200,8 +239,6 @@ _SAFE = 2**62
 _LARGEST_GRID_EXPONENT = 960
 # 2^12 times as much, which noise stays below, is 2^62.
 _LARGEST_SCALE = 2**50
-# Beyond this scale, noise may lie beyond 2^53 steps, where floats are not all whole numbers.
-_SCALE_OF_FLOATS = 2**40
 # So many bits of an offset fit int64; what they leave out moves it by less than 2^-62.
 _OFFSET_BITS = 62
 
@@ -212,10 +249,6 @@ class Offsets:
 
     floats: Floats | None
     exactly: Callable[[int], Fraction]
-
-
-def _exact_offset(value: float, target: int, whole: int) -> Fraction:
-    return _exact_cell(value, target) - whole
 
 
 def usable_scale(law: object, field: object, scale: Fraction) -> None:
@@ -272,7 +305,12 @@ class Noise(ABC):
         the noise alone, rounded, would be no function of the value with its noise.
         """
         whole = np.empty(len(values))
-        offsets = _floats_in_cells(values, self.exponent, whole, np.empty(len(values)))
+        inside = _split_cells(values, self.exponent, whole, np.empty(len(values)))
+
+        def exactly(position: int) -> Fraction:
+            return split_cell(float(values[position]), self.exponent)[2]()
+
+        offsets = Offsets(inside, exactly)
         whole[:] = whole.astype(np.int64) + self.draw(len(whole), offsets, entropy)
         return np.multiply(whole, 2.0**self.exponent, out=whole)
 
@@ -334,32 +372,14 @@ class Law(Noise, ErrorLaw):
         return whole + self.one(rest / cell, lambda: Fraction(rest, cell), entropy)
 
     def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
-        """A run at a time, so that the only array of the values' length is the result.
-
-        Up to ``_SCALE_OF_FLOATS`` the noise is far below 2^53 steps: a float sum is the exact one,
-        rounded. Few values are added to the noise as whole numbers.
-        """
-        unit = 2.0**self.exponent
-        if len(values) <= FEW_VALUES:
-            return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
-        if self.scale > _SCALE_OF_FLOATS:
+        """Few values are added to the noise as whole numbers, one by one."""
+        if len(values) > FEW_VALUES:
             return super().release_floats(values, entropy)
-        noisy = np.empty(len(values))
-        with borrow_lanes() as lanes:
-            for start in range(0, len(values), LANES):
-                out = noisy[start : start + LANES]
-                cells, noise = lanes.sizes[: len(out)], lanes.work.first[: len(out)]
-                offsets = _floats_in_cells(values[start : start + LANES], self.exponent, out, cells)
-                self.fill(noise, offsets, entropy)
-                np.add(out, noise, out=out)
-                np.multiply(out, unit, out=out)
-        return noisy
+        return np.array([self._near_float(value, entropy) for value in values.tolist()])
 
-    def _near_float(self, value: float, unit: float, entropy: Entropy) -> float:
-        cell = 0.0 if isnan(value) else min(max(value / unit, -_REACH), _REACH)
-        whole = floor(cell)
-        exactly = partial(_exact_offset, value, self.exponent, whole)
-        return (whole + self.one(cell - whole, exactly, entropy)) * unit
+    def _near_float(self, value: float, entropy: Entropy) -> float:
+        whole, inside, exactly = split_cell(value, self.exponent)
+        return (whole + self.one(inside, exactly, entropy)) * 2.0**self.exponent
 
 
 def _stays_narrow(values: Steps, shift: int) -> bool:
@@ -390,18 +410,21 @@ def in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]
     return whole, Offsets(inside, lambda i: Fraction(int(rest[i]), 1 << shift))
 
 
-def _floats_in_cells(values: Floats, target: int, whole: Floats, cells: Floats) -> Offsets:
+def _split_cells(values: Floats, target: int, whole: LatticeValues, cells: Floats) -> Floats:
     """As ``in_cells``, with the cells in ``whole``, as floats; ``cells`` is for the offsets."""
     np.multiply(values, 2.0**-target, out=cells)
     cells.clip(_LOWEST, _HIGHEST, out=cells)
     np.copyto(cells, 0.0, where=np.isnan(cells))
     np.floor(cells, out=whole)
     np.add(whole, 0.0, out=whole)  # -0.0 becomes 0.0: a release would show its sign
+    return np.subtract(cells, whole, out=cells)
 
-    def exactly(position: int) -> Fraction:
-        return _exact_offset(float(values[position]), target, int(whole[position]))
 
-    return Offsets(np.subtract(cells, whole, out=cells), exactly)
+def split_cell(value: float, target: int) -> tuple[int, float, Callable[[], Fraction]]:
+    """The cell of a float, and where in it the float lies: as a float, and exactly on demand."""
+    cell = 0.0 if isnan(value) else min(max(value * 2.0**-target, -_REACH), _REACH)
+    whole = floor(cell)
+    return whole, cell - whole, lambda: _exact_cell(value, target) - whole
 
 
 def _exact_cell(value: float, target: int) -> Fraction:

@@ -77,8 +77,9 @@ _SEGMENT_BITS: Final = 8
 _SEGMENTS: Final = 2**_SEGMENT_BITS
 _OCTAVES: Final = BITS - 43
 _FIRST_OCTAVE: Final = 45
-_SHIFT: Final = 52 - _SEGMENT_BITS
-_BEFORE: Final = ((1023 + 43) << _SEGMENT_BITS) - 1
+SHIFT: Final = 52 - _SEGMENT_BITS
+BEFORE: Final = ((1023 + 43) << _SEGMENT_BITS) - 1
+"""Less this, the bits of the float of h, shifted by ``SHIFT``, are the row of its segment."""
 MASK: Final = 2**63 - 1
 """The bits of a word that h is made of: all but the highest, which is a sign."""
 _ROW: Final = Struct("4d")
@@ -109,8 +110,8 @@ class QuantileTable:
         index, uniform, rows = work.first.view(np.int64), work.second, work.rows
         np.bitwise_and(words.view(np.int64), MASK, out=index)
         np.copyto(uniform, index)
-        np.right_shift(uniform.view(np.int64), _SHIFT, out=index)
-        np.subtract(index, _BEFORE, out=index)
+        np.right_shift(uniform.view(np.int64), SHIFT, out=index)
+        np.subtract(index, BEFORE, out=index)
         places = index.astype(np.intp, copy=False)  # A copy only where a place has 32 bits.
         np.take(self.cubics, places, axis=0, out=rows, mode="clip")
         np.multiply(rows[:, 0], uniform, out=out)

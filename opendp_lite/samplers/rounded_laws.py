@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.numbers.exact import exp_down, log_up, nearest, normal_quantile_up
 from opendp_lite.samplers.choice import exponential_bounds
-from opendp_lite.samplers.entropy import Entropy, Words
+from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exact_reals import (
     STEP,
     Bracket,
@@ -29,7 +29,7 @@ from opendp_lite.samplers.exact_reals import (
     minus_log,
 )
 from opendp_lite.samplers.lattice import Floats, LatticeValues
-from opendp_lite.samplers.law import FEW_VALUES, Law, Offsets, fill, usable_scale, with_signs
+from opendp_lite.samplers.law import FEW_VALUES, Law, Offsets, fill, split_cell, usable_scale
 from opendp_lite.samplers.quantile_table import (
     BITS,
     MARGIN,
@@ -67,26 +67,8 @@ class QuantileLaw(Law):
 
 
 _HALF: Final = Fraction(1, 2)
-
-
-def fill_signed(
-    table: QuantileTable,
-    factor: float,
-    edge: float,
-    offsets: Floats | None,
-    exactly: Callable[[int, int], int],
-    entropy: Entropy,
-    out: LatticeValues,
-) -> None:
-    """Fills ``out`` with +-factor Q + offset, to nearest; the rest is as for ``fill``."""
-
-    def shape(words: Words, y: Floats, work: Floats, start: int) -> None:
-        np.multiply(y, factor, out=y)
-        with_signs(words, y, work)
-        if offsets is not None:
-            np.add(y, offsets[start : start + len(y)], out=y)
-
-    fill(table, shape, edge, exactly, entropy, out)
+# Beyond this scale, noise may lie beyond 2^53 steps, where floats are not all whole numbers.
+_SCALE_OF_FLOATS: Final = 2**40
 
 
 def signed_floor(size: Lazy, scale: Fraction, word: int, offset: Fraction, entropy: Entropy) -> int:
@@ -133,13 +115,30 @@ class SignedLaw(QuantileLaw):
         def exactly(position: int, word: int) -> int:
             return self._exactly(word, offsets.exactly(position), entropy)
 
-        fill_signed(self.table(), self._factor, self._edge, offsets.floats, exactly, entropy, out)
+        fill(self.table(), self._factor, self._edge, offsets.floats, exactly, entropy, out)
+
+    def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
+        """The only array of the values' length is the result.
+
+        Up to ``_SCALE_OF_FLOATS`` the noise is far below 2^53 steps: a float sum is the exact one,
+        rounded.
+        """
+        if len(values) <= FEW_VALUES or self.scale > _SCALE_OF_FLOATS:
+            return super().release_floats(values, entropy)
+
+        def exactly(position: int, word: int) -> float:
+            whole, _, offset = split_cell(float(values[position]), self.exponent)
+            return (whole + self._exactly(word, offset(), entropy)) * 2.0**self.exponent
+
+        noisy, law = np.empty(len(values)), (self.table(), self._factor, self._edge)
+        fill(*law, values, exactly, entropy, noisy, exponent=self.exponent)
+        return noisy
 
     def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
         word = entropy.word()
         size = self.table().size(word)
         if size is not None:
-            # The operations of ``fill_signed`` in its order, so a word makes the same noise.
+            # The operations of ``fill`` in its order, so a word makes the same noise.
             y = (-size if word > MASK else size) * self._factor + inside
             whole = round(y)
             if abs(y - whole) < self._edge:
@@ -247,16 +246,12 @@ class DiscreteLaplace(QuantileLaw):
         return float(self.scale * (low + high) / 2 - _HALF)
 
     def fill(self, out: LatticeValues, offsets: Offsets, entropy: Entropy) -> None:
-        def shape(words: Words, y: Floats, work: Floats, start: int) -> None:
-            np.multiply(y, self._factor, out=y)
-            # t c - 1/2: to round is then to take the floor of t (E + c).
-            np.add(y, self._shift, out=y)
-
         def exactly(position: int, word: int) -> int:
             return self._exactly(word, entropy)
 
-        # |N| is what is rounded, so the sign comes after it.
-        fill(exponential_table(), shape, self._edge, exactly, entropy, out, with_signs)
+        # To round it with t c - 1/2 is to take the floor of t (E + c), which is |N|.
+        law = exponential_table(), self._factor, self._edge
+        fill(*law, None, exactly, entropy, out, start=self._shift)
 
     def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
         word = entropy.word()

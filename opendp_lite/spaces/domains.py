@@ -454,10 +454,11 @@ def _admit(array: np.ndarray, exponent: int | None) -> Grid:
                 f"dtype {array.dtype} would be rounded to float64; round it yourself first"
             )
         # Rounding keeps the order and 2^53 is a float: whole numbers are limited exactly.
-        floats = array.astype(np.float64)
-        return Grid(floats.clip(-_MOST_FLOAT, _MOST_FLOAT, out=floats), 0)
+        floats = array.astype(np.float64, copy=False)
+        return Grid(floats.clip(-_MOST_FLOAT, _MOST_FLOAT), 0)
     if array.dtype.kind not in "iub":
         raise DataError("a value on the grid of whole numbers must be whole numbers")
     unsigned = array.dtype.kind == "u"
-    whole = array.astype(np.uint64 if unsigned else np.int64)
-    return Grid(whole.clip(0 if unsigned else -_MOST_STEP, _MOST_STEP).astype(np.int64), 0)
+    whole = array.astype(np.uint64 if unsigned else np.int64, copy=False)
+    limited = whole.clip(0 if unsigned else -_MOST_STEP, _MOST_STEP)
+    return Grid(limited.astype(np.int64, copy=False), 0)

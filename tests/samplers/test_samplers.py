@@ -35,9 +35,10 @@ from opendp_lite.samplers.law import (
     FEW_VALUES,
     LANES,
     Offsets,
-    _floats_in_cells,
+    _split_cells,
     grid_for,
     in_cells,
+    split_cell,
 )
 from opendp_lite.samplers.quantile_table import LEAST, MASK
 from opendp_lite.samplers.rounded_laws import (
@@ -87,12 +88,15 @@ def test_offsets_of_floats_are_exact():
     for target in (-900, -60, 0, 3, 900):
         with np.errstate(all="ignore"):
             whole, cells = np.empty(len(tiny)), np.empty(len(tiny))
-            where = _floats_in_cells(np.array(tiny), target, whole, cells)
+            floats = _split_cells(np.array(tiny), target, whole, cells)
         for i, value in enumerate(tiny):
             exact = Fraction(0 if np.isnan(value) else value) / Fraction(2) ** target
             limited = max(min(exact, Fraction(2**60)), -Fraction(2**60))
-            assert int(whole[i]) + where.exactly(i) == limited
-            assert where.floats[i] == pytest.approx(float(where.exactly(i)), abs=2**-50)
+            alone, inside, exactly = split_cell(value, target)
+            assert int(whole[i]) == alone
+            assert floats[i] == inside
+            assert alone + exactly() == limited
+            assert inside == pytest.approx(float(exactly()), abs=2**-50)
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
@@ -127,9 +131,8 @@ def test_one_at_a_time_or_many_the_same_words_make_the_same_noise(kind, scale):
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 def test_floats_are_filled_with_the_same_noise_as_integers(kind):
     law, words = kind(Fraction(2**16 + 1), 0), biased_words(100, 7)
-    where, found = at("0.25", 40_000), np.empty(40_000)
-    law.fill(found, where, Words(words, 1))
-    assert np.array_equal(found, law.draw(40_000, where, Words(words, 1)))
+    found = law.release_floats(np.full(40_000, 3.25), Words(words, 1))
+    assert np.array_equal(found, 3 + law.draw(40_000, at("0.25", 40_000), Words(words, 1)))
 
 
 class Apart(Entropy):
