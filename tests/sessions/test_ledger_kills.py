@@ -56,6 +56,14 @@ def spend(ledger: LedgerFile, price: Fraction, told: int) -> None:
             ledger.finish(entry.number)
 
 
+def open_in_time(ledger: LedgerFile) -> LedgerFile:
+    """Opened as by another program, from the mark of its machine; its server may be killed."""
+    while True:
+        with suppress(LedgerError):
+            return LedgerFile.open(ledger.path, wait=600.0)
+        time.sleep(LATEST)
+
+
 def begin(ledger: LedgerFile, price: Fraction, told: int, place: int) -> int:
     """A process that spends. On a server each place is a machine of its own, with its witness."""
     child = os.fork()
@@ -65,9 +73,7 @@ def begin(ledger: LedgerFile, price: Fraction, told: int, place: int) -> int:
             if isinstance(ledger.storage, PostgresDatabase):
                 home = Path(os.environ["XDG_STATE_HOME"]) / str(place)
                 os.environ["XDG_STATE_HOME"] = str(home)
-                while not ledger.witness.last().seen:
-                    with suppress(LedgerError):
-                        ledger = LedgerFile.open(ledger.path, wait=600.0)
+                ledger = open_in_time(ledger)
             spend(ledger, price, told)
             status = 0
         finally:

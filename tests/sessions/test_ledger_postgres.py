@@ -515,7 +515,8 @@ def test_another_database_of_the_same_name(ledger, url, server):
         "ALTER DATABASE survey RENAME TO original",
         "ALTER DATABASE copy RENAME TO survey",
     )
-    refused("is a copy or came from another machine", lambda: spend(ledger))
+    words = "is a copy or came from another machine"
+    refused(words, lambda: spend(ledger), lambda: LedgerFile.open(url("ann")))
     assert LedgerFile.look(url("ann")).trouble.startswith("the ledger 'postgresql://ann@")
     assert LedgerFile.adopt(url("dana"), "the original is gone").spent == Fraction(1, 100)
     spend(ledger)

@@ -347,13 +347,55 @@ class LedgerStanding(ABC):
 NEIGHBOURS: Final = "neighbours"
 """What the losses are for, beside the columns of a content."""
 
+KEPT: Final = (EntryState.ADMITTED, EntryState.ADOPTED)
+"""Entries that are few, and that later ones are held to."""
 
-def find_neighbours(admitted: LedgerEntry | None) -> str:
-    """What losses are for, by the first entry that admits data; empty where there is none."""
-    try:
-        return "" if admitted is None else str(json.loads(admitted.asked)[NEIGHBOURS])
-    except (ValueError, LookupError, TypeError):
-        return "a unit that the first entry of its data does not state"
+
+@attrs.frozen
+class Checked:
+    """An entry up to which all was checked, and what is asked of the entries up to it.
+
+    Whoever goes on from here reads no earlier entry again, and so trusts nobody with them.
+
+    Attributes:
+        head: The entry.
+        paid: How many entries pay for a release.
+        kept: Those that admit data, and those that adopt the ledger.
+    """
+
+    head: LedgerEntry
+    paid: int = 0
+    kept: tuple[LedgerEntry, ...] = ()
+
+    def go_on(self, fresh: Sequence[LedgerEntry]) -> Checked:
+        """The same at the end of entries that follow and were checked."""
+        return Checked(
+            fresh[-1] if fresh else self.head,
+            self.paid + sum(each.state is EntryState.RESERVED for each in fresh),
+            (*self.kept, *(each for each in fresh if each.state in KEPT)),
+        )
+
+    @property
+    def adoptions(self) -> list[LedgerEntry]:
+        """The entries that took the storage as the ledger."""
+        return [each for each in self.kept if each.state is EntryState.ADOPTED]
+
+    @property
+    def scopes(self) -> dict[str, str]:
+        """The keyed hash of each content by its name."""
+        return {each.scope: each.content for each in self._admitted}
+
+    @property
+    def neighbours(self) -> str:
+        """What the first session counted losses for; empty before there was one."""
+        try:
+            return next((str(json.loads(each.asked)[NEIGHBOURS]) for each in self._admitted), "")
+        except (ValueError, LookupError, TypeError):
+            return "a unit that the first entry of its data does not state"
+
+    @property
+    def _admitted(self) -> list[LedgerEntry]:
+        return [each for each in self.kept if each.state is EntryState.ADMITTED]
 
 
 @attrs.frozen
@@ -378,8 +420,7 @@ class LedgerView(LedgerStanding):
     @property
     def neighbours(self) -> str:
         """What the first session counted losses for; empty before there was one."""
-        admitted = (each for each in self.entries if each.state is EntryState.ADMITTED)
-        return find_neighbours(next(admitted, None))
+        return Checked(self.head).go_on(self.entries).neighbours
 
     def find_unfinished(self) -> tuple[LedgerEntry, ...]:
         """The entries whose run did not come to its end, or goes on; they count."""

@@ -26,6 +26,7 @@ from opendp_lite.measures.renyi import filter_budget
 from opendp_lite.numbers.exact import Number
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.ledger.entries import (
+    Checked,
     EntryState,
     LedgerEntry,
     LedgerStanding,
@@ -91,11 +92,10 @@ class LedgerFile(LedgerStanding):
 
     storage: Storage
     terms: LedgerTerms
-    _heads: deque[LedgerEntry] = attrs.field(
+    # Each was held to the entry before, up to the first one or to a mark that a check left.
+    _heads: deque[Checked] = attrs.field(
         factory=partial(deque, maxlen=_REMEMBERED), init=False, repr=False
     )
-    # Names of contents that this handle found: a look for one goes through all entries before it.
-    _scopes: set[str] = attrs.field(factory=lambda: {""}, init=False, repr=False)
     _checked: deque[CheckMark | None] = attrs.field(
         factory=partial(deque, maxlen=1), init=False, repr=False
     )
@@ -211,7 +211,8 @@ class LedgerFile(LedgerStanding):
         missed = [numbers_of(each.sum_lost(entries, measure)) for each in seen]
         price = like(measure, tuple(map(max, zip(*missed, strict=True))))
 
-        def adopting(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+        def adopting(table: EntryTable, known: Checked) -> LedgerEntry:
+            head = known.head
             paid = round_price(price, head.total, head.budget, measure)
             return head.next(
                 EntryState.ADOPTED, measure, price=paid, note=words, asked=write_counted(lost)
@@ -228,7 +229,7 @@ class LedgerFile(LedgerStanding):
         def first(table: EntryTable) -> LedgerFile:
             found, entry = cls(storage, table.terms), table.first()
             storage.begin_witness(table.terms, entry)
-            found._heads.append(entry)
+            found._heads.append(Checked(entry))
             return found
 
         return storage.in_transaction(first, writing=False)
@@ -246,10 +247,7 @@ class LedgerFile(LedgerStanding):
     @property
     def head(self) -> LedgerEntry:
         """The last entry as the file has it now."""
-        seen = self._seen()
-        head = self._read(lambda table: table.since(seen))[-1]
-        self._heads.append(head)
-        return head
+        return self._look().head
 
     def reserve(self, price: Loss, *, asked: str, note: str = "", scope: str = "") -> LedgerEntry:
         """Pays for a release. When this returns, the entry is on the disk: only then read data.
@@ -272,12 +270,12 @@ class LedgerFile(LedgerStanding):
         loss = without_curve(exact_loss(price, measure, "the price of a release"))
         text, words = check_text(asked, "asked"), check_line(note, "note")
 
-        def paying(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
-            if scope not in self._scopes and not table.knows(scope):
+        def paying(table: EntryTable, known: Checked) -> LedgerEntry:
+            if scope and scope not in known.scopes:
                 raise LedgerError(
                     "no content of the data has this name in the ledger; admit it first"
                 )
-            self._scopes.add(scope)
+            head = known.head
             paid = round_price(loss, head.total, head.budget, measure)
             entry = head.next(
                 EntryState.RESERVED, measure, price=paid, asked=text, note=words, scope=scope
@@ -305,11 +303,13 @@ class LedgerFile(LedgerStanding):
             LedgerError: If it was noted before, or the file cannot be written.
         """
 
-        def closing(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+        def closing(table: EntryTable, known: Checked) -> LedgerEntry:
             paid, closed = table.at(number), table.is_closed(number)
             if paid is None or paid.state is not EntryState.RESERVED or closed:
                 raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
-            return head.next(EntryState.RELEASED, self.measure, closes=number, scope=paid.scope)
+            return known.head.next(
+                EntryState.RELEASED, self.measure, closes=number, scope=paid.scope
+            )
 
         return self._write(closing)
 
@@ -327,7 +327,8 @@ class LedgerFile(LedgerStanding):
             )
         loss, words = check_budget(budget.loss, budget.measure), check_words(reason, "reason")
 
-        def raising(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
+        def raising(table: EntryTable, known: Checked) -> LedgerEntry:
+            head = known.head
             before = PrivacyBudget(self.measure, head.budget).stated
             if loss == before.loss or not budget.measure.within(before.loss, loss):
                 raise ParameterError(
@@ -356,14 +357,13 @@ class LedgerFile(LedgerStanding):
         """
         name, words = check_words(scope, "scope"), check_line(note, "note")
 
-        def admitting(table: EntryTable, head: LedgerEntry) -> LedgerEntry:
-            known = table.scopes()
-            if name in known or content in known.values():
+        def admitting(table: EntryTable, known: Checked) -> LedgerEntry:
+            if name in known.scopes or content in known.scopes.values():
                 raise LedgerError(
                     "the ledger knows this name or this content already; one name stands for one "
                     "content"
                 )
-            return head.next(
+            return known.head.next(
                 EntryState.ADMITTED,
                 self.measure,
                 scope=name,
@@ -374,13 +374,18 @@ class LedgerFile(LedgerStanding):
 
         return self._write(admitting)
 
-    def count_paid(self, after: int, last: int) -> int:
-        """How many entries after one, up to another, pay for a release."""
-        return self._read(lambda table: table.count_paid(after, last))
+    def count_paid(self, entry: LedgerEntry) -> int:
+        """How many entries pay for a release, up to one that this handle added."""
+        paid = (each.paid for each in tuple(self._heads) if each.head.hash == entry.hash)
+        found = next(paid, None)
+        if found is None:  # more threads paid since than this handle remembers
+            entries = self.view().entries[: entry.number]
+            found = sum(each.state is EntryState.RESERVED for each in entries)
+        return found
 
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
-        return self._read(EntryTable.scopes)
+        return self._look().scopes
 
     def key(self) -> bytes:
         """The secret of the keyed hashes. It is shown nowhere and not exported."""
@@ -388,13 +393,13 @@ class LedgerFile(LedgerStanding):
 
     def neighbours(self) -> str:
         """What the first session counted losses for; empty before there was one."""
-        return self._read(EntryTable.neighbours)
+        return self._look().neighbours
 
     def view(self) -> LedgerView:
         """The ledger as it is now, each entry checked."""
-        seen = self._seen()
+        seen = self._seen().head
         entries = self._read(lambda table: table.all(seen))()
-        self._heads.append(entries[-1])
+        self._heads.append(Checked(entries[0]).go_on(entries))
         return LedgerView(self.terms, entries)
 
     def verify(self) -> LedgerView:
@@ -406,7 +411,7 @@ class LedgerFile(LedgerStanding):
         Raises:
             LedgerError: At the first thing that is wrong.
         """
-        sightings, seen = self._sightings(), self._seen()
+        sightings, seen = self._sightings(), self._seen().head
 
         def reading(table: EntryTable) -> tuple[CheckMark | None, EntryTable, Checking]:
             # A write meanwhile that is none of SQLite's must not count as checked.
@@ -425,29 +430,53 @@ class LedgerFile(LedgerStanding):
             each.require_in(entries, table.remedy)
         if self.witness is not None:
             self.witness.require_there(sightings[-1])
-        head = entries[-1]
-        self._heads.append(head)
-        self._checked.append(before and attrs.evolve(before, number=head.number, hash=head.hash))
+        self._note(Checked(entries[0]).go_on(entries), before, sightings)
         return LedgerView(self.terms, entries)
 
     def _check_fresh(self) -> bool:
-        """Checks what was added since all was checked; not if anything else wrote to the file."""
-        sightings = self._last_sightings()
+        """Checks what was added since all was checked.
 
-        def reading(table: EntryTable) -> CheckMark | None:
-            known = self.storage.read_check()
-            entry = None if known is None else table.at(known.number)
-            if known is None or entry is None or known != self.storage.check_now(entry):
-                return None
-            head = table.since(entry)[-1]
-            table.require_here(str(self.path), head)
-            _require_seen(table, sightings)
-            self._heads.append(head)
-            return attrs.evolve(known, number=head.number, hash=head.hash)
+        Returns:
+            Whether that is enough. It is not if anything else wrote to the file, or if what was
+            seen last is not among these entries: an adoption may have counted it, or none.
+        """
+        sightings, seen = self._last_sightings(), self._seen().head
 
-        found = self._read(reading)
-        self._checked.append(found)
-        return found is not None
+        def reading(table: EntryTable) -> Callable[[], bool]:
+            before, known = self.storage.check_now(seen), self.storage.find_checked(table)
+            if known is None or not table.is_whole(quickly=True):
+                return bool
+            (checked, last), check = known, table.follow(known[0].head)
+
+            def finish() -> bool:
+                fresh = check()
+                there = {last, *(each.hash for each in fresh)}
+                if not all(each.hash in there for it in sightings for each in it.seen):
+                    return False
+                table.require_here(str(self.path), fresh[-1])
+                self._note(checked.go_on(fresh[1:]), before, sightings)
+                return True
+
+            return finish
+
+        return self._read(reading)()
+
+    def _note(
+        self, found: Checked, before: CheckMark | None, sightings: Sequence[Sightings]
+    ) -> None:
+        """Remembers that all was checked up to an entry, as the storage was before."""
+        head = found.head
+        self._heads.append(found)
+        self._checked.append(before and attrs.evolve(before, number=head.number, hash=head.hash))
+        seen = "".join(each.hash for it in sightings[1:] for each in it.seen[-1:])
+        self.storage.keep_checked(self.terms, found, seen)
+
+    def _look(self) -> Checked:
+        """What is known of the ledger up to its last entry, once those are checked that are new."""
+        seen = self._seen()
+        found = seen.go_on(self._read(lambda table: table.since(seen.head))[1:])
+        self._heads.append(found)
+        return found
 
     def _sightings(self) -> tuple[Sightings, ...]:
         """What was seen of the ledger outside of its content; the witness comes last.
@@ -495,7 +524,7 @@ class LedgerFile(LedgerStanding):
             table.add(first)
             table.commit()
             self._checked.append(self.storage.check_now(first))
-            self._heads.append(first)
+            self._heads.append(Checked(first))
 
         self._in_transaction(making, writing=True, key=_random(_KEY_WORDS))
 
@@ -510,11 +539,11 @@ class LedgerFile(LedgerStanding):
 
     def _write(
         self,
-        work: Callable[[EntryTable, LedgerEntry], LedgerEntry],
+        work: Callable[[EntryTable, Checked], LedgerEntry],
         *,
         adopted: Sequence[LedgerEntry] = (),
     ) -> LedgerEntry:
-        """Adds the entry that work makes from the last one, and waits for the disk.
+        """Adds the entry that work makes from what was checked, and waits for the disk.
 
         The place is compared before the commit and after, and a replaced file releases nothing.
 
@@ -530,7 +559,7 @@ class LedgerFile(LedgerStanding):
 
     def _try_to_write(
         self,
-        work: Callable[[EntryTable, LedgerEntry], LedgerEntry],
+        work: Callable[[EntryTable, Checked], LedgerEntry],
         adopted: Sequence[LedgerEntry],
         *,
         told: bool = False,
@@ -543,9 +572,10 @@ class LedgerFile(LedgerStanding):
         sightings = () if adopted else self._last_sightings()
 
         def writing(table: EntryTable) -> LedgerEntry | None:
-            fresh = table.since(self._seen(), ALL if adopted else _PIECE)
-            head = fresh[-1]
-            lost = _require_seen(table, sightings)
+            seen = self._seen()
+            fresh = table.since(seen.head, ALL if adopted else _PIECE)
+            head, known = fresh[-1], seen.go_on(fresh[1:])
+            lost = _require_seen(table, sightings, known.adoptions)
             # The mark is no witness: nothing has to be told to it but the last entry.
             if (len(fresh) > _PIECE and not adopted) or any(
                 not told if each in lost else head.number - each.seen[-1].number > _PIECE
@@ -556,14 +586,14 @@ class LedgerFile(LedgerStanding):
                 table.require_here(str(self.path), head)
             now = self.storage.check_now(head)
             checked = now in self._checked or now == self.storage.read_check()
-            entry = work(table, head)
+            entry = work(table, known)
             if adopted:
                 entry = attrs.evolve(entry, machine=table.machine, place=table.place)
             entry = attrs.evolve(entry, time=table.clock()).seal()
             table.add(entry)
             before = table.version()
             table.commit()
-            self._heads.append(entry)
+            self._heads.append(known.go_on([entry]))
             # Whoever writes between the two locks may change an old entry and add none.
             if self._tell(table, entry, adopted) is entry and checked and table.version() == before:
                 self._checked.append(self.storage.write_check(entry))
@@ -579,8 +609,9 @@ class LedgerFile(LedgerStanding):
         """
 
         def reading(table: EntryTable) -> bool:
-            fresh = table.since(self._seen(), _PIECE)
-            self._heads.append(fresh[-1])
+            seen = self._seen()
+            fresh = table.since(seen.head, _PIECE)
+            self._heads.append(seen.go_on(fresh[1:]))
             if len(fresh) <= _PIECE:
                 table.require_here(str(self.path), fresh[-1])
             return len(fresh) > _PIECE
@@ -591,13 +622,13 @@ class LedgerFile(LedgerStanding):
             return
 
         def untold(table: EntryTable) -> list[LedgerEntry]:
-            _require_seen(table, [witness.last()])
+            _require_seen(table, [witness.last()], self._seen().adoptions)
             return _find_untold(table, witness, _PIECE)
 
         while piece := self._read(untold):
             witness.append(piece)
 
-    def _seen(self) -> LedgerEntry:
+    def _seen(self) -> Checked:
         """The last entry that this handle saw."""
         heads = tuple(self._heads)
         if not heads:
@@ -605,7 +636,7 @@ class LedgerFile(LedgerStanding):
                 "this handle of a ledger was put together by hand and has seen no entry; open the "
                 "ledger by dp.Ledger.open(path)"
             )
-        return max(heads, key=lambda each: each.number)
+        return max(heads, key=lambda each: each.head.number)
 
     def _tell(
         self, table: EntryTable, entry: LedgerEntry, adopted: Sequence[LedgerEntry]
@@ -645,7 +676,9 @@ def _find_untold(table: EntryTable, witness: WitnessFile, most: int) -> list[Led
     return table.since(last, most)[1:]
 
 
-def _require_seen(table: EntryTable, sightings: Iterable[Sightings]) -> list[Sightings]:
+def _require_seen(
+    table: EntryTable, sightings: Iterable[Sightings], adoptions: Sequence[LedgerEntry]
+) -> list[Sightings]:
     """Refuses tables that lack an entry that was seen, of the few that are given.
 
     Returns:
@@ -655,7 +688,7 @@ def _require_seen(table: EntryTable, sightings: Iterable[Sightings]) -> list[Sig
     for each in sightings:
         entries = [found for it in each.seen if (found := table.at(it.number))]
         if each.find_lost(entries):
-            entries += table.adoptions()
+            entries += adoptions
             lost.append(each)
         each.require_in(entries, table.remedy)
     return lost

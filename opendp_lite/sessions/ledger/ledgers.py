@@ -78,8 +78,6 @@ class LedgerAccount(Account[AnyMeasure]):
     def __init__(self, file: LedgerFile, scope: str) -> None:
         super().__init__()
         self.file, self.scope = file, scope
-        # An entry, and how many releases were paid up to it: only those after it are counted anew.
-        self._counted = (0, 0)
         terms = file.terms
         self.title = f"the ledger {terms.identity}" + (f" of {terms.data}" if terms.data else "")
         self.unit = terms.unit
@@ -104,10 +102,7 @@ class LedgerAccount(Account[AnyMeasure]):
 
         def paying() -> Receipt:
             entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
-            before, releases = self._counted
-            releases += self.file.count_paid(before, entry.number)
-            self._counted = (entry.number, releases)
-            return self._receipt(releases, entry.number, entry)
+            return self._receipt(self.file.count_paid(entry), entry.number, entry)
 
         return self._alone(paying)
 
@@ -226,8 +221,9 @@ class Ledger:
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
         """Opens a ledger, and checks the entries that were not checked before.
 
-        If anything but the ledger wrote to the file, it checks every entry, as ``verify`` does. So
-        it does for a ledger on a server, which a URL opens.
+        If anything but the ledger wrote to the file, it checks every entry, as ``verify`` does. Of
+        a ledger on a server, which a URL opens, it checks what was added since this machine checked
+        it last.
 
         Raises:
             LedgerError: If there is none, or it was changed, copied, moved or rolled back.

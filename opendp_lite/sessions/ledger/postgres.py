@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
+from threading import get_ident
 from typing import Any, ClassVar, Final, TypeGuard
 from urllib.parse import unquote
 
 import attrs
 
 from opendp_lite.base.errors import LedgerError, ParameterError, find_library, system_reason
-from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerTerms
+from opendp_lite.base.version import find_version
+from opendp_lite.sessions.ledger.entries import Checked, LedgerEntry, LedgerTerms, digest_of
 from opendp_lite.sessions.ledger.tables import EntryTable, Result, Storage
 from opendp_lite.sessions.ledger.witness import WitnessFile
 
@@ -154,7 +158,7 @@ class _ServerTable(EntryTable):
     def version(self) -> object:
         return None
 
-    def is_whole(self) -> bool:
+    def is_whole(self, *, quickly: bool = False) -> bool:
         text = _SCHEMA.read_text("utf-8")
         bodies = [body for (body,) in self.run(_BODIES)]
         return sorted(bodies) == sorted(text.split("$$")[1::2]) and self.run(_TRIGGERS) == [
@@ -333,6 +337,40 @@ class PostgresDatabase(Storage):
 
     def mark(self, entry: LedgerEntry) -> None:
         """The witness takes its place."""
+
+    def find_checked(self, table: EntryTable) -> tuple[Checked, str] | None:
+        """By a file beside the witness: the server might say anything of itself.
+
+        The hash of an entry covers its own cells alone for who does not check those before it. So
+        the file holds what is asked of these: the terms, the number of releases, and the hashes of
+        all that is kept. A file of another version of the package counts for nothing.
+        """
+        try:
+            *held, sealed = json.loads(self._find_mark(table.terms).read_text("ascii"))
+            if sealed != digest_of(held) or held[:2] != [find_version(), table.terms.digest()]:
+                return None
+        except (OSError, ValueError, TypeError):
+            return None
+        seen, number, hashed, paid, kept = held[2:]
+        wanted = {**dict(kept), number: hashed}
+        found = {each.number: each for each in table.some(sorted(wanted))}
+        if {each.number: each.hash for each in found.values()} != wanted:
+            return None
+        return Checked(found[number], paid, tuple(found[each] for each, _ in kept)), seen
+
+    def keep_checked(self, terms: LedgerTerms, found: Checked, seen: str) -> None:
+        """A file that is lost or cut short costs a check of all entries."""
+        kept = [[each.number, each.hash] for each in found.kept]
+        head = found.head
+        held = [find_version(), terms.digest(), seen, head.number, head.hash, found.paid, kept]
+        path = self._find_mark(terms)
+        fresh = path.with_suffix(f".{os.getpid()}-{get_ident()}")
+        with suppress(OSError):
+            fresh.write_text(json.dumps([*held, digest_of(held)]), "ascii")
+            fresh.replace(path)
+
+    def _find_mark(self, terms: LedgerTerms) -> Path:
+        return self.find_witness(terms).path.with_suffix(".checked")
 
 
 def _is_remote(host: str) -> bool:

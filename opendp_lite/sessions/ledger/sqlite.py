@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from opendp_lite.base.errors import LedgerError
-from opendp_lite.sessions.ledger.entries import COLUMNS, LedgerEntry, LedgerTerms
+from opendp_lite.sessions.ledger.entries import COLUMNS, Checked, LedgerEntry, LedgerTerms
 from opendp_lite.sessions.ledger.place import (
     FilePlace,
     make_empty,
@@ -281,8 +281,8 @@ class _FileTable(EntryTable):
     def version(self) -> object:
         return self.run("PRAGMA data_version")
 
-    def is_whole(self) -> bool:
-        return self.run("PRAGMA integrity_check(1)") == [("ok",)]
+    def is_whole(self, *, quickly: bool = False) -> bool:
+        return quickly or self.run("PRAGMA integrity_check(1)") == [("ok",)]
 
 
 @attrs.frozen
@@ -369,6 +369,16 @@ class SqliteFile(Storage):
 
     def mark(self, entry: LedgerEntry) -> None:
         mark(self.path, entry)
+
+    def find_checked(self, table: EntryTable) -> tuple[Checked, str] | None:
+        known = self.read_check()
+        entry = None if known is None else table.at(known.number)
+        if entry is None or known != self.check_now(entry):
+            return None
+        return table.trust(entry), ""
+
+    def keep_checked(self, terms: LedgerTerms, found: Checked, seen: str) -> None:
+        """All share a mark on the file, which a payment sets."""
 
     def read_check(self) -> CheckMark | None:
         return CheckMark.read(self.path)

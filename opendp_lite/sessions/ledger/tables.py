@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 import attrs
@@ -13,11 +13,12 @@ from opendp_lite.base.errors import LedgerError
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.sessions.ledger.entries import (
     COLUMNS,
+    KEPT,
+    Checked,
     EntryState,
     LedgerEntry,
     LedgerTerms,
     check_chain,
-    find_neighbours,
     read_clock,
 )
 from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile
@@ -105,8 +106,8 @@ class EntryTable(ABC):
         """Another one after each commit of any other connection, in this process or elsewhere."""
 
     @abstractmethod
-    def is_whole(self) -> bool:
-        """Whether the storage finds its own structure in order."""
+    def is_whole(self, *, quickly: bool = False) -> bool:
+        """Whether the storage finds its own structure in order; as far as it is quick to tell."""
 
     def require_here(self, name: str, head: LedgerEntry) -> None:
         """Refuses tables that are not the ones that their last entry was written to."""
@@ -144,10 +145,6 @@ class EntryTable(ABC):
 
         return check
 
-    def adoptions(self) -> list[LedgerEntry]:
-        """The entries that took these tables as the ledger."""
-        return list(self._read("WHERE state = ?", EntryState.ADOPTED.value))
-
     def untold(self, told: Set[str], most: int = ALL) -> list[LedgerEntry]:
         """The first entries, of which at most so many, whose hashes are not told."""
         numbers = [number for number, hashed in self.run(_HASHES) if hashed not in told][:most]
@@ -167,42 +164,41 @@ class EntryTable(ABC):
         Raises:
             LedgerError: As for ``all``.
         """
+        return self.follow(seen, most)()
+
+    def follow(self, seen: LedgerEntry, most: int = ALL) -> Callable[[], list[LedgerEntry]]:
+        """As ``since``; what it gives checks them, after the transaction."""
         where = "WHERE number >= ? ORDER BY number LIMIT ?"
         rows = self._rows(where, seen.number, most + 1)
         # A row that is equal is not read and hashed once more.
         if rows[:1] != [seen.row()]:
             list(self._entries(rows[:1]))
             raise self._say_lost(seen)
-        return [seen, *check_chain(self._entries(rows[1:]), self.terms, seen)]
+        return lambda: [seen, *check_chain(self._entries(rows[1:]), self.terms, seen)]
 
     def at(self, number: int) -> LedgerEntry | None:
-        """The entry of a number, if there is one."""
-        return next(self._read("WHERE number = ?", number), None)
+        """The entry of a number, if there is one. Where it stands in the chain is not checked."""
+        return next(iter(self.some([number])), None)
+
+    def some(self, numbers: Sequence[int]) -> list[LedgerEntry]:
+        """As ``at``, those of several numbers that are there."""
+        places = ", ".join("?" * len(numbers))
+        return list(self._read(f"WHERE number IN ({places}) ORDER BY number", *numbers))
 
     def is_closed(self, number: int) -> bool:
         """Whether an entry says that the run of this one ended."""
         query = "SELECT 1 FROM entries WHERE closes = ?"
         return self.run(query, number) != []
 
-    def count_paid(self, after: int, last: int) -> int:
-        """How many entries after one, up to another, pay for a release."""
-        query = "SELECT COUNT(*) FROM entries WHERE number > ? AND number <= ? AND state = ?"
-        return int(self.run(query, after, last, EntryState.RESERVED.value)[0][0])
-
-    def scopes(self) -> dict[str, str]:
-        """The keyed hash of each content by its name."""
-        query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"
-        return dict(self.run(query, EntryState.ADMITTED.value))
-
-    def knows(self, scope: str) -> bool:
-        """Whether a content has this name."""
-        query = "SELECT 1 FROM entries WHERE state = ? AND scope = ? LIMIT 1"
-        return self.run(query, EntryState.ADMITTED.value, scope) != []
-
-    def neighbours(self) -> str:
-        """What the first session counted losses for; empty before there was one."""
-        first = self._read("WHERE state = ? ORDER BY number LIMIT 1", EntryState.ADMITTED.value)
-        return find_neighbours(next(first, None))
+    def trust(self, head: LedgerEntry) -> Checked:
+        """What is asked of the entries up to one, where nobody changed them since a check."""
+        paid = "SELECT COUNT(*) FROM entries WHERE number <= ? AND state = ?"
+        kept = "WHERE number <= ? AND state IN (?, ?) ORDER BY number"
+        return Checked(
+            head,
+            int(self.run(paid, head.number, EntryState.RESERVED.value)[0][0]),
+            tuple(self._read(kept, head.number, *(each.value for each in KEPT))),
+        )
 
     def key(self) -> bytes:
         """The secret of the keyed hashes."""
@@ -284,6 +280,19 @@ class Storage(ABC):
     def read_mark(self) -> Sightings:
         """The last entry by a mark beside the tables; nothing where there is none."""
         return Sightings("", [])
+
+    @abstractmethod
+    def find_checked(self, table: EntryTable) -> tuple[Checked, str] | None:
+        """Up to which entry of the tables all was checked before, if something says so.
+
+        Returns:
+            What is known of these entries, and the hash of what the witness had seen last by then;
+            empty where it has seen that entry.
+        """
+
+    @abstractmethod
+    def keep_checked(self, terms: LedgerTerms, found: Checked, seen: str) -> None:
+        """Lets ``find_checked`` find it, where this machine remembers such things by itself."""
 
     def read_check(self) -> CheckMark | None:
         """Up to which entry all was checked; None where nothing says so."""
