@@ -1,4 +1,4 @@
-"""A table of real data to try things on, from any folder: ``dp.data.doctor_visits()``."""
+"""Data: a table to try things on, ``dp.data.doctor_visits()``, and queries to a database."""
 
 from opendp_lite.base.public_names import lazy_names
 

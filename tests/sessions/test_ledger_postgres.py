@@ -18,6 +18,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.base.errors import LedgerError
+from opendp_lite.base.postgresql import connect
 from opendp_lite.sessions.ledger import entries, file, postgres, tables
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
@@ -636,5 +637,5 @@ def test_another_machine_is_asked_in_secret(url, mode, monkeypatch):
     monkeypatch.setattr(psycopg, "connect", lambda *_, **settings: asked.update(settings))
     monkeypatch.delenv("PGHOST", raising=False)
     monkeypatch.delenv("PGSSLMODE", raising=False)
-    postgres.PostgresDatabase.of(url, 1)._connect(psycopg)
+    connect(psycopg, url, 1)
     assert asked["sslmode"] == mode

@@ -43,6 +43,8 @@ class Engine(ABC):
     """Whether sums of numbers are quicker there than in blocks, as what needs keys or cells is."""
     library: ClassVar[str]
     """Its name, as people write it."""
+    barred: ClassVar[str] = ""
+    """A character that no text there has."""
     most_edges: ClassVar[int] = 32
     """Edges between which it counts: each is a comparison of each row, which a block needs not."""
 
@@ -298,12 +300,13 @@ def _is_right(kind: type[Engine], session: Hashable) -> bool:
     """Whether an engine computes sums of public hostile numbers as numpy does."""
     rows = {"x": _hostile_numbers()}
     rows["i"] = np.resize(np.array(_WHOLE), len(rows["x"]))
-    texts = np.resize(np.array([*_TEXTS, None], object), len(rows["x"]))
+    declared = [each for each in _TEXTS[1:] if not kind.barred or kind.barred not in each]
+    texts = np.resize(np.array([_TEXTS[0], *declared, None], object), len(rows["x"]))
     columns = {name: column.tolist() for name, column in (*rows.items(), ("k", texts))}
     # Of the two that are missing one is NULL, and one is NaN.
     columns["x"][0] = None
     engine = kind.public(session, columns)
-    key, listed = key_of(engine, "k", _TEXTS[1:]), _TEXTS[::2]
+    key, listed = key_of(engine, "k", declared), (_TEXTS[0], *declared[1::2])
     told = engine.among(key, list(map(to_key, listed)))
     wanted = [engine.count(engine.choose(each, key)) for each in (told, engine.known(key))]
     for name in rows:
@@ -321,10 +324,10 @@ def _is_right(kind: type[Engine], session: Hashable) -> bool:
             found += [len(numbers), *(int(each.sum()) for each in _images(_Arrays, numbers))]
         return found
 
-    keys = ((key, _TEXTS[1:]),)
+    keys = ((key, declared),)
     places, numbers = _ask(engine, keys, wanted)
     groups = {int(place): row for (place,), row in zip(places, numbers.tolist(), strict=True)}
-    inside = [np.array([each == text for each in columns["k"]]) for text in _TEXTS[1:]]
+    inside = [np.array([each == text for each in columns["k"]]) for text in declared]
     all_rows = np.ones(len(texts), np.bool_)
     return groups == dict(enumerate(map(right, inside))) and (
         _ask(engine, (), wanted)[1].tolist() == [right(all_rows)]

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
 from threading import get_ident
 from typing import Any, ClassVar, Final, TypeGuard
@@ -18,6 +17,7 @@ from urllib.parse import unquote
 import attrs
 
 from opendp_lite.base.errors import LedgerError, ParameterError, find_library, system_reason
+from opendp_lite.base.postgresql import connect
 from opendp_lite.base.version import find_version
 from opendp_lite.sessions.ledger.entries import Checked, LedgerEntry, LedgerTerms, digest_of
 from opendp_lite.sessions.ledger.tables import EntryTable, Result, Storage
@@ -66,9 +66,6 @@ _BODIES: Final = "SELECT prosrc FROM pg_proc WHERE pronamespace = 'opendp_lite':
 _TRIGGERS: Final = """SELECT count(*) FROM pg_trigger WHERE tgenabled IN ('O', 'A')
 AND tgrelid IN ('opendp_lite.entries'::regclass, 'opendp_lite.ledger'::regclass)"""
 _IDENTITY: Final = re.compile("[0-9a-f]{32}")
-# Seconds without a word after which the system asks whether the server is still there.
-_IDLE: Final = 30
-_HOSTS: Final = ("host", "hostaddr")
 _NONE: Final = "there is no ledger in this database; create one, or check the name of the database"
 _REPLICA: Final = "it is a replica, which takes no payments; name the server that it follows"
 # What to do, by the beginning of a SQLSTATE; the first that fits.
@@ -250,7 +247,8 @@ class PostgresDatabase(Storage):
         try:
             connection, rested = _RESTING.get((os.getpid(), self.path), []).pop(), True
         except IndexError:
-            connection, rested = self._connect(library), False
+            connection = connect(library, self.path, self.wait, _PASSWORDS.get(self.path))
+            rested = False
         try:
             connection.execute(start)
         except BaseException as problem:
@@ -260,33 +258,6 @@ class PostgresDatabase(Storage):
                 return self._begin(library, start)
             raise
         return connection
-
-    def _connect(self, library: Any) -> Any:
-        """A new connection. The network must say within a minute that a server is gone."""
-        given = library.conninfo.conninfo_to_dict(self.path)
-        if "service" in given or "PGSERVICE" in os.environ:
-            raise ParameterError(
-                "a service of libpq does not say here which server it is, and so not whether the "
-                "connection has to be encrypted; name the server in the URL, and unset PGSERVICE"
-            )
-        named = (given.get(each) or os.environ.get(f"PG{each.upper()}") for each in _HOSTS)
-        hosts = ",".join(str(each) for each in named if each).split(",")
-        said = "sslmode" in given or "PGSSLMODE" in os.environ
-        return library.connect(
-            self.path,
-            password=_PASSWORDS.get(self.path),
-            sslmode="require" if not said and any(map(_is_remote, hosts)) else None,
-            autocommit=True,
-            # Behind a pooler the next transaction may meet another session.
-            prepare_threshold=None,
-            client_encoding="utf8",
-            application_name="opendp_lite",
-            connect_timeout=max(2, int(self.wait)),
-            keepalives_idle=_IDLE,
-            keepalives_interval=_IDLE // 3,
-            keepalives_count=3,
-            tcp_user_timeout=2000 * _IDLE,
-        )
 
     def _refuse(self, problem: Any) -> LedgerError:
         """What the server refused, in words, or why it does not answer."""
@@ -371,11 +342,3 @@ class PostgresDatabase(Storage):
 
     def _find_mark(self, terms: LedgerTerms) -> Path:
         return self.find_witness(terms).path.with_suffix(".checked")
-
-
-def _is_remote(host: str) -> bool:
-    """Whether a host, by its name, its address or the folder of its socket, is another machine."""
-    try:
-        return not ip_address(host).is_loopback
-    except ValueError:
-        return host not in ("", "localhost") and not host.startswith(("/", "@"))

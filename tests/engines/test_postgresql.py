@@ -1,0 +1,303 @@
+"""Queries to PostgreSQL: the integers of blocks, computed there, whatever the server holds."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines.data import expressions
+from opendp_lite.engines.files import postgresql
+from tests.combinators.test_forks import in_a_fork
+from tests.engines import test_expressions as laws
+from tests.engines.refusals import refusal
+from tests.engines.test_expressions import (  # noqa: F401
+    NOISE,
+    answered,
+    by,
+    counts,
+    hostile,
+    test_counts_by_category_and_between_edges,
+    test_few_rows,
+    test_hostile_floats_have_the_same_integers,
+    test_random_plans,
+    test_several_groups_in_one_pass,
+    test_sums_of_several_columns,
+)
+from tests.sessions.servers import Server, begin_server, run
+
+psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+TYPES = {
+    pl.Float64: "float8",
+    pl.Float32: "float4",
+    pl.Int64: "int8",
+    pl.Int32: "int4",
+    pl.Int8: "int2",
+    pl.UInt16: "int4",
+    pl.UInt64: "numeric",
+    pl.Boolean: "bool",
+    pl.String: "text",
+    pl.Date: "date",
+}
+NUMBER = count()
+table_with_nul = laws.table
+
+
+def table(numbers: np.ndarray, seed: int = 5) -> pl.DataFrame:
+    """As elsewhere, but for texts that PostgreSQL cannot hold. A key that has a NUL is declared."""
+    return table_with_nul(numbers, seed).with_columns(pl.col("k").replace("a\0", None))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server with a database of its own."""
+    found = begin_server()
+    run(found.url("owner", "postgres"), "CREATE DATABASE survey")
+    yield found
+    found.stop("immediate")
+    shutil.rmtree(found.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def load(server: Server) -> Callable[..., Any]:
+    """Writes a frame into a table; some columns of other types than they have by themselves."""
+
+    def loaded(frame: pl.DataFrame, query: str = "SELECT * FROM {}", **kinds: str) -> Any:
+        name, url = f"public.rows{next(NUMBER)}", server.url("owner", "survey")
+        made = {each: kinds.get(each, TYPES[kind]) for each, kind in frame.schema.items()}
+        columns = ", ".join(f'"{each}" {kind}' for each, kind in made.items())
+        with psycopg.connect(url) as connection:
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            with connection.cursor().copy(f"COPY {name} FROM STDIN") as copying:
+                for row in frame.iter_rows():
+                    copying.write_row(row)
+        return dp.data.postgresql(url, query.format(name))
+
+    return loaded
+
+
+@pytest.fixture(autouse=True)
+def laws_of_engines(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laws that were imported are about a server here."""
+    monkeypatch.setattr(laws, "engines", lambda frame: iter([load(frame)]))
+    monkeypatch.setattr(laws, "table", table)
+
+
+def test_types_have_the_same_integers(answered: list[bool]) -> None:  # noqa: F811
+    frame = table(hostile(-2, 2, 500, seed=2))
+    ends = (-2, 2), (0.1, 0.3), (-(2**62), 2**62), (2**53 - 9, 2**63)
+    columns = "float32", "int64", "int8", "uint16", "bool", "nothing"
+    laws.require_equal(frame, [by(name, *each) for name in columns for each in ends], answered)
+    decimals = [by("uint64", *each) for each in ends]
+    laws.require_equal(frame, decimals, answered, computed=False)
+
+
+def test_sums_and_means_of_all_rows(answered: list[bool]) -> None:  # noqa: F811
+    frame = table(hostile(-2, 7, 2000, seed=3))
+    total = dp.select("x") >> dp.clamp(-2, 7) >> dp.sum() >> NOISE
+    square = dp.select("x") >> dp.clamp(-2, 7) >> dp.transformations.square() >> dp.sum() >> NOISE
+    mean = dp.select("x") >> dp.mean(-2, 7, rho=1)
+    laws.require_equal(
+        frame, [total, square, mean, dp.select("k") >> dp.count() >> NOISE], answered
+    )
+
+
+@pytest.mark.parametrize("bounds", [(-1e-200, 3e-200), (-1e150, 1e150), (-1e160, 1e160)])
+def test_a_square_that_is_zero_or_infinite_is_no_error(
+    bounds: tuple[float, float],
+    answered: list[bool],  # noqa: F811
+) -> None:
+    """PostgreSQL makes one of each, which would depend on the data."""
+    edge = np.array(
+        [2.0**-537.5, np.nextafter(2.0**-537.5, 0), 2.0**512, np.nextafter(2.0**512, 0)]
+    )
+    rows = np.concatenate([hostile(*bounds, 300, seed=4), edge, -edge])
+    narrow = dp.select("x") >> dp.clamp(-1e-100, 1e-100) >> dp.transformations.square()
+    squared = narrow >> dp.clamp(0, 1) >> dp.sum() >> NOISE
+    plain = dp.select("x") >> dp.clamp(*bounds) >> dp.sum() >> dp.gaussian(scale=1e170)
+    laws.require_equal(table(rows), [squared, plain], answered)
+
+
+COLLATIONS = {
+    "text of no accent": 'text COLLATE "folded"',
+    "varchar of no accent": 'varchar(20) COLLATE "folded"',
+    "text": "text",
+    "name": "name",
+}
+
+
+@pytest.mark.parametrize("kind", COLLATIONS.values(), ids=COLLATIONS)
+def test_a_collation_makes_no_keys_equal(
+    kind: str,
+    server: Server,
+    load: Any,
+    answered: list[bool],  # noqa: F811
+) -> None:
+    if "folded" in kind:
+        try:
+            run(
+                server.url("owner", "survey"),
+                "CREATE COLLATION IF NOT EXISTS folded (provider = icu, "
+                "locale = 'und-u-ks-level1', deterministic = false)",
+            )
+        except psycopg.Error:
+            pytest.skip("this server has no ICU")
+    frame = table(hostile(0, 1, 99, seed=6))
+    for query in (
+        by("x", 0, 1),
+        counts("k", laws.KEYS),
+        dp.keep("k", among=["a", "é"]) >> counts("k", laws.KEYS),
+    ):
+        data = load(frame, k=kind)
+        assert laws.listed(query.insecure_release(data, seed=3).value) == laws.listed(
+            query.insecure_release(frame, seed=3).value
+        )
+    assert answered == [True] * 3
+
+
+def test_texts_without_blanks_at_the_end_come_in_batches(load: Any, answered: list[bool]) -> None:  # noqa: F811
+    frame = pl.DataFrame({"k": ["a", "a ", "é"], "x": [1.0, 2.0, 4.0]})
+    found = by("x", 0, 9).insecure_release(load(frame, k="char(4)"), seed=3)
+    assert found == by("x", 0, 9).insecure_release(
+        frame.with_columns(pl.col("k").str.strip_chars()), seed=3
+    )
+    assert answered == [False]
+
+
+def test_batches_of_other_types(load: Any) -> None:
+    days = [date(2020, 2, 29), None, date(1, 1, 1), date(9999, 12, 31)]
+    frame = pl.DataFrame({"day": days, "x": [0.1, None, 1e22, -3.0]})
+    data = load(
+        frame,
+        "SELECT day, x::numeric AS x, day::timestamp AS time, x::text AS word, "
+        "'NaN'::numeric AS nothing, 'infinity'::date AS never, '1e400'::numeric AS huge, "
+        "'{{1}}'::int[] AS listed FROM {}",
+    )
+    years = counts("day", edges=[date(2000, 1, 1), date(2021, 1, 1)])
+    assert years.insecure_release(data, 3).value == years.insecure_release(frame, 3).value
+    for name, expected in {
+        "day": 3,
+        "x": 3,
+        "time": 3,
+        "word": 3,
+        "nothing": 0,
+        "never": 0,
+        "huge": 4,
+    }.items():
+        assert (dp.select(name) >> dp.count())(data) == expected, name
+    total = dp.select("x") >> dp.clamp(-5, 1e23) >> dp.sum()
+    assert total(data) == total(frame)
+    assert counts("listed", ["{1}"]).insecure_release(data, 3).value.round().tolist() == [4]
+    with pytest.raises(dp.DataError, match="'listed'.*text"):
+        (dp.select("listed") >> dp.clamp(0, 1) >> dp.sum())(data)
+    with pytest.raises(dp.DataError, match="no column 'y'"):
+        (dp.select("y") >> dp.count())(data)
+
+
+@pytest.mark.parametrize("wrong", ["clip", "whole", "total", "key", "choose", "known", "among"])
+def test_a_server_that_errs_on_the_public_table_is_not_asked(
+    wrong: str,
+    load: Any,
+    answered: list[bool],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kind, made = postgresql._ServerQuery, postgresql._Sql
+    right = getattr(kind, wrong)
+    errs = {
+        "clip": lambda self, value, low, high: right(self, value, low, high * (1 - 2.0**-30)),
+        "whole": lambda self, value: right(self, value - 0.6),
+        "total": lambda self, value: made(f"{right(self, value).text} + 1"),
+        "key": lambda self, name, kind: lower_case(right(self, name, kind)),
+        "choose": lambda self, condition, value: value,
+        "known": lambda self, value: right(self, value) & made("false"),
+        "among": lambda self, key, values: right(self, key, values[1:]),
+    }
+    monkeypatch.setattr(kind, wrong, errs[wrong])
+    frame = table(hostile(0, 1, 99, seed=6))
+    expected = by("x", 0, 1).insecure_release(frame, seed=3)
+    assert by("x", 0, 1).insecure_release(load(frame), seed=3) == expected
+    assert answered == [False]
+    expressions._is_right.cache_clear()
+
+
+def lower_case(key: Any) -> Any:
+    return postgresql._Sql(f"lower({key.text})", key.conditions)
+
+
+def test_operators_and_functions_of_other_schemas_change_nothing(
+    server: Server,
+    load: Any,
+    answered: list[bool],  # noqa: F811
+) -> None:
+    frame = pl.DataFrame({"k": ["a", "b", "a", None], "x": [1.0, 2.0, float("nan"), 3.0]})
+    url = server.url("owner", "survey")
+    nine = "FUNCTION public.{}(float8, float8) RETURNS float8 LANGUAGE sql AS 'SELECT 9.0::float8'"
+    made = [f"CREATE {nine.format('nine')}"]
+    made += [
+        f"CREATE OPERATOR public.{it} (LEFTARG=float8, RIGHTARG=float8, FUNCTION=nine)"
+        for it in "+-*"
+    ]
+    made.append("CREATE AGGREGATE public.sum(bigint) (SFUNC = int8larger, STYPE = bigint)")
+    run(url, *made)
+    try:
+        query = by("x", 0, 9)
+        expected = laws.listed(query.insecure_release(frame, seed=3).value)
+        for path in ("public", "public, pg_catalog", "pg_catalog, public"):
+            run(url, f"ALTER DATABASE survey SET search_path = {path}")
+            data = load(frame)
+            assert laws.listed(query.insecure_release(data, seed=3).value) == expected, path
+        assert answered == [True, False, True]
+    finally:
+        run(url, "ALTER DATABASE survey RESET search_path", "DROP AGGREGATE public.sum(bigint)")
+        run(url, *(f"DROP OPERATOR public.{it} (float8, float8)" for it in "+-*"))
+
+
+def test_all_passes_see_the_same_rows_until_they_are_let_go(server: Server, load: Any) -> None:
+    data = load(pl.DataFrame({"x": [1.0, 2.0]}))
+    url, rows = server.url("owner", "survey"), dp.select("x") >> dp.clamp(0, 9) >> dp.count()
+    assert rows(data) == 2
+    name = data.parts[0].query.split()[-1]
+    run(url, f"INSERT INTO {name} VALUES (3.0)")
+    assert (rows(data), (dp.select("x") >> dp.count())(data)) == (2, 2)
+    assert rows(dp.data.postgresql(url, f"TABLE {name}")) == 3
+    assert "was forked since the query was opened" in in_a_fork(partial(rows, data))
+    connection = data.parts[0].connection
+    del data
+    gc.collect()
+    assert connection.closed
+
+
+def test_what_is_refused_says_no_value(server: Server, load: Any) -> None:
+    url = server.url("owner", "survey")
+    for query, words in {
+        "SELECT * FROM nowhere": 'relation "nowhere" does not exist',
+        "SELEC 1": "syntax error",
+        "DELETE FROM pg_class": "syntax error",
+        "SELECT 1) AS found; DROP TABLE x; --": "syntax error",
+    }.items():
+        with pytest.raises(dp.DataError, match=words):
+            dp.data.postgresql(url, query)
+    with pytest.raises(dp.DataError, match="no answer"):
+        dp.data.postgresql("postgresql://owner@/survey?host=/nowhere", "SELECT 1")
+    data = load(pl.DataFrame({"x": [42.0, 0.0]}), "SELECT 1 / (x - 42) AS x FROM {}")
+    sums = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE
+    refusal(lambda: sums(data), "could not be read to its end", secret="42")
+    refusal(lambda: sums(data), "could not be read to its end", secret="42")
+
+
+def test_a_driver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(dp.DataError, match=r'pip install "opendp_lite\[postgresql\]"'):
+        dp.data.postgresql("postgresql://owner@/survey", "SELECT 1")
