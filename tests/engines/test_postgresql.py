@@ -200,7 +200,7 @@ def test_batches_of_other_types(load: Any) -> None:
     total = dp.select("x") >> dp.clamp(-5, 1e23) >> dp.sum()
     assert total(data) == total(frame)
     assert counts("listed", ["{1}"]).insecure_release(data, 3).value.round().tolist() == [4]
-    with pytest.raises(dp.DataError, match="'listed'.*text"):
+    with pytest.raises(dp.DataError, match=r"'listed'.*text"):
         (dp.select("listed") >> dp.clamp(0, 1) >> dp.sum())(data)
     with pytest.raises(dp.DataError, match="no column 'y'"):
         (dp.select("y") >> dp.count())(data)

@@ -30,20 +30,24 @@ _NUMERIC: Final = 1700
 # text, varchar and name. CHAR(n) is compared without blanks at its end, and citext without case.
 _TEXTS: Final = (25, 1043, 19)
 # A date that Python does not have is missing: an error would tell of it.
-_DATE: Final = "CASE WHEN {0} BETWEEN '0001-01-01' AND '9999-12-31' THEN {0} END"
+_DATE: Final = "CASE WHEN {0} >= '0001-01-01' AND {0} < '10000-01-01' THEN {0} END"
 _BATCHES: Final = {
     **{kind: ("{}", name) for kind, name in (_FLOATS | _INTS | {_BOOL: "bool"}).items()},
     _NUMERIC: ("{}::text", "float64"),
     1082: (_DATE, "date32"),
     1114: (_DATE, "timestamp[us]"),
 }
-# All passes see the rows as they were when the query was opened, and none changes any.
-_BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# All passes see the rows as they were when the query was opened, and none changes any. They come in
+# the same order, by which a ledger knows them, and are evaluated as the public table of numbers is.
+_BEGIN: Final = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL synchronize_seqscans = off;
+SET LOCAL jit = off;
+SET LOCAL idle_in_transaction_session_timeout = 0"""
 # Operators of other schemas may take the place of those used here, and a server of another encoding
 # has no text for some keys.
 _OWN: Final = """SELECT current_setting('server_encoding') = 'UTF8'
 AND 'on' = current_setting('standard_conforming_strings')
-AND 'pg_catalog' = (current_schemas(true) OPERATOR(pg_catalog.||) '{pg_catalog}'::name[])[
+AND 'pg_catalog' = (current_schemas(true))[
   CASE WHEN (current_schemas(true))[1] LIKE 'pg_temp%' THEN 2 ELSE 1 END]"""
 # Beyond, a sum with another float may be infinite, of which PostgreSQL makes an error. So it does
 # of a square that is 0, of any float below the second, or infinite, of any from the third on.
