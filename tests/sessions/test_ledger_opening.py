@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+import opendp_lite as dp
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.ledger.tables import EntryTable
 from tests.sessions.ledgers import at_commit, in_sqlite, interrupt, refused, spend
@@ -116,3 +117,18 @@ def test_a_process_that_ends_before_it_marks_the_file(ledger, opened, monkeypatc
     spend(found)
     assert not opened(ledger)[0]
     assert found.spent == Fraction(3, 100)
+
+
+def test_what_is_asked_of_old_entries_is_known_by_the_mark(make, opened):
+    """How many releases there were, and which data and neighbours, without a look at them."""
+    ages = [41.0, 38.0, 25.0] * 10
+    query = dp.count() >> dp.gaussian(rho=0.01)
+    ledger = make("rows", unit="row")
+    ask = dp.Ledger.open(ledger.path).session(ages)
+    for number in (1, 2, 3):
+        assert ask(query).number == number
+    whole, found = opened(ledger)
+    assert not whole
+    assert list(found.scopes()) == ["data"]
+    assert found.neighbours().startswith("adding or removing one row")
+    assert dp.Ledger(found).session(ages)(query).number == 4
