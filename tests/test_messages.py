@@ -159,6 +159,8 @@ MESSAGES = [
         "dp.t_test('age', 'sex', ['f', 'm'], 0, 10, epsilon=1)",
         "write dp.t_test('pay', 'sex', ['f', 'm'], bounds=(0, 100), epsilon=1)",
     ),
+    ("groups.mean()", "'ByGroup' object has no attribute 'mean'; type release.table()"),
+    ("groups.ratio('f', 'm')", "write release[second] / release[first]"),
     ("groups.difference('f', 'm')", "write release[second] - release[first]"),
     ("released.ci()", "'ByGroup' object has no attribute 'ci'; type release.table()"),
     ("pd.DataFrame(released)", "type release.to_frame() for a data frame, or release.records()"),

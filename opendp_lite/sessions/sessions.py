@@ -41,7 +41,13 @@ from opendp_lite.combinators.accounts import (
     say_spent,
     witness_answer,
 )
-from opendp_lite.display.formatting import format_release, hold_in, html_of_each, html_table
+from opendp_lite.display.formatting import (
+    format_release,
+    hold_in,
+    html_of_each,
+    html_table,
+    significant,
+)
 from opendp_lite.engines.data.table import place_of
 from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import evaluate
@@ -243,6 +249,12 @@ class Release(Result, Generic[R]):
         text, error = format_release(self.value), self._error
         if not error:
             return text
+        found: Any = self.value
+        if isinstance(found, np.ndarray) and found.shape == (1,):
+            found = found.item()
+        if isinstance(found, float):
+            (errors,) = self.order.query.facts.errors
+            text = significant(errors.law.standard_deviation, found)[0]
         return f"{text}\nEach number is {error}." if "\n" in text else f"{text} ({error})"
 
     @property
@@ -251,8 +263,8 @@ class Release(Result, Generic[R]):
         query = self.order.query
         if len(query.facts.errors) != 1 or (isinstance(self.value, Result) and self.value.covers):
             return ""
-        off = digits_up(exact(query.accuracy(_CONFIDENCE), "accuracy"), 3)
-        return f"at most {off} off in {hold_in(_CONFIDENCE, sampling=False)}"
+        off = float(digits_up(exact(query.accuracy(_CONFIDENCE), "accuracy"), 3))
+        return f"at most {off:.15g} off in {hold_in(_CONFIDENCE, sampling=False)}"
 
     def _repr_html_(self) -> str:
         budget, spent = self.receipt.budget, self.receipt.spent

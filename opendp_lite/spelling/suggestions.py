@@ -241,6 +241,9 @@ def _hint_after_dot(value: Any, name: str, noun: str) -> str:
         if how == "say":
             return f"; {typed}"
         for each in typed.split():
+            # Those of a mapping are releases, and no numbers.
+            if isinstance(value, Mapping) and each == ".values":
+                continue
             if _NAME.findall(each)[0] in has:
                 return f"; type {noun}{each}" if each[-1] == ")" else f"; it has {each}"
     if isinstance(value, Mapping) and name in value:

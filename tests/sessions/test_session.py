@@ -147,6 +147,10 @@ def test_a_number_alone_says_how_far_off_it_may_be():
     assert groups.endswith(f"\nEach number is at most 3 off in {level}.")
     total = dp.select("age") >> dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
     assert "(at most 300 off in" in str(ask(total))
+    wide = dp.select("age") >> dp.clamp(0, 1e6) >> dp.sum() >> dp.laplace(epsilon=1)
+    number, _, error = str(ask(wide)).partition(" ")
+    assert number.endswith("0000") or number == "0"
+    assert "at most 3000000 off in" in error
     for known in (dp.count() >> dp.laplace(epsilon=1, confidence=0.9), count >> float):
         assert "at most" not in str(ask(known))
 
