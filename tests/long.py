@@ -121,7 +121,7 @@ def run_on(version: str, lowest: bool) -> Found:
         return 0, []
     made = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = made["optional-dependencies"]
-    ours = [*made["dependencies"], *extras["arrow"], *extras["plot"], *extras["dask"]]
+    ours = [*made["dependencies"], *extras["spark"][1:], *extras["plot"], *extras["dask"]]
     if lowest:
         ours = [each.replace(">=", "==") for each in ours]
     others = [each for each in extras["test"] if not each.startswith(("opendp_lite", "py", "mypy"))]

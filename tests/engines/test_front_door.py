@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 import warnings
+from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -200,9 +202,14 @@ def test_one_row_more_of_a_frame_that_pandas_guesses_is_no_refusal(backend):
             by_city(empty.astype(kind))
 
 
-def test_ids_of_blocks_that_pandas_guesses_are_still_told_apart():
+@pytest.mark.parametrize("text", ["str", object], ids=["text", "objects, as pandas 2 has text"])
+def test_ids_of_blocks_that_pandas_guesses_are_still_told_apart(text):
     """Else the ids 5.0 and "5" would be two people."""
     people = dp.table(person="id") >> dp.bound_contributions(1) >> dp.count()
-    frames = [pd.DataFrame({"id": ["5"]}), pd.DataFrame({"id": [5.0, None]})]
-    with pytest.raises(dp.DataError, match="text in one block and numbers in another"):
-        people(dp.Blocks(lambda: iter(frames), columns=None))
+    frames = [pd.DataFrame({"id": ["5"]}, dtype=text), pd.DataFrame({"id": [5.0, None]})]
+    for blocks in (frames, frames[::-1]):
+        with pytest.raises(dp.DataError, match="in one block and numbers in another"):
+            people(dp.Blocks(partial(iter, blocks), columns=None))
+    for ids in ([], [None], [Decimal(5)]):
+        frames[0] = pd.DataFrame({"id": ids}, dtype=object)
+        assert people(dp.Blocks(partial(iter, frames), columns=None)) == 1

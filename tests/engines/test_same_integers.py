@@ -221,7 +221,7 @@ LISTED: dict[str, tuple[list[Any], Any]] = {
     ),
     "missing cells": ([None, None], object),
     "truths and numbers": ([True, 2, None, 2, 0.5], object),
-    "long numbers": ([2**70, None, 2**70, -(2**1100)], object),
+    "long numbers": ([2**70, None, 2**70, -(2**1000)], object),
     "long numbers of Arrow": ([2**53 + 1, None, -(2**63)], pd.ArrowDtype(pa.int64())),
 }
 

@@ -98,7 +98,11 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
         return _of_categorical(values, values_of(values.categories))
     if isinstance(values, pd.arrays.NumpyExtensionArray):
         found = open_values(values.to_numpy())
-        return attrs.evolve(found, fits_all=kind.kind == "f")
+        if kind.kind != "O":
+            return attrs.evolve(found, fits_all=kind.kind == "f")
+        # Where pandas 3 guesses text pandas 2 has objects: "5" there is not a 5 of other blocks.
+        text = pd.api.types.infer_dtype(values.to_numpy(), skipna=True) == "string"
+        return attrs.evolve(found, is_text=text or None, fits_all=True)
     if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)
         array = _floats if own else _objects
