@@ -14,6 +14,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.numbers.exact import (
+    OVER_HALF,
     digits_up,
     exact,
     format_number,
@@ -21,6 +22,7 @@ from opendp_lite.numbers.exact import (
     open_probability,
     positive,
     rational_of_float,
+    require_one_rounding,
     round_up,
     short_above,
     short_below,
@@ -149,3 +151,10 @@ def test_a_float_stands_for_the_simplest_fraction_that_rounds_to_it() -> None:
     # Below a power of two the interval of a float is half as long.
     for power in range(-90, -50):
         assert float(rational_of_float(2.0**power)) == 2.0**power
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant != 63, reason="long floats are not x87's here")
+def test_floats_that_are_rounded_twice_are_refused() -> None:
+    """numpy's long floats are x87's: Debian's Python for i386 rounds each sum so."""
+    with pytest.raises(ImportError, match="rounded twice"):
+        require_one_rounding(float(np.longdouble(1) + np.longdouble(OVER_HALF)))

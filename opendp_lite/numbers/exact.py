@@ -42,6 +42,20 @@ _FINEST = 2**2048
 _SUREST = Fraction(1, 10**20)
 _NUDGE = Fraction(1, 2**45)
 NEGLIGIBLE = Fraction(1, 10**340)
+# Above the middle between 1 and the next float. An x87 unit rounds to 64 bits, and then down to 1.
+OVER_HALF = 2.0**-53 + 2.0**-78
+
+
+def require_one_rounding(total: float) -> None:
+    """Refuses a machine whose sum of 1 and ``OVER_HALF`` is 1: all proofs of floats need IEEE's."""
+    if total == 1:
+        raise ImportError(
+            "opendp_lite needs floats that are rounded once, as IEEE 754 says, and here they are "
+            "rounded twice, as 32-bit builds for x86 do; use a 64-bit Python"
+        )
+
+
+require_one_rounding(1 + OVER_HALF)
 
 
 @lru_cache(maxsize=2**16)

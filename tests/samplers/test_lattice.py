@@ -85,7 +85,7 @@ def test_negative_zero_counts_as_zero(lattice):
 
 def chosen_cells(lattice) -> np.ndarray:
     generator = np.random.default_rng(1)
-    cells, ends = lattice.cells, np.arange(300)
+    cells, ends = lattice.cells, np.arange(300, dtype=np.int64)
     zero = int(lattice.cell(np.zeros(1))[0])
     around = np.arange(max(0, zero - 300), min(cells, zero + 300))
     steps = (cells * np.geomspace(1e-15, 0.999, 300)).astype(np.int64)
