@@ -100,6 +100,12 @@ def test_a_release_has_one_event_for_both_kinds_of_path():
     assert mixed[1] == keys[1]
 
 
+def test_the_worst_of_several_is_at_least_each_in_all_parts():
+    several = [charges(pipeline) for pipeline, _, _ in LAWS.values()]
+    worst = MEASURE.worst(several)
+    assert all(part <= most for each in several for part, most in zip(each, worst, strict=True))
+
+
 def worst_delta(budget, queries, stretch=1):
     """The most that an adversary gets, who knows all answers: exactly, by all counts of answers.
 

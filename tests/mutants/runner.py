@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import types
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -58,6 +59,7 @@ class Matrix:
     most: int
     report: Callable[[Mutant, list[str], float], None]
     baseline: Baseline = attrs.Factory(Baseline)
+    kills: Counter[str] = attrs.Factory(Counter)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -83,12 +85,14 @@ class Matrix:
         cost = self.baseline.seconds
         lines = _find_lines(mutant, source)
         tests = self.baseline.candidates(mutant, lines and (lines & {line} or lines))
-        tests.sort(key=cost.__getitem__)
+        tests.sort(key=lambda test: (cost[test] + 0.01) / (1 + self.kills[test]))
+        cheap = [test for test in tests if cost[test] <= self.dear]
         dear = [test for test in tests if cost[test] > self.dear]
         attempt = partial(self._attempt, mutant, source, items)
-        killers = _find_killers(tests[: len(tests) - len(dear)], self.most, attempt)
+        killers = _find_killers(cheap, self.most, attempt)
         if not killers:
             killers = _find_killers(dear, 1, attempt)
+        self.kills.update(killers)
         self.report(mutant, killers, time.monotonic() - started)
 
     def _attempt(
