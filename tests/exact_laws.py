@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import permutations
-from math import erfc, exp, inf, log, sqrt
+from math import ceil, erfc, exp, inf, log, sqrt
 from typing import Any
 
 import attrs
@@ -35,7 +35,7 @@ from opendp_lite.pipeline.step_call import forget_steps
 from opendp_lite.samplers import CubeGamma
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Stretch
-from opendp_lite.samplers.law import Law
+from opendp_lite.samplers.law import SCALE_SLACK, Law
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian
 from opendp_lite.testing.replayable import _compared_by
 
@@ -168,10 +168,31 @@ class Ways(Entropy):
         assert self.runs, "of how many runs is the best taken?"
         return self.runs
 
+    def noise_of_mean(self, mean: Fraction, _: object, parts: int = 1) -> Fraction:
+        """Exponential noise less its mean, but for a tail below 1e-11."""
+        cells, scale = _cells(mean, parts)
+        tails = np.exp(-np.arange(26 * max(1, int(scale))) / float(scale))
+        return Fraction(self.branch((tails[:-1] - tails[1:]).tolist()), cells) - mean
+
+    def is_above(
+        self, test: Any, value: Fraction, threshold: Fraction, sensitivity: Fraction
+    ) -> bool:
+        """With a noise of its own: the least one that is enough, and the probability of more."""
+        mean = test.noise.on_query
+        cells, scale = _cells(mean, 1)
+        least = ceil(((threshold - value) / sensitivity + test.level + mean) * cells)
+        return self.coin(exp(-max(0, least) / scale))
+
     def place_rows(self, cells: Any, count: int, _: object) -> Any:
         """Two places in each cell, either as likely for each row."""
         inside = [self.below(2) for _ in range(len(cells))]
         return 2 * cells + np.array(inside, dtype=np.int64), Stretch(0, 2 * count), 1
+
+
+def _cells(mean: Fraction, parts: int) -> tuple[int, Fraction]:
+    """A coarse grid for noise of this mean, and the mean in steps of it."""
+    cells = parts * max(1, ceil(2 / mean))
+    return cells, mean * SCALE_SLACK * cells
 
 
 DOORS = {
@@ -184,6 +205,8 @@ DOORS = {
     "logarithmic": ["combinators.composing.logarithmic"],
     "coins": ["combinators.sampling.coins"],
     "shuffle": ["combinators.sampling._shuffle"],
+    "noise_of_mean": ["combinators.adaptive_programs.noise_of_mean"],
+    "is_above": ["combinators.adaptive_programs._NoisyThreshold._is_above"],
     "place_rows": ["measurements.quantile.columns._place_here"],
 }
 
@@ -216,9 +239,9 @@ def key_of(value: object) -> object:
         return tuple(map(key_of, value))
     if isinstance(value, float) and value != value:
         return "nan"
-    # Before Python 3.13 it has no equality of its own.
-    if value is None:
-        return None
+    # Before Python 3.13 None has no equality of its own. An object marks what one noise is in.
+    if value is None or type(value) is object:
+        return repr(type(value))
     parts = _compared_by(value)
     assert parts != (), f"{type(value).__name__} has no equality"
     return value if parts is None else (type(value).__name__, *map(key_of, parts))

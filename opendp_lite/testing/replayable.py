@@ -136,7 +136,8 @@ def alike(first: object, second: object, depth: int = _DEPTH) -> bool:
     """Whether two values are equal, or do the same as far as their code and variables tell.
 
     A program that makes a function anew each time makes the same one, if the code and what it
-    refers to are the same. Objects without an equality of their own are told apart by their type.
+    refers to are the same. Values with fields are told apart by these, and objects without an
+    equality of their own by their type.
     """
     if first is second or not depth:
         return True
@@ -170,11 +171,9 @@ def _same_array(first: np.ndarray, second: np.ndarray, depth: int) -> bool:
 def _compared_by(value: object) -> Sequence[object] | None:
     """What values of one type are compared by; None where they are by an equality of their own."""
     kind = type(value)
-    if not any("__eq__" in vars(each) for each in kind.__mro__[:-1]):
-        return ()
     if attrs.has(kind):
         return [getattr(value, each.name) for each in attrs.fields(kind) if each.eq]
-    return None
+    return None if any("__eq__" in vars(each) for each in kind.__mro__[:-1]) else ()
 
 
 @_compared_by.register

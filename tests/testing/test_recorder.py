@@ -77,3 +77,15 @@ def test_a_release_that_tells_more_than_its_noisy_values_is_seen() -> None:
 
     with pytest.raises(AssertionError, match="more than its noisy values"):
         record(dp.adaptive(remembers, dp.epsilon(1)), [], [1.0])
+
+
+def test_a_ranking_that_tells_more_is_seen() -> None:
+    """Though it has no equality of its own."""
+    kept: list[object] = []
+
+    def remembers(ask: dp.combinators.Ask) -> object:
+        kept.append(ask(dp.top_k(1, categories=[0, 1], epsilon=1)))
+        return attrs.evolve(kept[-1], confidence=0.9 + len(kept) / 100)
+
+    with pytest.raises(AssertionError, match="more than its noisy values"):
+        record(dp.adaptive(remembers, dp.epsilon(1)), [], [1.0])
