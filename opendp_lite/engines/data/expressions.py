@@ -220,7 +220,7 @@ def _require_use(engine: Engine, terms: Sequence[Term]) -> None:
     if not (engine.sums or any(term.quick for term in terms)):
         raise NoExpressionError(f"{engine.library} is not quicker with it")
     if not engine.is_own:
-        raise NoExpressionError("a macro stands in the place of a function used here")
+        raise NoExpressionError("a macro or a setting of yours changes what is used here")
     if not _is_right(type(engine), engine.session):
         raise NoExpressionError(f"{engine.library} sums a public table of numbers wrong")
 
