@@ -58,13 +58,13 @@ def date_meant(key: object, known: Iterable[object]) -> object:
 _PLAIN: Final = frozenset({str, int, float, date, datetime})
 
 
-def python_dates(objects: Sequence[Any]) -> NDArray[np.datetime64]:
+def python_dates(objects: Sequence[object]) -> NDArray[np.datetime64]:
     """Objects as numpy's times; NaT for what is neither a date nor a time without a zone."""
     return of_each(_naive, objects, _FINEST)
 
 
 def of_each(
-    function: Callable[[Any], Any], objects: Sequence[Any], dtype: DTypeLike
+    function: Callable[[Any], Any], objects: Sequence[object], dtype: DTypeLike
 ) -> NDArray[Any]:
     """What a function gives for each object, worked out once for equal ones of one plain type.
 
@@ -74,7 +74,7 @@ def of_each(
     """
     known: dict[tuple[type, object], Any] = {}
 
-    def of(each: Any) -> Any:
+    def of(each: object) -> Any:
         if type(each) not in _PLAIN:
             return function(each)
         key = type(each), each
@@ -85,7 +85,7 @@ def of_each(
     return np.array([of(each) for each in objects], dtype=dtype)
 
 
-def _naive(value: Any) -> datetime | np.datetime64 | None:
+def _naive(value: object) -> datetime | np.datetime64 | None:
     """A date or a time as numpy takes it. Nothing that a value may be fails."""
     try:
         if isinstance(value, datetime) and value.tzinfo is None:

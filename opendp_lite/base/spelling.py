@@ -129,7 +129,7 @@ def without_parentheses(other: object) -> SpaceError | None:
     return None
 
 
-class FrozenList(tuple[Any, ...]):
+class FrozenList(tuple[object, ...]):
     """A list as a hashable value. A tuple among its entries is not the same as a list there."""
 
     __slots__ = ()
@@ -144,7 +144,7 @@ class FrozenList(tuple[Any, ...]):
     __ne__ = object.__ne__
     __hash__ = tuple.__hash__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as a list, which the step that reads it freezes again."""
         return list, (tuple(self),)
 

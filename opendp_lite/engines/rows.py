@@ -251,7 +251,7 @@ def _term_of(ask: AnyRequest, engine: Engine) -> Term:
     return Term(asked, keys + places.keys, wanted, summary, quick)
 
 
-def _express(functions: Sequence[Block], values: Sequence[Any], engine: Engine) -> Sequence[Any]:
+def _express(functions: Sequence[Block], values: Sequence[object], engine: Engine) -> Sequence[Any]:
     """An engine's columns after block functions."""
     for function in functions:
         values = express_of(function)(values, engine)

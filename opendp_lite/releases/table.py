@@ -70,7 +70,7 @@ class ReleaseTable(Storable):
         'sex,count\\nf,300\\nm,\\n'
     """
 
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[object]]
     note: str = ""
     places: int | None = None
 
@@ -257,7 +257,7 @@ def _round(record: Record, unit: Fraction) -> Record:
     return record | found
 
 
-def _of_one_kind(cells: Sequence[Any]) -> Sequence[Any]:
+def _of_one_kind(cells: Sequence[object]) -> Sequence[object]:
     """Cells that arrow can hold: as text where they are of several kinds, or of none it knows."""
     kinds = {type(each) for each in cells if each is not None}
     if len(kinds) <= 1 or kinds <= {int, float}:

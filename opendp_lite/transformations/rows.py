@@ -170,7 +170,7 @@ class Chosen:
 
     @classmethod
     def of(
-        cls, step: str, between: Sequence[Any] | None, among: Sequence[object] | None, more: str
+        cls, step: str, between: Sequence[object] | None, among: Sequence[object] | None, more: str
     ) -> Self:
         """What a person typed; ``more`` stands at the end of a refusal of none or both."""
         if (between is None) == (among is None):

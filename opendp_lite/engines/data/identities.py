@@ -224,7 +224,7 @@ class Identities(ColumnReading):
             return self._of_floats(values)
         return self.of_objects(values.tolist())
 
-    def of_objects(self, values: Sequence[Any]) -> Floats:
+    def of_objects(self, values: Sequence[object]) -> Floats:
         """The number of each of some objects."""
         try:
             seen = map(self._known.get, values, repeat(nan))

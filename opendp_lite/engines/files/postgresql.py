@@ -145,12 +145,12 @@ def _number(value: float) -> str:
     return f"'{float(value)!r}'::float8"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """A declared key: text, as bytes of UTF-8, or a whole number."""
     return "'" + value.decode().replace("'", "''") + "'" if isinstance(value, bytes) else str(value)
 
 
-def _is_among(key: str, values: Sequence[Any]) -> str:
+def _is_among(key: str, values: Sequence[object]) -> str:
     """No text there has a NUL, so a key that has one is none."""
     listed = [_cell(each) for each in values if not (isinstance(each, bytes) and b"\0" in each)]
     return f"{key} IN ({', '.join(listed)})" if listed else "false"
@@ -221,7 +221,7 @@ class _ServerQuery(StoredPart, Engine):
     def known(self, value: _Sql) -> _Sql:
         return _Sql(f"({value.is_there})")
 
-    def among(self, key: _Sql, values: Sequence[Any]) -> _Sql:
+    def among(self, key: _Sql, values: Sequence[object]) -> _Sql:
         return _Sql(f"({key.is_there} AND {_is_among(key.text, values)})")
 
     def whole(self, value: _Sql) -> _Sql:
@@ -234,7 +234,7 @@ class _ServerQuery(StoredPart, Engine):
     def count(self, value: _Sql) -> _Sql:
         return _Sql(f"pg_catalog.count(*) FILTER (WHERE {value.is_there})")
 
-    def ask(self, keys: DeclaredKeys, wanted: Sequence[_Sql]) -> Iterator[tuple[Any, ...]]:
+    def ask(self, keys: DeclaredKeys, wanted: Sequence[_Sql]) -> Iterator[tuple[object, ...]]:
         told = [
             f"CASE WHEN {key.is_there} THEN {key.text} END" if key.conditions[1:] else key.text
             for key, _ in keys
@@ -258,12 +258,12 @@ class _ServerQuery(StoredPart, Engine):
         named = ", ".join(f"c{place}" for place in range(len(self.listed)))
         return f"(\n{self.query}\n) AS found({named})"
 
-    def _ask(self, sql: str) -> list[tuple[Any, ...]]:
+    def _ask(self, sql: str) -> list[tuple[object, ...]]:
         """The rows of a statement. If it fails, the transaction goes on."""
         self._require_own_process()
         self.connection.execute("SAVEPOINT asked")
         try:
-            found: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
+            found: list[tuple[object, ...]] = self.connection.execute(sql).fetchall()
         except Exception:
             self.connection.execute("ROLLBACK TO SAVEPOINT asked")
             raise

@@ -160,7 +160,7 @@ class Piece:
     """Copies of some rows, and their places in the data."""
 
     names: tuple[str, ...]
-    held: tuple[Any, ...]
+    held: tuple[object, ...]
     places: Places
 
     def among(self, chosen: Places) -> Piece:

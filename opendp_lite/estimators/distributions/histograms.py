@@ -530,7 +530,7 @@ def histogram(
     column: Which | None = None,
     budget: PrivacyBudget[Any] | None = None,
     *,
-    categories: Sequence[Any] | NDArray[Any] | None = None,
+    categories: Sequence[object] | NDArray[Any] | None = None,
     edges: Edges | None = None,
     other: bool = False,
     epsilon: Number | None = None,
@@ -662,7 +662,7 @@ def _declare(
             return _of_bins(edges, other), None, one_hot([], edges=edges, other=other)
         if edges is not None:
             return _of_bins(edges, other), None, bins(cast(Bounds, edges), other=other)
-        declared = cast(Sequence[Any], categories)
+        declared = cast(Sequence[object], categories)
         return _of_categories(declared, other), None, one_hot(declared, other=other)
     lists = [] if categories is None else one_for_each(categories)
     if categories is not None and any(map(is_row, categories)):

@@ -160,7 +160,7 @@ def top_k(
     column: int | str | Sequence[str] | None = None,
     budget: PrivacyBudget[Any] | None = None,
     *,
-    categories: Sequence[Any] | NDArray[Any] | None = None,
+    categories: Sequence[object] | NDArray[Any] | None = None,
     epsilon: Number | None = None,
     rho: Number | None = None,
     delta: Number | None = None,

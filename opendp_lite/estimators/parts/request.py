@@ -128,7 +128,7 @@ class BoundedColumn:
 
 
 def bounds_of_each(
-    given: Mapping[Any, Any], columns: Sequence[Any], step: str, name: str = "bounds"
+    given: Mapping[Any, Any], columns: Sequence[object], step: str, name: str = "bounds"
 ) -> list[Any]:
     """Bounds that were typed by column, in the order of the columns.
 
