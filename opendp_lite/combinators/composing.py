@@ -21,6 +21,7 @@ from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.curve import keep_directions
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
+    GaussianDivergence,
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
@@ -51,14 +52,13 @@ def _refuse_measures(*parts: tuple[object, AnyMeasure]) -> ParameterError:
         measure: f"{part!r} states {' and '.join(measure.parameters)}" for part, measure in parts
     }
     said = f"compose adds losses of one measure: {', and '.join(of_each.values())}. "
+    measures = [measure for _, measure in parts]
     pair: AnyMeasure = ApproximateDivergence()
     step = "dp.to_approximate(1e-7)"
-    if pair not in of_each:
+    if not {pair, GaussianDivergence()}.intersection(measures):
         pair, step = ZeroConcentratedDivergence(), "dp.to_zcdp()"
-    if pair not in of_each:
-        return ParameterError(f"{said}State both by the same name, such as rho=")
     typed = [f"{part!r}" if measure == pair else f"{part!r} >> {step}" for part, measure in parts]
-    return ParameterError(f"{said}Type dp.compose({', '.join(typed)})")
+    return ParameterError(f"{said}Convert the parts, as in dp.compose({', '.join(typed)})")
 
 
 def _one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
