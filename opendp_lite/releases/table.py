@@ -164,12 +164,6 @@ class ReleaseTable(Storable):
         estimated = _estimated(row)
         known = [row[name] for name in estimated]
 
-        def outwards(show: Callable[[float], str], name: str, value: float, places: int) -> str:
-            """An end that is printed holds as much: half of the last digit moves it outwards."""
-            text, side = show(value), _SIDES.get(_ROUNDED[name], 0)
-            narrows = isfinite(value) and side * (float(text) - value) < 0
-            return show(value + side * 0.5 * 10.0**-places) if narrows else text
-
         def cell(name: str, value: Any) -> str:
             if value is None:
                 return "-"
@@ -178,10 +172,9 @@ class ReleaseTable(Storable):
             if name == "rows":
                 return f"{value:.0f}"
             if name in estimated and self.places is not None:
-                return outwards(lambda x: f"{x:.{self.places}f}", name, value, self.places)
+                return _to_places(value, self.places, _SIDES.get(_ROUNDED[name], 0))
             if name in estimated and error > 0 and isfinite(error):
-                places = 1 - int(f"{error:.1e}".partition("e")[2])
-                return outwards(lambda x: justify(error, known, x)[0], name, value, places)
+                return justify(error, known, value)[0]
             if name == "standard_error":
                 return significant(value, value)[0]
             return f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -237,6 +230,13 @@ def _unit_of(round_to: Number | None, digits: int | None, records: Sequence[Reco
             f"digits={round_to}"
         )
     return unit
+
+
+def _to_places(value: float, places: int, side: int) -> str:
+    """So many decimals; an end that would narrow is moved outwards by half of the last digit."""
+    text = f"{value:.{places}f}"
+    narrows = isfinite(value) and side * (float(text) - value) < 0
+    return f"{value + side * 0.5 * 10.0**-places:.{places}f}" if narrows else text
 
 
 def _round(record: Record, unit: Fraction) -> Record:

@@ -85,16 +85,10 @@ def test_keys_alone_are_never_taken_for_the_release(read):
             read(pipeline(TABLE))
 
 
-def test_printed_ends_are_rounded_outwards():
+def test_chosen_digits_round_ends_outwards():
     row = {"value": 0.4449, "low": 0.3949, "high": 0.4941, "standard_error": 0.025}
-    table = ReleaseTable.of([row])
-    assert str(table).splitlines()[1].split()[:3] == ["0.445", "0.394", "0.495"]
-    assert table.columns["low"] == [0.3949]
-    percent = str(ReleaseTable.of([row], percent=True)).splitlines()[1].split()
-    assert percent[:3] == ["44.5", "39.4", "49.5"]
-    whole = {"value": 15_512_345, "low": 14_336_001, "high": 16_690_001, "standard_error": 600_000}
-    shown = str(ReleaseTable.of([whole])).splitlines()[1].split()
-    assert shown[:3] == ["15510000", "14330000", "16700000"]
+    table = ReleaseTable.of([row], digits=2)
+    assert str(table).splitlines()[1].split()[:3] == ["0.44", "0.39", "0.50"]
 
 
 def test_a_column_named_as_a_statistic_keeps_its_keys():
