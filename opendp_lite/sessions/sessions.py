@@ -42,6 +42,7 @@ from opendp_lite.combinators.accounts import (
     witness_answer,
 )
 from opendp_lite.display.formatting import (
+    for_json,
     format_release,
     hold_in,
     html_of_each,
@@ -95,14 +96,23 @@ class Payer:
 def _on_values(compute: Callable[[Any, Any], Any]) -> tuple[Operation, Operation]:
     """An operation on the values of releases, and the same from the right."""
 
-    def of(given: object) -> Any:
-        return given.value if isinstance(given, Release) else given
+    def of(given: object, other: object) -> Any:
+        if not isinstance(given, Release):
+            return given
+        other = other.value if isinstance(other, Release) else other
+        # The other's interval would be carried along as if this number were exact.
+        if isinstance(other, Result) and not isinstance(given.value, Result) and given._error:
+            raise TypeError(
+                f"{given} has no interval that the result could carry along. Add confidence=0.95 "
+                "to its noise step, or write float(release) to take it for exact"
+            )
+        return given.value
 
     def compute_left(self: Any, other: object) -> Any:
-        return compute(of(self), of(other))
+        return compute(of(self, other), of(other, self))
 
     def compute_right(self: Any, other: object) -> Any:
-        return compute(of(other), of(self))
+        return compute(of(other, self), of(self, other))
 
     return compute_left, compute_right
 
@@ -204,6 +214,12 @@ class Release(Result, Generic[R]):
         """What was released, in rows."""
         return records_of(self.value)
 
+    def as_dict(self) -> dict[str, Any]:
+        """What was released, for ``json.dumps``: the parts of a release, or a number as a value."""
+        if isinstance(self.value, Result):
+            return self.value.as_dict()
+        return {"value": for_json(self.value)}
+
     def plot(self, **asked: Any) -> Any:
         """Draws what was released."""
         if isinstance(self.value, Result):
@@ -217,6 +233,12 @@ class Release(Result, Generic[R]):
             # A value that is a release knows what to type for a name that it does not have.
             known = isinstance(self.value, Result) or hasattr(self.value, name)
             if name.startswith("_") or not known:
+                if self._error and name in _ENDS:
+                    raise AttributeError(
+                        f"{self} has no interval; add confidence=0.95 to its noise step",
+                        name=name,
+                        obj=self,
+                    )
                 return super().__getattr__(name)
             return getattr(self.value, name)
 
@@ -255,16 +277,18 @@ class Release(Result, Generic[R]):
         if isinstance(found, float):
             (errors,) = self.order.query.facts.errors
             text = significant(errors.law.standard_deviation, found)[0]
-        return f"{text}\nEach number is {error}." if "\n" in text else f"{text} ({error})"
+        if isinstance(self.value, Result) or "\n" in text:
+            return f"{text}\nEach number has {error}."
+        return f"{text} ({'each has ' if isinstance(found, np.ndarray) else ''}{error})"
 
     @property
     def _error(self) -> str:
-        """How far off numbers without intervals may be, in words; empty of all other releases."""
+        """The noise of numbers without intervals, in words; empty of all other releases."""
         query = self.order.query
         if len(query.facts.errors) != 1 or (isinstance(self.value, Result) and self.value.covers):
             return ""
         off = float(digits_up(exact(query.accuracy(_CONFIDENCE), "accuracy"), 3))
-        return f"at most {off:.15g} off in {hold_in(_CONFIDENCE, sampling=False)}"
+        return f"noise of at most {off:.15g} in {hold_in(_CONFIDENCE, sampling=False)}"
 
     def _repr_html_(self) -> str:
         budget, spent = self.receipt.budget, self.receipt.spent
@@ -285,6 +309,8 @@ class Release(Result, Generic[R]):
 
 
 _CONFIDENCE: Final = 0.95
+# What is typed for an interval that a number alone does not have.
+_ENDS: Final = ("interval", "ci", "low", "high", "moe", "standard_error")
 _BOOKED: Final = (
     "The price of this query was booked before the data was read, and is not given back."
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 import sys
 from decimal import Decimal
@@ -142,17 +143,33 @@ def test_a_query_that_fails_is_paid_for():
 def test_a_number_alone_says_how_far_off_it_may_be():
     ask = dp.session(SURVEY, dp.epsilon(9))
     count, level = dp.count() >> dp.laplace(epsilon=1), "95 % of releases of these rows"
-    assert str(ask(count)).endswith(f" (at most 3 off in {level})")
+    assert str(ask(count)).endswith(f" (noise of at most 3 in {level})")
     groups = str(ask(dp.by("sex", ["f", "m"], count)))
-    assert groups.endswith(f"\nEach number is at most 3 off in {level}.")
+    assert groups.endswith(f"\nEach number has noise of at most 3 in {level}.")
     total = dp.select("age") >> dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
-    assert "(at most 300 off in" in str(ask(total))
+    assert "(noise of at most 300 in" in str(ask(total))
     wide = dp.select("age") >> dp.clamp(0, 1e6) >> dp.sum() >> dp.laplace(epsilon=1)
     number, _, error = str(ask(wide)).partition(" ")
     assert number.endswith("0000") or number == "0"
-    assert "at most 3000000 off in" in error
+    assert "noise of at most 3000000 in" in error
     for known in (dp.count() >> dp.laplace(epsilon=1, confidence=0.9), count >> float):
         assert "at most" not in str(ask(known))
+
+
+def test_a_number_alone_is_not_taken_for_exact():
+    ask = dp.session(SURVEY, dp.epsilon(9))
+    count = ask(dp.count() >> dp.laplace(epsilon=1))
+    known = ask(dp.count() >> dp.laplace(epsilon=1, confidence=0.9))
+    for compute in (operator.truediv, operator.add):
+        for pair in ((known, count), (count, known), (known.value, count)):
+            with pytest.raises(TypeError, match=r"Add confidence=0\.95 to its noise step"):
+                compute(*pair)
+    assert count / 2 == count.value / 2
+    assert (known / float(count)).value == known.value.value / count.value
+    with pytest.raises(AttributeError, match=r"add confidence=0\.95 to its noise step"):
+        count.interval  # noqa: B018
+    assert count.as_dict() == {"value": count.value}
+    assert known.as_dict() == known.value.as_dict()
 
 
 def test_a_closed_session_holds_no_data():
