@@ -132,3 +132,15 @@ def test_what_is_asked_of_old_entries_is_known_by_the_mark(make, opened):
     assert list(found.scopes()) == ["data"]
     assert found.neighbours().startswith("adding or removing one row")
     assert dp.Ledger(found).session(ages)(query).number == 4
+
+
+def test_the_mark_stays_short_however_many_contents_there_are(make, marked):
+    """File systems give all marks of a file a few kilobytes, and payments need theirs."""
+    ledger = make("rows", unit="row")
+    sizes = []
+    for days in range(1, 7):
+        dp.Ledger.open(ledger.path).session([1.0] * days, name=f"day {days}")(
+            dp.count() >> dp.gaussian(rho=0.001)
+        )
+        sizes.append(len(os.getxattr(ledger.path, "user.opendp_lite.checked")))
+    assert max(sizes) <= sizes[0] + 1

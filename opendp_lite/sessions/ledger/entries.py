@@ -347,8 +347,8 @@ class LedgerStanding(ABC):
 NEIGHBOURS: Final = "neighbours"
 """What the losses are for, beside the columns of a content."""
 
-# Entries that are few, and that later ones are held to.
-_KEPT: Final = (EntryState.ADMITTED, EntryState.ADOPTED)
+KEPT: Final = (EntryState.ADMITTED, EntryState.ADOPTED)
+"""Entries that are few, and that later ones are held to."""
 
 
 @attrs.frozen
@@ -372,7 +372,7 @@ class Checked:
         return Checked(
             fresh[-1] if fresh else self.head,
             self.paid + sum(each.state is EntryState.RESERVED for each in fresh),
-            (*self.kept, *(each for each in fresh if each.state in _KEPT)),
+            (*self.kept, *(each for each in fresh if each.state in KEPT)),
         )
 
     @property

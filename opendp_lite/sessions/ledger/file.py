@@ -593,11 +593,10 @@ class LedgerFile(LedgerStanding):
             table.add(entry)
             before = table.version()
             table.commit()
-            known = known.go_on([entry])
-            self._heads.append(known)
+            self._heads.append(known.go_on([entry]))
             # Whoever writes between the two locks may change an old entry and add none.
             if self._tell(table, entry, adopted) is entry and checked and table.version() == before:
-                self._checked.append(self.storage.write_check(known))
+                self._checked.append(self.storage.write_check(entry))
             return entry
 
         return self._in_transaction(writing, writing=True)

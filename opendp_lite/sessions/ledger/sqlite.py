@@ -373,9 +373,9 @@ class SqliteFile(Storage):
     def find_checked(self, table: EntryTable) -> tuple[Checked, str] | None:
         known = self.read_check()
         entry = None if known is None else table.at(known.number)
-        if known is None or entry is None or known != self.check_now(entry):
+        if entry is None or known != self.check_now(entry):
             return None
-        return Checked(entry, known.paid, tuple(table.some(known.kept))), ""
+        return table.trust(entry), ""
 
     def keep_checked(self, terms: LedgerTerms, found: Checked, seen: str) -> None:
         """All share a mark on the file, which a payment sets."""
@@ -386,8 +386,8 @@ class SqliteFile(Storage):
     def check_now(self, entry: LedgerEntry) -> CheckMark | None:
         return CheckMark.now(self.path, entry)
 
-    def write_check(self, found: Checked) -> CheckMark | None:
-        return CheckMark.write(self.path, found)
+    def write_check(self, entry: LedgerEntry) -> CheckMark | None:
+        return CheckMark.write(self.path, entry)
 
 
 def _set_up(connection: sqlite3.Connection, path: Path) -> None:

@@ -13,7 +13,9 @@ from opendp_lite.base.errors import LedgerError
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.sessions.ledger.entries import (
     COLUMNS,
+    KEPT,
     Checked,
+    EntryState,
     LedgerEntry,
     LedgerTerms,
     check_chain,
@@ -188,6 +190,16 @@ class EntryTable(ABC):
         query = "SELECT 1 FROM entries WHERE closes = ?"
         return self.run(query, number) != []
 
+    def trust(self, head: LedgerEntry) -> Checked:
+        """What is asked of the entries up to one, where nobody changed them since a check."""
+        paid = "SELECT COUNT(*) FROM entries WHERE number <= ? AND state = ?"
+        kept = "WHERE number <= ? AND state IN (?, ?) ORDER BY number"
+        return Checked(
+            head,
+            int(self.run(paid, head.number, EntryState.RESERVED.value)[0][0]),
+            tuple(self._read(kept, head.number, *(each.value for each in KEPT))),
+        )
+
     def key(self) -> bytes:
         """The secret of the keyed hashes."""
         for (key,) in self.run("SELECT key FROM secret"):
@@ -290,6 +302,6 @@ class Storage(ABC):
         """As the storage is now, all of it checked up to an entry."""
         return None
 
-    def write_check(self, found: Checked) -> CheckMark | None:
+    def write_check(self, entry: LedgerEntry) -> CheckMark | None:
         """Says for others that all was checked up to an entry; None where it cannot be said."""
         return None

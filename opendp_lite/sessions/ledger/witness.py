@@ -15,7 +15,7 @@ import attrs
 from opendp_lite.base.errors import LedgerError, system_reason
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.sessions.ledger.entries import Checked, EntryState, LedgerEntry
+from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger.place import FilePlace, require_own_name
 from opendp_lite.sessions.text import read_short, write_loss, write_short
 
@@ -222,18 +222,13 @@ class CheckMark:
     number: int
     hash: str
     written: int
-    paid: int = attrs.field(default=0, eq=False)
-    """How many of the entries pay for a release."""
-    kept: tuple[int, ...] = attrs.field(default=(), eq=False)
-    """The numbers of those that ``Checked`` keeps."""
 
     @classmethod
     def read(cls, path: Path) -> CheckMark | None:
         """What a file says."""
         try:
-            mark = _call("getxattr")(path, _CHECKED).decode("ascii")
-            number, hashed, written, paid, *kept = mark.split(" ")
-            return cls(int(number), hashed, int(written), int(paid), tuple(map(int, kept)))
+            number, hashed, written = _call("getxattr")(path, _CHECKED).decode("ascii").split(" ")
+            return cls(int(number), hashed, int(written))
         except (OSError, ValueError):
             return None
 
@@ -243,7 +238,7 @@ class CheckMark:
         return cls(entry.number, entry.hash, path.stat().st_mtime_ns)
 
     @classmethod
-    def write(cls, path: Path, checked: Checked) -> CheckMark | None:
+    def write(cls, path: Path, entry: LedgerEntry) -> CheckMark | None:
         """Says on a file that all of it was checked up to an entry; None where it cannot be said.
 
         Clocks of file systems stand still for milliseconds. So the time is set back a little: that
@@ -252,10 +247,9 @@ class CheckMark:
         try:
             found = path.stat()
             os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns - 1))
-            made = cls.now(path, checked.head)
-            kept = (each.number for each in checked.kept)
-            told = (made.number, made.hash, made.written, checked.paid, *kept)
-            _call("setxattr")(path, _CHECKED, " ".join(map(str, told)).encode())
+            made = cls.now(path, entry)
+            text = f"{made.number} {made.hash} {made.written}"
+            _call("setxattr")(path, _CHECKED, text.encode())
         except OSError:
             return None
         return made
