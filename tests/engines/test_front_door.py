@@ -210,6 +210,9 @@ def test_ids_of_blocks_that_pandas_guesses_are_still_told_apart(text):
     for blocks in (frames, frames[::-1]):
         with pytest.raises(dp.DataError, match="in one block and numbers in another"):
             people(dp.Blocks(partial(iter, blocks), columns=None))
+    frames[0] = pd.DataFrame({"id": ["anna", 7]}, dtype=object)
+    with pytest.raises(dp.DataError, match="in one block and numbers in another"):
+        people(dp.Blocks(partial(iter, frames), columns=None))
     for ids in ([], [None], [Decimal(5)]):
         frames[0] = pd.DataFrame({"id": ids}, dtype=object)
         assert people(dp.Blocks(partial(iter, frames), columns=None)) == 1

@@ -101,7 +101,8 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
         if kind.kind != "O":
             return attrs.evolve(found, fits_all=kind.kind == "f")
         # Where pandas 3 guesses text pandas 2 has objects: "5" there is not a 5 of other blocks.
-        text = pd.api.types.infer_dtype(values.to_numpy(), skipna=True) == "string"
+        # One text is enough: if all had to be, one number more would bring an answer.
+        text = any(isinstance(each, str) for each in values.to_numpy())
         return attrs.evolve(found, is_text=text or None, fits_all=True)
     if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)

@@ -320,10 +320,10 @@ class PostgresDatabase(Storage):
             *held, sealed = json.loads(self._find_mark(table.terms).read_text("ascii"))
             if sealed != digest_of(held) or held[:2] != [find_version(), table.terms.digest()]:
                 return None
-        except (OSError, ValueError, TypeError):
+            seen, number, hashed, paid, kept = held[2:]
+            wanted = {**dict(kept), number: hashed}
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
-        seen, number, hashed, paid, kept = held[2:]
-        wanted = {**dict(kept), number: hashed}
         found = {each.number: each for each in table.some(sorted(wanted))}
         if {each.number: each.hash for each in found.values()} != wanted:
             return None
@@ -339,6 +339,8 @@ class PostgresDatabase(Storage):
         with suppress(OSError):
             fresh.write_text(json.dumps([*held, digest_of(held)]), "ascii")
             fresh.replace(path)
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
     def _find_mark(self, terms: LedgerTerms) -> Path:
         return self.find_witness(terms).path.with_suffix(".checked")
