@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -253,7 +254,17 @@ def garble(path: Path) -> None:
     path.write_bytes(b'{"a": [[[\xff')
 
 
-@pytest.mark.parametrize("spoil", [cut, change, empty, garble, Path.unlink])
+def reshape(path: Path) -> None:
+    """As another version with the same name might write it."""
+    held = json.loads(path.read_text())[:2]
+    path.write_text(json.dumps([*held, digest_of(held)]))
+
+
+def nest(path: Path) -> None:
+    path.write_text("[" * 10**5)
+
+
+@pytest.mark.parametrize("spoil", [cut, change, empty, garble, reshape, nest, Path.unlink])
 def test_a_mark_that_is_spoilt_has_all_checked(known, url, reads, spoil):
     (path,) = Path(known.witness.path).parent.glob("*.checked")
     spoil(path)
