@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from ipaddress import ip_address
 from typing import Any, Final
 
@@ -11,6 +12,15 @@ from opendp_lite.base.errors import ParameterError
 # Seconds without a word after which the system asks whether the server is still there.
 _IDLE: Final = 30
 _HOSTS: Final = ("host", "hostaddr")
+_HOST: Final = r"(?:\[[^]@/?#]*\]|[^][:@/?#,]*)(?::\d*)?"
+# Nothing but a port stands behind a host: what is typed there otherwise may be a password.
+URL: Final = re.compile(
+    r"(postgres(?:ql)?://)(?:([^:@/?#]*)(?::([^@/?#]*))?@)?"
+    rf"({_HOST}(?:,{_HOST})*(?:[/?][^@]*)?)"
+)
+"""Its scheme, user, password, and the rest."""
+ESCAPES: Final = "@ as %40, / as %2F, : as %3A, ? as %3F and # as %23"
+"""How a password is written there."""
 
 
 def connect(library: Any, path: str, wait: float, password: str | None = None) -> Any:

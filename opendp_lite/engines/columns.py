@@ -355,6 +355,10 @@ class ColumnBlocks(Blocks):
         columns = max(1, len(parts[0].names if names is None else names))
         return cls(partial(_rows, parts, None), columns, None, names, parts=tuple(parts))
 
+    def __repr__(self) -> str:
+        engine = self.engine
+        return super().__repr__() if engine is None else f"a query to {engine.library}"
+
     @property
     def files(self) -> tuple[Path, ...]:
         found = tuple(part.path for part in self.parts if part.path is not None)

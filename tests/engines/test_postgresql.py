@@ -289,12 +289,73 @@ def test_what_is_refused_says_no_value(server: Server, load: Any) -> None:
     }.items():
         with pytest.raises(dp.DataError, match=words):
             dp.data.postgresql(url, query)
-    with pytest.raises(dp.DataError, match="no answer"):
-        dp.data.postgresql("postgresql://owner@/survey?host=/nowhere", "SELECT 1")
+    for query in ("DELETE FROM visits", "SELECT age FROM visits;"):
+        with pytest.raises(
+            dp.DataError, match=r"syntax error.*begins with SELECT.*no \";\""
+        ) as told:
+            dp.data.postgresql(url, query)
+        assert "psql" not in str(told.value)
     data = load(pl.DataFrame({"x": [42.0, 0.0]}), "SELECT 1 / (x - 42) AS x FROM {}")
     sums = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE
     refusal(lambda: sums(data), "could not be read to its end", secret="42")
     refusal(lambda: sums(data), "could not be read to its end", secret="42")
+
+
+URL = "postgresql://ann:s3cret@host/db"
+
+
+@pytest.mark.parametrize(
+    ("given", "query"),
+    [
+        ("SELECT age FROM visits", URL),
+        ("SELECT age FROM visits WHERE x = 1", "SELECT 1"),
+        (URL, URL),
+        ("", "host=host password=s3cret"),
+        ("mysql://ann:s3cret@host/db", "SELECT 1"),
+        ("postgresql://ann:s3c@s3cret@host/db", "SELECT 1"),
+        ("postgresql://ann:s3cret/db", "SELECT 1"),
+        ("host=host password=s s3cret", "SELECT 1"),
+        ("postgresql://ann:%zzs3cret@host/db", "SELECT 1"),
+    ],
+)
+def test_a_server_that_is_none_is_not_repeated(given: str, query: str) -> None:
+    with pytest.raises(dp.ParameterError, match="the server comes first, then the query") as told:
+        dp.data.postgresql(given, query)
+    assert not any(word in str(told.value) for word in ("s3cret", "visits"))
+    assert (told.value.__cause__, told.value.__context__) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["postgresql", "read_sql", "sql"])
+def test_other_names_say_how_to_query(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"dp\.data\.postgresql\(server, query\)"):
+        getattr(dp, name)
+
+
+def test_a_server_is_a_str() -> None:
+    with pytest.raises(dp.ParameterError, match="needs a str for the server"):
+        dp.data.postgresql(None, "SELECT 1")  # type: ignore[arg-type]
+
+
+def test_why_there_is_no_connection(server: Server) -> None:
+    for given, words in {
+        f"postgresql://nobody:s3cret@/survey?host={server.folder}": 'role "nobody" does not exist',
+        f"postgresql://owner:s3cret@/other?host={server.folder}": 'database "other" does not exist',
+        "host=/nowhere password=s3cret": "No such file",
+        "host=/nowhere port=abc": 'invalid integer value "abc"',
+        "postgresql://s3cret:s3cret@/s3cret?host=/s3cret": "the reason holds the password",
+    }.items():
+        told = refusal(lambda given=given: dp.data.postgresql(given, "SELECT 1"), words, "s3cret")
+        assert told.startswith("PostgreSQL cannot be reached")
+
+
+def test_a_lost_connection_is_said(server: Server, load: Any) -> None:
+    data = load(pl.DataFrame({"x": [42.0, 0.0]}))
+    assert repr(data) == "a query to PostgreSQL"
+    sums = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE
+    process = data.parts[0].connection.info.backend_pid
+    run(server.url("owner", "survey"), f"SELECT pg_terminate_backend({process}, 5000)")
+    for ask in (lambda: sums.explain(data=data), lambda: sums(data)):
+        refusal(ask, "connection to PostgreSQL was lost.*open the query again", "Admin")
 
 
 def test_a_driver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

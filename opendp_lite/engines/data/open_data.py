@@ -7,7 +7,7 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -43,6 +43,10 @@ _BY_ROWS: Final = (
 _UNREADABLE: Final = (
     "a {} could not be read: the function or the library that opens it failed; open it once "
     "without dp to see why"
+)
+_NOT_TO_ITS_END: Final = (
+    "the data could not be read to its end: the function or the library that gives it failed; "
+    "go through it once without dp to see why"
 )
 # What to hand over instead of a container that may be larger than memory, by what it offers.
 _WAYS: Final = {
@@ -166,12 +170,8 @@ def read(source: Source, *, as_they_lie: bool = False) -> RowBlocks:
     return opening() if source.plain else guard(opening)
 
 
-def guard(opening: Callable[[], RowBlocks]) -> RowBlocks:
+def guard(opening: Callable[[], Iterator[Any]], words: str = _NOT_TO_ITS_END) -> Iterator[Any]:
     """The blocks that foreign code opens; what fails in it is refused in our words."""
-    words = (
-        "the data could not be read to its end: the function or the library that gives it failed; "
-        "go through it once without dp to see why"
-    )
     blocks = attempt(lambda: iter(opening()), words)
     while (block := attempt(lambda: next(blocks, _END), words)) is not _END:
         yield block

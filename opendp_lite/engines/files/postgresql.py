@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partialmethod
+from functools import partial, partialmethod
 from itertools import count
 from typing import Any, ClassVar, Final
 from weakref import finalize, ref
 
 import attrs
 
-from opendp_lite.base.errors import DataError, find_library
-from opendp_lite.base.postgresql import connect
+from opendp_lite.base.errors import DataError, ParameterError, find_library
+from opendp_lite.base.postgresql import ESCAPES, URL, connect
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, NoExpressionError, to_key
-from opendp_lite.engines.data.open_data import with_pyarrow
+from opendp_lite.engines.data.open_data import guard, with_pyarrow
+from opendp_lite.engines.data.source import attempt
 from opendp_lite.numbers.exact import quote
 
 _WHAT: Final = "a query to PostgreSQL"
@@ -58,6 +60,22 @@ _WAIT: Final = 30
 # Classes of refusals that speak of names, rights and spelling. Others may quote data.
 _SAID: Final = ("28", "3D", "42")
 _CURSORS: Final = count()
+# How what libpq takes in place of a URL begins, as no query does. Each may hold a password.
+_SETTING: Final = re.compile(r"\s*\w+\s*=")
+_SERVER: Final = re.compile(r"""[\s"']*\w[\w+.-]*\s*[:=]""")
+_ORDER: Final = (
+    "postgresql(): the server comes first, then the query. A server is "
+    '"postgresql://user@host:5432/database", or what libpq takes, such as "host=... dbname=..."; '
+    f"in a URL write a password with {ESCAPES}"
+)
+_QUERIES: Final = (
+    'A query here begins with SELECT, VALUES, TABLE or WITH, changes nothing, and has no ";" at '
+    "its end"
+)
+_FAILED: Final = (
+    "the data could not be read to its end: the connection to PostgreSQL was lost, or a value made "
+    "the query fail; open the query again, written so that no value can make it fail"
+)
 _PUBLIC: Final = "SELECT * FROM unnest({}::float8[], {}::bigint[], {}::text[]) AS public(x, i, k)"
 
 
@@ -78,23 +96,51 @@ def postgresql(server: str, query: str) -> Blocks:
         The rows, which a pipeline takes as any table.
 
     Raises:
+        ParameterError: If the server is none, or the query is one.
         DataError: If the server does not answer, or refuses the query.
     """
+    _require_order(server, query)
     library = find_library("psycopg", _NEEDS, "postgresql", DataError)
     with_pyarrow("pyarrow", _WHAT)
-    connection = None
+    connection = _connect(library, server)
     try:
-        connection = connect(library, server, _WAIT)
         connection.execute(_BEGIN)
         found = _ServerQuery.of(connection, query)
     except library.Error as problem:
-        if connection is not None:
-            connection.close()
+        connection.close()
         state = problem.sqlstate or ""
         said = problem.diag.message_primary if state[:2] in _SAID else state or "no answer"
-        raise DataError(f"PostgreSQL does not run {quote(query)}: {said}. Try it in psql") from None
+        raise DataError(f"PostgreSQL does not run {quote(query)}: {said}. {_QUERIES}") from None
     finalize(found, _close, connection, found.process)
     return ColumnBlocks.of([found])
+
+
+def _require_order(server: object, query: object) -> None:
+    """Refuses a server that is none, and a query that may be one. Neither is repeated."""
+    if not (isinstance(server, str) and isinstance(query, str)):
+        kinds = f"{type(server).__name__} and {type(query).__name__}"
+        raise ParameterError(
+            f"postgresql() needs a str for the server and one for the query, got {kinds}"
+        )
+    is_server = not server.strip() or URL.fullmatch(server) or _SETTING.match(server)
+    if not is_server or _SERVER.match(query):
+        raise ParameterError(_ORDER)
+
+
+def _connect(library: Any, server: str) -> Any:
+    """A connection, or why there is none: no data was read by then, but there may be a password."""
+    try:
+        return connect(library, server, _WAIT)
+    except library.ProgrammingError:
+        # It repeats a part of what cannot be read, which may be that of a password.
+        refusal: Exception = ParameterError(_ORDER)
+    except library.Error as problem:
+        said = " ".join(str(problem).split())
+        secret = library.conninfo.conninfo_to_dict(server).get("password")
+        if secret and secret in said:
+            said = "the reason holds the password, and is not shown"
+        refusal = DataError(f"PostgreSQL cannot be reached: {said}")
+    raise refusal
 
 
 @attrs.frozen(eq=False)
@@ -182,7 +228,8 @@ class _ServerQuery(StoredPart, Engine):
     @classmethod
     def public(cls, session: ref[Any], columns: Mapping[str, list[Any]]) -> _ServerQuery:
         rows = find_library("psycopg.sql", _NEEDS, "postgresql").SQL(_PUBLIC)
-        return cls.of(session(), rows.format(*columns.values()).as_string())
+        query = rows.format(*columns.values()).as_string()
+        return attempt(partial(cls.of, session(), query), _FAILED)
 
     @property
     def is_own(self) -> bool:
@@ -259,8 +306,11 @@ class _ServerQuery(StoredPart, Engine):
         return f"(\n{self.query}\n) AS found({named})"
 
     def _ask(self, sql: str) -> list[tuple[object, ...]]:
-        """The rows of a statement. If it fails, the transaction goes on."""
         self._require_own_process()
+        return attempt(partial(self._fetch, sql), _FAILED)
+
+    def _fetch(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows of a statement. If it fails, the transaction goes on."""
         self.connection.execute("SAVEPOINT asked")
         try:
             found: list[tuple[object, ...]] = self.connection.execute(sql).fetchall()
@@ -279,6 +329,9 @@ class _ServerQuery(StoredPart, Engine):
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
         self._require_own_process()
+        return guard(partial(self._batches, names, rows), _FAILED)
+
+    def _batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
         columns = [self._column(name) for name in names or self.names[:1]]
         named = [(self.listed[int(column[1:])][0], kind) for column, kind in columns]
         asked = (_way(kind)[0].format(column) for column, kind in columns)

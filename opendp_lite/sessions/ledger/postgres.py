@@ -17,18 +17,12 @@ from urllib.parse import unquote
 import attrs
 
 from opendp_lite.base.errors import LedgerError, ParameterError, find_library, system_reason
-from opendp_lite.base.postgresql import connect
+from opendp_lite.base.postgresql import ESCAPES, URL, connect
 from opendp_lite.base.version import find_version
 from opendp_lite.sessions.ledger.entries import Checked, LedgerEntry, LedgerTerms, digest_of
 from opendp_lite.sessions.ledger.tables import EntryTable, Result, Storage
 from opendp_lite.sessions.ledger.witness import WitnessFile
 
-_HOST: Final = r"(?:\[[^]@/?#]*\]|[^][:@/?#,]*)(?::\d*)?"
-# Nothing but a port stands behind a host: what is typed there otherwise may be a password.
-_URL: Final = re.compile(
-    r"(postgres(?:ql)?://)(?:([^:@/?#]*)(?::([^@/?#]*))?@)?"
-    rf"({_HOST}(?:,{_HOST})*(?:[/?][^@]*)?)"
-)
 # Also what is none but was meant for one: any may hold a password, and is not repeated. A letter
 # before a colon alone is a drive.
 _ANY_URL: Final = re.compile(r"\s*[a-zA-Z][\w+.-]+:(/|.*@)|\s*postgres(ql)?:|.*\bpassword\s*=")
@@ -184,12 +178,11 @@ class PostgresDatabase(Storage):
         Raises:
             ParameterError: If it is none. The URL is not repeated: it may hold a password.
         """
-        parts = _URL.fullmatch(str(url))
+        parts = URL.fullmatch(str(url))
         if parts is None or "password" in unquote(parts[4]).lower():
             raise ParameterError(
                 "the URL of a ledger is postgresql://user@server/database. Leave the password out, "
-                "and keep it in ~/.pgpass; or write it behind the user, with @ as %40, / as %2F, "
-                ": as %3A, ? as %3F and # as %23"
+                f"and keep it in ~/.pgpass; or write it behind the user, with {ESCAPES}"
             )
         scheme, user, password, rest = parts.groups()
         found = cls(f"{scheme}{'' if user is None else f'{user}@'}{rest}", wait)
