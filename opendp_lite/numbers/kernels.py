@@ -31,7 +31,7 @@ Inputs: TypeAlias = tuple[Any, ...]
 Kinds: TypeAlias = tuple[np.dtype[Any], ...]
 
 LEAST_ENTRIES: Final = 2**14
-"""Fewer take microseconds, and to load what was compiled takes a fifth of a second."""
+"""Fewer take microseconds, and the first loop that a program loads takes half a second."""
 # Numbers in the byte order of this machine.
 _KINDS: Final = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.bool_)))
 # No fastmath: it reorders sums and contracts products, and a certificate is of each operation.

@@ -256,6 +256,6 @@ class _Share:
             noise_interval=of_noise if self.sampling else None,
             several=self.several and self.sampling,
         )
-        # Told by the released number: a refusal of quoted numbers would tell whether a column of
-        # pandas, whose type changes with missing cells, holds any text.
+        # Told by the released number: a refusal would tell that a column of floats of pandas holds
+        # no text. Whole numbers are refused, which tells that no cell is missing either.
         return copy_with(found, hint=_QUOTED) if self.quoted and of_noise[0] == 0 else found
