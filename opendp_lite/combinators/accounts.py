@@ -328,7 +328,7 @@ def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
         stated = " and ".join(measure.parameters) or repr(measure)
         pays = measure == ApproximateDivergence()
         if bound.output_measure == ApproximateDivergence():
-            mend = "Declare the keys or categories, which then need no delta"
+            mend = "Declare the keys, or take dp.laplace for dp.gaussian: neither needs a delta"
         elif pays:
             mend = "Write >> dp.to_approximate(1e-7) after it"
         else:
