@@ -286,6 +286,7 @@ def test_what_is_refused_says_no_value(server: Server, load: Any) -> None:
         "SELEC 1": "syntax error",
         "DELETE FROM pg_class": "syntax error",
         "SELECT 1) AS found; DROP TABLE x; --": "syntax error",
+        "SELECT 1) AS found; COMMIT; SELECT * FROM (SELECT 1": "multiple commands",
     }.items():
         with pytest.raises(dp.DataError, match=words):
             dp.data.postgresql(url, query)
@@ -299,6 +300,29 @@ def test_what_is_refused_says_no_value(server: Server, load: Any) -> None:
     sums = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE
     refusal(lambda: sums(data), "could not be read to its end", secret="42")
     refusal(lambda: sums(data), "could not be read to its end", secret="42")
+
+
+def test_a_pass_that_fails_does_not_spoil_the_next(server: Server, load: Any) -> None:
+    data = load(
+        pl.DataFrame({"x": [42.0, 0.0], "y": [1.0, 2.0]}), "SELECT y, 1 / (x - 42) AS x FROM {}"
+    )
+    median, query = dp.private_quantile(0.5, bounds=(0, 9), epsilon=50), data.parts[0]
+    refusal(lambda: (dp.select("x") >> median)(data), "could not be read to its end", secret="42")
+    assert 0 <= float((dp.select("y") >> median)(data)) <= 9
+    passes = [query.batches(["y"], 1) for _ in range(2)]
+    assert [next(each).num_rows for each in passes] == [1, 1]
+    passes[0].close()
+    assert [each.num_rows for each in passes[1]] == [1]
+    assert sum(each.num_rows for each in query.batches(["y"], 1)) == 2
+
+
+def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
+    """Of a text there may be no UTF-8: one row would decide whether there is an answer."""
+    made = "CREATE DATABASE {} ENCODING '{}' LOCALE 'C' TEMPLATE template0"
+    for encoding in ("SQL_ASCII", "LATIN1"):
+        run(server.url("owner", "postgres"), made.format(encoding.lower(), encoding))
+        with pytest.raises(dp.DataError, match=f"has the encoding {encoding}"):
+            dp.data.postgresql(server.url("owner", encoding.lower()), "SELECT 1 AS x")
 
 
 URL = "postgresql://ann:s3cret@host/db"

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial, partialmethod
 from itertools import count
 from typing import Any, ClassVar, Final
@@ -45,10 +46,10 @@ _BEGIN: Final = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL synchronize_seqscans = off;
 SET LOCAL jit = off;
 SET LOCAL idle_in_transaction_session_timeout = 0"""
-# Operators of other schemas may take the place of those used here, and a server of another encoding
-# has no text for some keys.
-_OWN: Final = """SELECT current_setting('server_encoding') = 'UTF8'
-AND 'on' = current_setting('standard_conforming_strings')
+# Of a text in another encoding there may be no UTF-8, so one row would decide on a refusal.
+_ENCODING: Final = "SELECT pg_catalog.current_setting('server_encoding')"
+# Operators of other schemas may take the place of those used here.
+_OWN: Final = """SELECT 'on' = current_setting('standard_conforming_strings')
 AND 'pg_catalog' = (current_schemas(true))[
   CASE WHEN (current_schemas(true))[1] LIKE 'pg_temp%' THEN 2 ELSE 1 END]"""
 # Beyond, a sum with another float may be infinite, of which PostgreSQL makes an error. So it does
@@ -105,12 +106,19 @@ def postgresql(server: str, query: str) -> Blocks:
     connection = _connect(library, server)
     try:
         connection.execute(_BEGIN)
+        ((encoding,),) = connection.execute(_ENCODING).fetchall()
         found = _ServerQuery.of(connection, query)
     except library.Error as problem:
         connection.close()
         state = problem.sqlstate or ""
         said = problem.diag.message_primary if state[:2] in _SAID else state or "no answer"
         raise DataError(f"PostgreSQL does not run {quote(query)}: {said}. {_QUERIES}") from None
+    if encoding != "UTF8":
+        connection.close()
+        raise DataError(
+            f"the database has the encoding {encoding}, and not each of its texts may be read as "
+            "UTF-8; copy it into one that was made WITH ENCODING 'UTF8'"
+        )
     finalize(found, _close, connection, found.process)
     return ColumnBlocks.of([found])
 
@@ -215,10 +223,14 @@ class _ServerQuery(StoredPart, Engine):
     listed: tuple[tuple[str, int], ...]
     """The name of each column, and the number of its type."""
     process: int = attrs.field(factory=os.getpid, init=False)
+    _passes: list[object] = attrs.field(factory=list, init=False)
+    """Those in batches that are open."""
 
     @classmethod
     def of(cls, connection: Any, query: str) -> _ServerQuery:
-        found = connection.execute(f"SELECT * FROM (\n{query}\n) AS found LIMIT 0").description
+        # What comes in binary may be one statement alone: a second one could end the transaction.
+        asked = f"SELECT * FROM (\n{query}\n) AS found LIMIT 0"
+        found = connection.execute(asked, binary=True).description
         return cls(connection, query, tuple((each.name, each.type_code) for each in found))
 
     @property
@@ -335,10 +347,34 @@ class _ServerQuery(StoredPart, Engine):
         columns = [self._column(name) for name in names or self.names[:1]]
         named = [(self.listed[int(column[1:])][0], kind) for column, kind in columns]
         asked = (_way(kind)[0].format(column) for column, kind in columns)
-        with self.connection.cursor(f"opendp_lite {next(_CURSORS)}", binary=True) as cursor:
+        with (
+            self._going_on(),
+            self.connection.cursor(f"opendp_lite {next(_CURSORS)}", binary=True) as cursor,
+        ):
             cursor.execute(f"SELECT {', '.join(asked)} FROM {self._rows}")
             while found := cursor.fetchmany(rows):
                 yield _make_table(named, found)
+
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """If a pass in batches fails, the transaction goes on, and so does the next query.
+
+        Passes may overlap and end in any order, and to release or roll back to one savepoint ends
+        those within it. So all that overlap share one: a failure ends them together.
+        """
+        if not self._passes:
+            self.connection.execute("SAVEPOINT passes")
+        self._passes.append(None)
+        try:
+            yield
+        except Exception:
+            self.connection.execute("ROLLBACK TO SAVEPOINT passes")
+            raise
+        finally:
+            self._passes.pop()
+            if not self._passes:
+                with suppress(Exception):  # A lost connection has no savepoint.
+                    self.connection.execute("RELEASE SAVEPOINT passes")
 
 
 def _way(kind: int) -> tuple[str, str]:
