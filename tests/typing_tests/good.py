@@ -770,3 +770,7 @@ dp.plotting.noise_shapes((4, 1), rho=1)
 dp.plotting.plan_steps([[1.0, 2.0], [2.0, 5.0], [4.0, 0.0]], rho=1)
 assert_type(dp.plotting.alt_text(shown), str)
 assert_type(dp.data.doctor_visits(), dict[str, NDArray[Any]])
+
+
+def read_a_database() -> None:
+    assert_type(dp.data.postgresql("postgresql://localhost/survey", "SELECT 1 AS x"), dp.Blocks)

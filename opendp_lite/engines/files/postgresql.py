@@ -99,6 +99,13 @@ def postgresql(server: str, query: str) -> Blocks:
     Raises:
         ParameterError: If the server is none, or the query is one.
         DataError: If the server does not answer, or refuses the query.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> server = "postgresql://ann@db.example.org/survey"
+        >>> visits = dp.data.postgresql(server, "SELECT age FROM visits")  # doctest: +SKIP
+        >>> ages = dp.select("age") >> dp.mean(0, 100, epsilon=1)
+        >>> ages(visits)  # doctest: +SKIP
     """
     _require_order(server, query)
     library = find_library("psycopg", _NEEDS, "postgresql", DataError)
