@@ -1,8 +1,8 @@
 """The one door: whatever a person hands over becomes a ``Source`` here, or is refused.
 
 ``open_rows`` is a ``functools.singledispatch``: register a type to open a container of your own.
-A library's containers are registered by the file ``libraries/of_LIBRARY.py``, or for a part of a
-library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them is handed over.
+A library's containers are registered by the file ``containers/of_LIBRARY.py``, or for a part of a
+library ``containers/of_LIBRARY_PART.py``. It is imported when the first of them is handed over.
 """
 
 from __future__ import annotations
