@@ -233,7 +233,7 @@ class Release(Result, Generic[R]):
             # A value that is a release knows what to type for a name that it does not have.
             known = isinstance(self.value, Result) or hasattr(self.value, name)
             if name.startswith("_") or not known:
-                if self._error and name in _ENDS:
+                if name in _ENDS and self._error:
                     raise AttributeError(
                         f"{self} has no interval; add confidence=0.95 to its noise step",
                         name=name,
