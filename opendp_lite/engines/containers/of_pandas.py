@@ -102,7 +102,8 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
             return attrs.evolve(found, fits_all=kind.kind == "f")
         # Where pandas 3 guesses text pandas 2 has objects: "5" there is not a 5 of other blocks.
         # One text is enough: if all had to be, one number more would bring an answer.
-        text = any(isinstance(each, str) for each in values.to_numpy())
+        # All are looked at: to stop at the first would take a time that tells where it stands.
+        text = any(issubclass(each, str) for each in set(map(type, values.to_numpy())))
         return attrs.evolve(found, is_text=text or None, fits_all=True)
     if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)
