@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from math import nextafter
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import attrs
@@ -28,8 +28,6 @@ from opendp_lite.samplers.law import LANES, fill
 from opendp_lite.samplers.quantile_table import exponential_table
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
-pytest.importorskip("numba")
-
 BOUNDS = [
     *((0, 1), (-2, 2), (0, 100), (5, 90), (-90, -5), (100, 101), (-1e-6, 3e5), (0, 1e9)),
     *((Fraction(1, 10), Fraction(3, 10)), (-1e200, 1e200), (0, 3e-200), (-(2**40), 2**40)),
@@ -38,9 +36,23 @@ BOUNDS = [
 LENGTHS = (1, 2, 15, 16, 17, 31, 333, 20_000)
 
 
+@pytest.fixture(scope="module")
+def numba() -> ModuleType:
+    """Loaded here and hidden again: other tests of the same process are of numpy's way.
+
+    ``pytest -p numba`` runs all tests with kernels.
+    """
+    before = sys.modules.get("numba")
+    numba: ModuleType = pytest.importorskip("numba")
+    if before is None:
+        del sys.modules["numba"]
+    return numba
+
+
 @pytest.fixture(autouse=True)
-def used(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
+def used(monkeypatch: pytest.MonkeyPatch, numba: ModuleType) -> list[Kernel]:
     """Kernels for however few numbers, and which of them did the work."""
+    monkeypatch.setitem(sys.modules, "numba", numba)
     monkeypatch.setattr(kernels, "LEAST_ENTRIES", 1)
     done: list[Kernel] = []
     compiled = kernels._compile
