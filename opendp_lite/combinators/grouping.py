@@ -247,11 +247,7 @@ def by(
             count() >> laplace(epsilon=1),
         ),
         example(
-            records(columns=["sex", "age"]),
-            "sex",
-            select("age") >> _SMALL,
-            epsilon=2,
-            delta=1e-6,
+            records(columns=["sex", "age"]), "sex", select("age") >> _SMALL, epsilon=2, delta=1e-6
         ),
     ],
 )

@@ -52,11 +52,7 @@ class LossOfGroups(Generic[Loss]):
         rows = (0, *some_sizes(changes, _FINE))
         alone = [measure.zero(), *map(self._alone, rows[1:])]
         # Nor does any way lose more than if each group lost as much as by all rows.
-        found = [
-            *self._in_shares(rows, alone, groups),
-            spread,
-            measure.together([whole] * groups),
-        ]
+        found = [*self._in_shares(rows, alone, groups), spread, measure.together([whole] * groups)]
         if changes > _FINE:
             best = self._least(found)
             # Some way loses so much: what is near it may stay.

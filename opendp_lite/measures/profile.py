@@ -13,12 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.measures.loss_distribution import (
-    Curve,
-    Floats,
-    LossDistribution,
-    find_divergences,
-)
+from opendp_lite.measures.loss_distribution import Curve, Floats, LossDistribution, find_divergences
 from opendp_lite.numbers.exact import (
     NEGLIGIBLE,
     exp_down,

@@ -90,10 +90,7 @@ def _simplest_between(low: int, high: int, below: int) -> Fraction:
     numerator, denominator, numerator_before, denominator_before = 1, 0, 0, 1
 
     def continue_by(term: int) -> tuple[int, int]:
-        return (
-            term * numerator + numerator_before,
-            term * denominator + denominator_before,
-        )
+        return (term * numerator + numerator_before, term * denominator + denominator_before)
 
     while True:
         whole = low // below

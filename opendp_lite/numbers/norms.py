@@ -133,11 +133,7 @@ class Norms(Storable):
 
     def within(self, bound: Norms) -> bool:
         """Whether every norm that ``bound`` states is bounded here by at most as much."""
-        pairs = (
-            (self.l1, bound.l1),
-            (self.l2_squared, bound.l2_squared),
-            (self.linf, bound.linf),
-        )
+        pairs = ((self.l1, bound.l1), (self.l2_squared, bound.l2_squared), (self.linf, bound.linf))
         return all(
             theirs is None or (ours is not None and ours <= theirs) for ours, theirs in pairs
         )

@@ -314,10 +314,7 @@ class Multiplied(EntryMap):
     does="Multiplies every row by public factors.",
     changes="Missing values stay missing.",
     proof=row_by_row(),
-    examples=lambda: [
-        example(records(), 0.1),
-        example(sized_rows(2), [2, 1 / 3]),
-    ],
+    examples=lambda: [example(records(), 0.1), example(sized_rows(2), [2, 1 / 3])],
 )
 def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Multiplies every row by public factors.

@@ -22,12 +22,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.simplex import OneHots, Placed
 from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.expressions import (
-    Engine,
-    Expression,
-    KeyedCells,
-    NoExpressionError,
-)
+from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells, NoExpressionError
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column, ColumnReading
@@ -317,10 +312,7 @@ class Below:
     does="Indicates which values are below a threshold: 1 where they are, 0 where they are not.",
     changes="Missing values stay missing.",
     proof=row_by_row(),
-    examples=lambda: [
-        example(records(), 0.5),
-        example(sized_rows(2), [0, -1]),
-    ],
+    examples=lambda: [example(records(), 0.5), example(sized_rows(2), [0, -1])],
 )
 def indicator_below(
     space: Space[Rows], threshold: Bounds

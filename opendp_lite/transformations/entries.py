@@ -436,10 +436,7 @@ class Lengths(EntryMap):
         "The additions along a row have a fixed order, so a norm has the same "
         "bits wherever its row stands."
     ),
-    examples=lambda: [
-        example(records(columns=2)),
-        example(sized_rows(2), p=1),
-    ],
+    examples=lambda: [example(records(columns=2)), example(sized_rows(2), p=1)],
 )
 def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[Rows]]:
     """Replaces every row by its norm, in one column.

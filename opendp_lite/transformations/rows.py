@@ -314,10 +314,7 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     does="Puts a public value in the place of every missing one (NaN).",
     changes="Puts a public value in the place of every missing one (NaN).",
     proof=row_by_row(),
-    examples=lambda: [
-        example(records(), -0.5),
-        example(sized_rows(2), [0, 1]),
-    ],
+    examples=lambda: [example(records(), -0.5), example(sized_rows(2), [0, 1])],
 )
 @opendp_twin(
     lambda here, value: here.untouched() >> here.library.t.then_impute_constant(_entry(value))

@@ -174,10 +174,7 @@ def centered_sum(
     least = 0.0 if space.domain.body.non_negative() else -np.inf
     shown = _ShownSum(best, errors, share, least, with_count, space.domain.names)
     made = whole.with_claimed_loss((noisy >> shown.release).bind(space))
-    found = made.with_explanation(
-        _explanation(space, plans, best, whole),
-        trace=made.trace,
-    )
+    found = made.with_explanation(_explanation(space, plans, best, whole), trace=made.trace)
     return attrs.evolve(found, facts=attrs.evolve(found.facts, errors=errors))
 
 

@@ -306,7 +306,7 @@ def covariance(
     proof=costs_budget(
         "An `adaptive` program of medians, numbers of rows in rings (a row is in one ring of "
         "each column), and sums of rows and of their `outer_products` after `clip_to_norm`. "
-        "Removing negative eigenvalues is post-processing.",
+        "Removing negative eigenvalues is post-processing."
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 0, [100, 10], rho=0.1),
@@ -450,10 +450,7 @@ class _CovariancePlan:
         return Covariance(
             matrix,
             error,
-            (
-                np.minimum(low.clip(-most, most), matrix),
-                np.maximum(high.clip(-most, most), matrix),
-            ),
+            (np.minimum(low.clip(-most, most), matrix), np.maximum(high.clip(-most, most), matrix)),
             self.confidence,
             self.names,
             max(found.rows, 0.0),
@@ -487,12 +484,7 @@ class _CovariancePlan:
         return rows >> center(means) >> scale(factors), widths, [each.unseen for each in limits]
 
     def _hidden(
-        self,
-        ask: AnyAsk,
-        unseen: list[Unseen | None],
-        seen: Floats,
-        rows: float,
-        share: float,
+        self, ask: AnyAsk, unseen: list[Unseen | None], seen: Floats, rows: float, share: float
     ) -> Floats:
         """The largest entries of columns of which no spread was found; 0 for all others.
 

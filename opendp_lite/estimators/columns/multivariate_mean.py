@@ -42,17 +42,8 @@ from opendp_lite.estimators.parts.budget import (
     RowSpace,
     costs_budget,
 )
-from opendp_lite.estimators.parts.noisy_totals import (
-    Floats,
-    JointNormal,
-    moderate,
-)
-from opendp_lite.estimators.parts.request import (
-    BoundedColumn,
-    ByColumn,
-    Request,
-    bounds_of_each,
-)
+from opendp_lite.estimators.parts.noisy_totals import Floats, JointNormal, moderate
+from opendp_lite.estimators.parts.request import BoundedColumn, ByColumn, Request, bounds_of_each
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
@@ -601,7 +592,7 @@ def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
     proof=costs_budget(
         "That of `plan_plus_mean` or of a Gaussian sum of clamped rows for rho. For epsilon an "
         "`adaptive` program of `private_quantile`, counts, and `l2_mechanism`, `linf_mechanism` or "
-        "`sum_and_count`, on rows that were clamped first.",
+        "`sum_and_count`, on rows that were clamped first."
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),

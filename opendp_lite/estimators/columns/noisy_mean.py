@@ -263,8 +263,7 @@ _STRETCH: Final = Fraction(1)
     ),
     changes=OUTSIDE_BALL,
     proof=costs_budget(
-        "`l2_mechanism`, or `sum_and_count` with n private.",
-        sources=["Hardt and Talwar 2010"],
+        "`l2_mechanism`, or `sum_and_count` with n private.", sources=["Hardt and Talwar 2010"]
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 2, epsilon=1),

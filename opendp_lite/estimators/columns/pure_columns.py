@@ -23,12 +23,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     ratio,
     read_both,
 )
-from opendp_lite.estimators.columns.radius import (
-    ALL_EQUAL,
-    Shift,
-    show_columns,
-    sum_directions,
-)
+from opendp_lite.estimators.columns.radius import ALL_EQUAL, Shift, show_columns, sum_directions
 from opendp_lite.estimators.parts.budget import Measured, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import ByColumn, Request
@@ -264,12 +259,7 @@ class _PureMean:
         return self.request.budget.amount * Fraction(max(int(share * _FINE), 1), _FINE)
 
     def _length(
-        self,
-        ask: Ask[MaxDivergence],
-        rows: Rowwise,
-        looks: Looks,
-        beyond: float,
-        longest: float,
+        self, ask: Ask[MaxDivergence], rows: Rowwise, looks: Looks, beyond: float, longest: float
     ) -> float:
         """A length that a share of the rows exceeds, for what that costs."""
         lattice = {"scale": "log", "bits": _LENGTH_BITS, "bounds": (longest * _NARROWEST, longest)}
@@ -277,11 +267,7 @@ class _PureMean:
         return float(ask_quantiles(ask, rows >> norm(), 1 - beyond, epsilon=part, **lattice)[0])
 
     def _count_beyond(
-        self,
-        ask: Ask[MaxDivergence],
-        rows: Rowwise,
-        length: float,
-        share: float,
+        self, ask: Ask[MaxDivergence], rows: Rowwise, length: float, share: float
     ) -> float:
         """The noisy number of rows that are longer, for a share of epsilon."""
         longer = rows >> norm() >> indicator_below(length) >> center(1)

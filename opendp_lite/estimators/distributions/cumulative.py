@@ -368,7 +368,7 @@ def _pair(low: Floats, high: Floats) -> Ends:
     ),
     proof=costs_budget(
         "Gaussian noise on `prefix_features`, or Laplace noise on `block_counts`; the rest is "
-        "post-processing.",
+        "post-processing."
     ),
     examples=lambda: [
         example(records(), 0, 10, rho=0.1),

@@ -504,7 +504,7 @@ _BARE: Final = "value"
     ),
     proof=costs_budget(
         "`one_hot` or `bins`, `sum`, noise: l1 = l2 = 1 for a row added or removed, 2 and "
-        "sqrt(2) for one replaced. Unknown categories: `thresholded_counts`.",
+        "sqrt(2) for one replaced. Unknown categories: `thresholded_counts`."
     ),
     examples=lambda: [
         example(records(columns=["sex", "age"]), "age", edges=[0, 18, 65, 120], epsilon=1),

@@ -18,11 +18,7 @@ from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import LazyRows, OfWhole, Part
-from opendp_lite.estimators.distributions.histograms import (
-    TableSpace,
-    count_places,
-    pick_columns,
-)
+from opendp_lite.estimators.distributions.histograms import TableSpace, count_places, pick_columns
 from opendp_lite.estimators.means.ratios import weighted_mean
 from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats

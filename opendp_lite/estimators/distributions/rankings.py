@@ -147,7 +147,7 @@ class Ranking(Result):
     ),
     proof=costs_budget(
         "`histogram`, of which the highest counts are shown: post-processing. A row is in one "
-        "category, so all counts cost what one does, and no choice among them is sharper.",
+        "category, so all counts cost what one does, and no choice among them is sharper."
     ),
     examples=lambda: [
         example(records(columns=["city"]), 2, "city", epsilon=1, delta=1e-6),
@@ -200,12 +200,7 @@ def top_k(
     """
     most = whole(k, "top_k: k, which comes first as in dp.top_k(5, 'city', ...),", least=1)
     counted = histogram(
-        column,
-        categories=categories,
-        epsilon=epsilon,
-        rho=rho,
-        delta=delta,
-        confidence=confidence,
+        column, categories=categories, epsilon=epsilon, rho=rho, delta=delta, confidence=confidence
     ).bind(space)
     law = None
     if categories is None:

@@ -54,8 +54,7 @@ from opendp_lite.transformations.sums import count, sum
     does="The mean of one column under pure privacy, from one noise on the sum and the count.",
     changes="Values beyond the bounds are clipped to them. Missing values are left out.",
     proof=costs_budget(
-        "`sum_and_count` on the centred column, then post-processing.",
-        replacing="-",
+        "`sum_and_count` on the centred column, then post-processing.", replacing="-"
     ),
     examples=lambda: [example(records(), 0, 10, epsilon=0.1, stretch=2.39)],
 )

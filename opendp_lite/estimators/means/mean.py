@@ -79,7 +79,7 @@ def mean(
     proof=costs_budget(
         "That of the estimator which it picks: `recentred_mean`, for a pure budget "
         "`joint_mean`, for a public number of rows `known_size_mean`, without bounds "
-        "`unbounded_mean`.",
+        "`unbounded_mean`."
     ),
     examples=lambda: [
         example(records(), 0, 100, rho=0.1, confidence=None),

@@ -103,7 +103,7 @@ def gaussian_mean(
     does="The mean of each column for rows in an l2 ball, with Laplace noise.",
     changes=OUTSIDE_BALL,
     proof=costs_budget(
-        "The l1 distance in the l2 ball is at most sqrt(d) times the l2 distance (erratum 1.5.1).",
+        "The l1 distance in the l2 ball is at most sqrt(d) times the l2 distance (erratum 1.5.1)."
     ),
     examples=lambda: [example(records(columns=["age", "visits"]), 5, epsilon=0.1)],
 )
@@ -253,7 +253,7 @@ Zcdp = ZeroConcentratedDivergence
         ],
     ),
     examples=lambda: [
-        example(records(columns=2), [1, 0.1], rho=1, middle=[3, 4], beyond=0.1, searched=True),
+        example(records(columns=2), [1, 0.1], rho=1, middle=[3, 4], beyond=0.1, searched=True)
     ],
 )
 def scaled_mean(
@@ -405,13 +405,7 @@ def simplex_vector_mean(
     examples=lambda: [example(records(), 0.25, 0, 10, rho=1, steps=5)],
 )
 def quantile_by_search(
-    space: RowSpace,
-    quantile: Number,
-    lower: Bounds,
-    upper: Bounds,
-    *,
-    rho: Number,
-    steps: int = 20,
+    space: RowSpace, quantile: Number, lower: Bounds, upper: Bounds, *, rho: Number, steps: int = 20
 ) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
     """A quantile of each column by noisy binary search, for any number of rows.
 

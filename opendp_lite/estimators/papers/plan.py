@@ -21,15 +21,8 @@ from opendp_lite.estimators.columns.noisy_mean import (
     error_power,
     within,
 )
-from opendp_lite.estimators.parts.budget import (
-    RowSpace,
-    costs_budget,
-)
-from opendp_lite.estimators.parts.noisy_totals import (
-    Floats,
-    moderate,
-    require_public_size,
-)
+from opendp_lite.estimators.parts.budget import RowSpace, costs_budget
+from opendp_lite.estimators.parts.noisy_totals import Floats, moderate, require_public_size
 from opendp_lite.measurements.noise import gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
@@ -57,12 +50,7 @@ _ONE_SIGMA: Final = Fraction(841, 1000)
     examples=lambda: [example(records(), 10, rho=1, by="pairs", group=2)],
 )
 def normal_variance(
-    space: RowSpace,
-    bound: Number,
-    *,
-    rho: Number,
-    by: Deviations = "magnitude",
-    group: int = 1,
+    space: RowSpace, bound: Number, *, rho: Number, by: Deviations = "magnitude", group: int = 1
 ) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
     """The variance of each column, for columns of about normal shape: a scale for noise.
 
@@ -177,13 +165,9 @@ _MISS = 0.1
         "An `adaptive` program, with one copy of the data and ranks that move by 1 (errata "
         "1.2.1 and 1.3.1).",
         adding="-",
-        sources=[
-            ("Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1, section 7.1 and appendix D"),
-        ],
+        sources=["Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1, section 7.1 and appendix D"],
     ),
-    examples=lambda: [
-        example(sized_rows(2), 100, rho=0.1, p=1.5, variances="direct"),
-    ],
+    examples=lambda: [example(sized_rows(2), 100, rho=0.1, p=1.5, variances="direct")],
 )
 def plan_mean(
     space: RowSpace,

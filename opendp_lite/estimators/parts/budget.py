@@ -340,10 +340,7 @@ def concentrated_loss(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def budget_of(
-    step: str,
-    rho: Number | None = None,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
+    step: str, rho: Number | None = None, epsilon: Number | None = None, delta: Number | None = None
 ) -> Budget:
     """The budget that was typed, refused where it is none or two."""
     if rho is not None and delta is not None:

@@ -187,11 +187,7 @@ class Limits:
 
     @classmethod
     def of(
-        cls,
-        counts: Floats,
-        reaches: Floats,
-        ends: tuple[float, float],
-        exceeded: Exceeded,
+        cls, counts: Floats, reaches: Floats, ends: tuple[float, float], exceeded: Exceeded
     ) -> Limits:
         """From noisy numbers of rows in rings.
 

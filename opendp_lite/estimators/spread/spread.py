@@ -524,9 +524,7 @@ def standard_deviation(
         "the budget finds. Missing values are left out; where the number of rows is public they "
         "count as the middle of the bounds."
     ),
-    proof=costs_budget(
-        "A function of the release of `variance`.",
-    ),
+    proof=costs_budget("A function of the release of `variance`."),
     examples=_examples,
 )
 def standard_deviation(

@@ -30,10 +30,7 @@ from opendp_lite.measurements.quantile.release import (
 from opendp_lite.measurements.quantile.tree import Prices, PricesOfPure, plan_choices
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import composed_profile, curved_number
-from opendp_lite.measures.divergences import (
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-)
+from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.measures.measure import AnyMeasure, proportions
 from opendp_lite.measures.profile import (
     BoundedRangeProfile,

@@ -583,10 +583,7 @@ class EndsRelease:
         return [_numbers(lines[j % len(lines)], cells) for j, cells in enumerate(each)]
 
     def _present(
-        self,
-        found: Sequence[tuple[float, float, float]],
-        rows: float,
-        line: SortedLine,
+        self, found: Sequence[tuple[float, float, float]], rows: float, line: SortedLine
     ) -> Estimates | tuple[Estimate, ...]:
         """One column's: in the order that was asked for."""
         bounds = line.span
