@@ -17,15 +17,8 @@ from opendp_lite.base.spelling import NO_RECIPE, ByHand, by_hand
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map, Node, Own, Rows, plan_of, release_of
 from opendp_lite.explain.trace import Role, TraceStep, trace_function
+from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    Conversion,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-    to_approximate,
-    to_zcdp,
-)
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.questions import LossQuestions, Pipeline, link_text
@@ -154,19 +147,22 @@ class Private(LossQuestions, Generic[In, M, R]):
         """
         return InsecureRelease(self.bound._release(data, InsecureSeededEntropy(seed)), seed)
 
-    def to_zcdp(self: Private[In, MaxDivergence, R]) -> Private[In, ZeroConcentratedDivergence, R]:
+    def to_zcdp(
+        self: Private[In, divergences.MaxDivergence, R],
+    ) -> Private[In, divergences.ZeroConcentratedDivergence, R]:
         """As ``>> dp.to_zcdp()``."""
-        return self >> to_zcdp()
+        return self >> divergences.to_zcdp()
 
     def to_approximate(
-        self: Private[In, MaxDivergence, R] | Private[In, ZeroConcentratedDivergence, R],
+        self: Private[In, divergences.MaxDivergence, R]
+        | Private[In, divergences.ZeroConcentratedDivergence, R],
         delta: Number,
-    ) -> Private[In, ApproximateDivergence, R]:
+    ) -> Private[In, divergences.ApproximateDivergence, R]:
         """As ``>> dp.to_approximate(delta)``."""
-        return self >> to_approximate(delta)
+        return self >> divergences.to_approximate(delta)
 
     @overload
-    def __rshift__(self, other: Conversion[M, M2]) -> Private[In, M2, R]: ...
+    def __rshift__(self, other: divergences.Conversion[M, M2]) -> Private[In, M2, R]: ...
     @overload
     def __rshift__(self, other: Function[R, Next]) -> Private[In, M, Next]: ...
     @overload
@@ -337,16 +333,16 @@ class Measurement(_Joined[In], Private[In, M, R]):
     if TYPE_CHECKING:
 
         def to_zcdp(
-            self: Measurement[In, MaxDivergence, R],
-        ) -> Measurement[In, ZeroConcentratedDivergence, R]: ...
+            self: Measurement[In, divergences.MaxDivergence, R],
+        ) -> Measurement[In, divergences.ZeroConcentratedDivergence, R]: ...
         def to_approximate(
-            self: Measurement[In, MaxDivergence, R]
-            | Measurement[In, ZeroConcentratedDivergence, R],
+            self: Measurement[In, divergences.MaxDivergence, R]
+            | Measurement[In, divergences.ZeroConcentratedDivergence, R],
             delta: Number,
-        ) -> Measurement[In, ApproximateDivergence, R]: ...
+        ) -> Measurement[In, divergences.ApproximateDivergence, R]: ...
 
     @overload
-    def __rshift__(self, other: Conversion[M, M2]) -> Measurement[In, M2, R]: ...
+    def __rshift__(self, other: divergences.Conversion[M, M2]) -> Measurement[In, M2, R]: ...
     @overload
     def __rshift__(self, other: Function[R, Next]) -> Measurement[In, M, Next]: ...
     @overload
@@ -413,7 +409,7 @@ def _receive(before: AnyTransformation) -> Node:
 def follow(measurement: AnyMeasurement, other: object) -> AnyMeasurement:
     """What may come after noise: a conversion of the loss, or any function of the release."""
     check_follower(other, measurement.recipe)
-    if isinstance(other, Conversion):
+    if isinstance(other, divergences.Conversion):
         return _convert(measurement, other)
     return copy_with(
         measurement,
@@ -424,7 +420,9 @@ def follow(measurement: AnyMeasurement, other: object) -> AnyMeasurement:
     )
 
 
-def _convert(measurement: AnyMeasurement, conversion: Conversion[Any, Any]) -> AnyMeasurement:
+def _convert(
+    measurement: AnyMeasurement, conversion: divergences.Conversion[Any, Any]
+) -> AnyMeasurement:
     source = measurement.output_measure
     target = conversion.target(source)
 

@@ -28,18 +28,7 @@ from opendp_lite.pipeline.refusals import heading, refuse_kind
 from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.maps import StabilityMap
 from opendp_lite.spaces.space import Space, front_space
-from opendp_lite.spelling.signatures import (
-    Arguments,
-    TypedCall,
-    arguments_text,
-    call_arguments,
-    entries_of,
-    hints_of,
-    named_arguments,
-    signature_of,
-    typed_key,
-    typed_signature,
-)
+from opendp_lite.spelling import signatures
 from opendp_lite.spelling.suggestions import argument_hint, usage
 
 _SHORT = 200
@@ -49,7 +38,7 @@ _BUILDING: ContextVar[bool] = ContextVar("building", default=False)
 
 
 @attrs.frozen(repr=False)
-class Call(TypedCall):
+class Call(signatures.TypedCall):
     """A constructor with its arguments.
 
     ``input_kinds`` and ``output_kinds`` are the kinds of domain in its annotations, empty where it
@@ -71,12 +60,14 @@ class Call(TypedCall):
     ) -> Call:
         """The call, with what no space could mend refused at once."""
         name = constructor.__name__
-        if not signature_of(constructor).parameters:
+        if not signatures.signature_of(constructor).parameters:
             raise TypeError(f"{name}(): its first parameter is the space")
         try:
-            arguments = budget_by_name(constructor, named_arguments(constructor, args, kwargs))
+            arguments = budget_by_name(
+                constructor, signatures.named_arguments(constructor, args, kwargs)
+            )
         except TypeError as problem:
-            known = typed_signature(constructor).parameters
+            known = signatures.typed_signature(constructor).parameters
             hint = argument_hint(path_of(constructor), args, kwargs, known)
             raise TypeError(f"{name}(): {problem}; {usage(name, known)}{hint}") from None
         needs, gives = _read_annotations(constructor)
@@ -149,7 +140,7 @@ class Call(TypedCall):
             known is space or (known.origin == space.origin and known.is_same(space))
         ):
             return self.rehearsal
-        args, kwargs = call_arguments(self.definition, self.arguments)
+        args, kwargs = signatures.call_arguments(self.definition, self.arguments)
         outer = _BUILDING.set(True)
         try:
             made = self.definition(space, *args, **kwargs)
@@ -174,11 +165,11 @@ class Call(TypedCall):
     def heading(self) -> str:
         """The repr with three dots for each pipeline among the arguments."""
         found = tuple((key, _elide(value)) for key, value in self.arguments)
-        return f"{path_of(self.definition)}({arguments_text(self.definition, found)})"
+        return f"{path_of(self.definition)}({signatures.arguments_text(self.definition, found)})"
 
     def brief(self) -> str:
         """The repr where it is short: what is long may be data, given by mistake."""
-        if any(entries_of(value) > _SHORT for _, value in self.arguments):
+        if any(signatures.entries_of(value) > _SHORT for _, value in self.arguments):
             return f"{path_of(self.definition)}(...)"
         text = repr(self)
         return text if len(text) <= _SHORT else f"{path_of(self.definition)}(...)"
@@ -199,7 +190,7 @@ def type_step(
     """
     own = constructor.__module__.startswith("opendp_lite.")
     # In one tuple, as the number of arguments says which of them are names.
-    typed = typed_key((len(args), *args, *kwargs, *kwargs.values())) if own else None
+    typed = signatures.typed_key((len(args), *args, *kwargs, *kwargs.values())) if own else None
     key = None if typed is None else (constructor, typed)
 
     def make() -> object:
@@ -252,7 +243,7 @@ def calls_in(recipe: tuple[object, ...]) -> list[Call]:
     return [link for link in recipe if isinstance(link, Call)]
 
 
-def _needs_of_parts(arguments: Arguments) -> tuple[type[Domain], ...]:
+def _needs_of_parts(arguments: signatures.Arguments) -> tuple[type[Domain], ...]:
     """For a combinator over any space: what the recipes among its arguments need.
 
     Before all others the kind that one of them binds itself to and all take, a table before rows.
@@ -287,8 +278,8 @@ def _elide(value: object) -> object:
 @lru_cache(maxsize=1024)
 def _read_annotations(constructor: Callable[..., object]) -> tuple[tuple[type[Domain], ...], ...]:
     """The kinds of domain before and after a step, by its annotations."""
-    space_name, *_ = signature_of(constructor).parameters
-    hints = hints_of(constructor)
+    space_name, *_ = signatures.signature_of(constructor).parameters
+    hints = signatures.hints_of(constructor)
     returned = get_args(hints.get("return"))
     return _kinds(hints.get(space_name)), _kinds(returned[1]) if len(returned) == 2 else ()
 

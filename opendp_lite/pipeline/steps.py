@@ -25,13 +25,9 @@ import attrs
 from opendp_lite.base.errors import OpenDPLiteError, SpaceError, shorten
 from opendp_lite.base.spelling import step
 from opendp_lite.explain.trace import Explained, Role, TraceStep
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    Conversion,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-)
+from opendp_lite.measures import divergences
 from opendp_lite.numbers.exact import Number
+from opendp_lite.pipeline import refusals
 from opendp_lite.pipeline.core import (
     M2,
     Function,
@@ -49,24 +45,11 @@ from opendp_lite.pipeline.core import (
     with_release,
 )
 from opendp_lite.pipeline.questions import Pipeline
-from opendp_lite.pipeline.refusals import (
-    check_follower,
-    heading,
-    refuse_no_space,
-    refuse_start,
-    refuse_step,
-)
 from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, show_break, type_step
 from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.space import Example, Space
+from opendp_lite.spelling import signatures
 from opendp_lite.spelling.description import UNPROVED, Description, Proof, describe
-from opendp_lite.spelling.signatures import (
-    TypedCall,
-    call_arguments,
-    named_arguments,
-    typed_key,
-    without_first,
-)
 
 Before = TypeVar("Before", bound=Space[Domain])
 Later = TypeVar("Later", bound=Space[Domain])
@@ -116,7 +99,7 @@ class Recipe(Pipeline):
     def _bound_to(self, space: object) -> object:
         """As ``join``, once for spaces and steps that were typed alike."""
         origin = getattr(space, "origin", None)
-        start = None if origin is None else typed_key(origin)
+        start = None if origin is None else signatures.typed_key(origin)
         if start is None or self.typed_key is None:
             return self.join(space)
         return keep(Wanted((start, self.typed_key), partial(self.join, space)))
@@ -132,7 +115,7 @@ class Recipe(Pipeline):
         """What is said of steps that bind themselves to no space."""
         roles = [*(Role.DATA for _ in self.calls[1:]), self.last_role]
         links = zip_longest(self.links, roles, fillvalue=Role.RELEASE)
-        steps = tuple(TraceStep(heading(link), role=role) for link, role in links)
+        steps = tuple(TraceStep(refusals.heading(link), role=role) for link, role in links)
         return Explained(steps, None, "", "not known yet", reason, "")
 
     @property
@@ -143,7 +126,7 @@ class Recipe(Pipeline):
     @functools.cached_property
     def _by_default(self) -> object:
         if not self.input_kinds:
-            raise refuse_no_space(self)
+            raise refusals.refuse_no_space(self)
         try:
             return self._bound_to(default_space(self.input_kinds[0]))
         except OpenDPLiteError as problem:
@@ -155,7 +138,7 @@ class Recipe(Pipeline):
                 return self._bound_to(before)
             except OpenDPLiteError as problem:
                 raise shorten(problem) from problem.__cause__
-        raise refuse_start(before)
+        raise refusals.refuse_start(before)
 
 
 @attrs.frozen(repr=False, slots=False)
@@ -191,7 +174,7 @@ class Stage(Recipe, Stable[In, Out]):
     def __rshift__(self, other: Mechanism[Out, M, R]) -> Mechanism[In, M, R]: ...
     def __rshift__(self, other: object) -> object:
         if not isinstance(other, Recipe):
-            raise refuse_step(other, self.calls)
+            raise refusals.refuse_step(other, self.calls)
         try:
             other.calls[0].check_kind(self.calls[-1].output_kinds, self.calls[-1])
         except SpaceError as problem:
@@ -247,21 +230,22 @@ class Mechanism(Recipe, Private[In, M, R]):
     if TYPE_CHECKING:
 
         def to_zcdp(
-            self: Mechanism[In, MaxDivergence, R],
-        ) -> Mechanism[In, ZeroConcentratedDivergence, R]: ...
+            self: Mechanism[In, divergences.MaxDivergence, R],
+        ) -> Mechanism[In, divergences.ZeroConcentratedDivergence, R]: ...
         def to_approximate(
-            self: Mechanism[In, MaxDivergence, R] | Mechanism[In, ZeroConcentratedDivergence, R],
+            self: Mechanism[In, divergences.MaxDivergence, R]
+            | Mechanism[In, divergences.ZeroConcentratedDivergence, R],
             delta: Number,
-        ) -> Mechanism[In, ApproximateDivergence, R]: ...
+        ) -> Mechanism[In, divergences.ApproximateDivergence, R]: ...
 
     @overload
-    def __rshift__(self, other: Conversion[M, M2]) -> Mechanism[In, M2, R]: ...
+    def __rshift__(self, other: divergences.Conversion[M, M2]) -> Mechanism[In, M2, R]: ...
     @overload
     def __rshift__(self, other: Function[R, Next]) -> Mechanism[In, M, Next]: ...
     @overload
     def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
     def __rshift__(self, other: object) -> object:
-        check_follower(other, self.calls)
+        refusals.check_follower(other, self.calls)
         return attrs.evolve(self, after=(*self.after, other))
 
     @overload
@@ -390,7 +374,7 @@ def _steps(
         def recipe(*args: object, **kwargs: object) -> object:
             return type_step(kind, constructor, args, kwargs)
 
-        typed = without_first(inspect.signature(constructor))
+        typed = signatures.without_first(inspect.signature(constructor))
         cast(Any, recipe).__signature__ = typed.replace(return_annotation=kind.__name__)
         return step(recipe)
 
@@ -401,7 +385,7 @@ F = TypeVar("F")
 
 
 @attrs.frozen(repr=False)
-class Postprocessor(TypedCall, Generic[Release, Next]):
+class Postprocessor(signatures.TypedCall, Generic[Release, Next]):
     """A named function of a release with its parameters, made by ``@postprocessor``."""
 
     @property
@@ -409,13 +393,13 @@ class Postprocessor(TypedCall, Generic[Release, Next]):
         return self.name
 
     def __call__(self, release: Release, /) -> Next:
-        args, kwargs = call_arguments(self.definition, self.arguments)
+        args, kwargs = signatures.call_arguments(self.definition, self.arguments)
         return cast(Next, self.definition(release, *args, **kwargs))
 
     def refusal(self, recipe: tuple[object, ...]) -> str | None:
         """Why this cannot follow such a recipe, where the function can tell; else None."""
         rejects = getattr(self.definition, "rejects", None)
-        args, kwargs = call_arguments(self.definition, self.arguments)
+        args, kwargs = signatures.call_arguments(self.definition, self.arguments)
         return None if rejects is None else rejects(recipe, *args, **kwargs)
 
 
@@ -467,9 +451,9 @@ def postprocessor(
     def decorate(function: Callable[..., object]) -> object:
         @functools.wraps(describe(Description(does, proof=proof))(function))
         def recipe(*args: object, **kwargs: object) -> Postprocessor[object, object]:
-            return Postprocessor(function, named_arguments(function, args, kwargs))
+            return Postprocessor(function, signatures.named_arguments(function, args, kwargs))
 
-        typed = without_first(inspect.signature(function))
+        typed = signatures.without_first(inspect.signature(function))
         cast(Any, recipe).__signature__ = typed.replace(return_annotation="Postprocessor")
         return step(recipe)
 

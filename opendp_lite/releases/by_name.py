@@ -9,15 +9,7 @@ import attrs
 
 from opendp_lite.base.dates import date_meant
 from opendp_lite.base.errors import NoKeyError
-from opendp_lite.display.formatting import (
-    align,
-    block,
-    format_release,
-    html_grid,
-    html_of_each,
-    key_text,
-    plain,
-)
+from opendp_lite.display import formatting
 from opendp_lite.display.pictures import Scale, spots_of
 from opendp_lite.releases.estimate import Estimate, say_hidden
 from opendp_lite.releases.estimates import AT_ONCE
@@ -112,7 +104,7 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         labels = [_label(key) for key in self]
         if len(set(labels)) < len(labels):
             labels = [repr(key) for key in self]
-        return dict(zip(labels, map(plain, self.values()), strict=True))
+        return dict(zip(labels, map(formatting.plain, self.values()), strict=True))
 
     def __repr__(self) -> str:
         keys = [_show(key) for key in self]
@@ -120,7 +112,7 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         if self.covers and len(found) == len(self):
             titles = [self.column, "value", self.covers, "noise", ""]
             rows = ([key, *each.cells()] for key, each in zip(keys, found[:_SHOWN], strict=False))
-            shown = align(_drop_empty([titles, *rows]))
+            shown = formatting.align(_drop_empty([titles, *rows]))
         else:
             shown = [self.column, *self._lines(keys)]
         more = len(keys) - _SHOWN
@@ -130,7 +122,7 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
     def _lines(self, keys: Sequence[str]) -> list[str]:
         width = max(map(len, [self.column, *keys]), default=0) + 1
         return [
-            block(f"{key:<{width}}  ", format_release(release))
+            formatting.block(f"{key:<{width}}  ", formatting.format_release(release))
             for key, release in zip(keys[:_SHOWN], self.values(), strict=False)
         ]
 
@@ -150,10 +142,12 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         """A line for each group, with a picture where all releases are numbers."""
         spots = spots_of(release for _, release in shown)
         if spots is None:
-            return html_of_each([(self.column, ""), *shown])
+            return formatting.html_of_each([(self.column, ""), *shown])
         scale = Scale.around(spots)
-        rows = [(name, format_release(release)) for name, release in shown]
-        return html_grid("", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)])
+        rows = [(name, formatting.format_release(release)) for name, release in shown]
+        return formatting.html_grid(
+            "", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)]
+        )
 
 
 def _drop_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -168,7 +162,7 @@ def _label(key: Hashable) -> str:
 
 def _show(key: Hashable) -> str:
     parts = key if isinstance(key, tuple) else (key,)
-    return ", ".join("missing" if part is None else key_text(part) for part in parts)
+    return ", ".join("missing" if part is None else formatting.key_text(part) for part in parts)
 
 
 @attrs.frozen(repr=False)
@@ -210,12 +204,13 @@ class ByName(_Several[str, Any]):
 
     def as_dict(self) -> dict[str, Any]:
         """The releases by name, for ``json.dumps``."""
-        return {name: plain(release) for name, release in self.items()}
+        return {name: formatting.plain(release) for name, release in self.items()}
 
     def __repr__(self) -> str:
         return "\n".join(
-            block(f"{name}: ", format_release(release)) for name, release in self.items()
+            formatting.block(f"{name}: ", formatting.format_release(release))
+            for name, release in self.items()
         )
 
     def _repr_html_(self) -> str:
-        return html_of_each(self.items())
+        return formatting.html_of_each(self.items())

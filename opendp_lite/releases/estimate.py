@@ -15,14 +15,7 @@ import attrs
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display.formatting import (
-    ONE_PERSON,
-    escape,
-    hold_in,
-    justify,
-    percent,
-    significant,
-)
+from opendp_lite.display import formatting
 from opendp_lite.releases.intervals import (
     CellsOfTable,
     IntervalEnds,
@@ -150,7 +143,7 @@ class Estimate(Result):
             part = _half_width(self.noise_interval)
             # To the first digit of the noise at least, if it is a thousandth of all.
             least = min(half, max(10 * part, half / 100))
-            of_noise, all_of_it = significant(least, part, half)
+            of_noise, all_of_it = formatting.significant(least, part, half)
             noise = f"{of_noise} of the {all_of_it}"
         # An exact 0 is what a share is cut off at: digits would make more of it.
         value = self.justify(self.value)[0] if self.value else "0"
@@ -168,7 +161,7 @@ class Estimate(Result):
         more = f"{noise} is noise" if (noise := self.cells()[2]) else ""
         said = "; ".join(filter(None, [more, *self._warnings()]))
         table = self.table()._repr_html_()
-        return f"<div style='width:fit-content'>{table}{escape(said)}{drawn}</div>"
+        return f"<div style='width:fit-content'>{table}{formatting.escape(said)}{drawn}</div>"
 
     def spot(self) -> display.Spot:
         """The value with its interval, for a picture."""
@@ -181,7 +174,7 @@ class Estimate(Result):
     @property
     def covers(self) -> str:
         """In what the interval holds what is estimated, in words."""
-        held = hold_in(self.confidence, sampling=self.sampling)
+        held = formatting.hold_in(self.confidence, sampling=self.sampling)
         if self.clipped_interval is not None:
             return f"{held} if tails are thin"
         return f"{held} after clipping" if self.clipped else held
@@ -209,7 +202,7 @@ class Estimate(Result):
                 if bound and not self.clipped and abs(self.value - bound) <= _NEAR * width
             )
         if self.several:
-            said.append(ONE_PERSON)
+            said.append(formatting.ONE_PERSON)
         if self.hint:
             said.append(self.hint)
         if self.interval == (-inf, inf):
@@ -223,7 +216,7 @@ class Estimate(Result):
 
         There are fewer where the value and its ends have fewer, as counts do.
         """
-        return justify(self.standard_error, (self.value, *self.interval), *numbers)
+        return formatting.justify(self.standard_error, (self.value, *self.interval), *numbers)
 
     def records(self) -> list[Record]:
         """The number with its interval, as one row."""
@@ -330,9 +323,9 @@ class Estimate(Result):
         low, high = self.interval
         found = "holds" if low <= number <= high else "lies above" if low > number else "lies below"
         raise TypeError(
-            f"a release is known up to its error: its {percent(self.confidence)} interval, "
-            f"{self._ends(self.interval)}, {found} {number:g}. Write float(release) to compare "
-            "the value alone"
+            "a release is known up to its error: its "
+            f"{formatting.percent(self.confidence)} interval, {self._ends(self.interval)}, {found} "
+            f"{number:g}. Write float(release) to compare the value alone"
         )
 
     __le__ = __ge__ = _refuse_comparison
@@ -454,8 +447,8 @@ def _pair(
     one, other = _estimate(step, first), _estimate(step, second)
     if one.confidence != other.confidence:
         raise ParameterError(
-            f"{step}: the intervals are of {percent(one.confidence)} and "
-            f"{percent(other.confidence)}; release both at one confidence"
+            f"{step}: the intervals are of {formatting.percent(one.confidence)} and "
+            f"{formatting.percent(other.confidence)}; release both at one confidence"
         )
     if independent is not None:
         return one, other, independent, None
@@ -480,7 +473,11 @@ def _cells(first: Estimate, second: Estimate) -> TwoCells | None:
 
 
 def _of_cells(
-    one: Estimate, other: Estimate, value: float, error: float, ends: Callable[..., IntervalEnds]
+    one: Estimate,
+    other: Estimate,
+    value: float,
+    error: float,
+    ends: Callable[..., IntervalEnds],
 ) -> Estimate:
     found = Estimate(
         value,

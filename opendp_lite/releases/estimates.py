@@ -12,13 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from opendp_lite import display
 from opendp_lite.base.errors import NoKeyError, ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display.formatting import (
-    align,
-    hold_in,
-    html_grid,
-    justify,
-    printable,
-)
+from opendp_lite.display import formatting
 from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.intervals import CellsOfTable
 from opendp_lite.releases.result import Result
@@ -208,7 +202,7 @@ class Estimates(Result):
 
     def __repr__(self) -> str:
         cells = self._cells()
-        lines = [f"  {line}" for line in align([self._titles, *cells])]
+        lines = [f"  {line}" for line in formatting.align([self._titles, *cells])]
         more = len(self) - len(cells)
         rest = [f"  ... and {more} more: type release.table()"] if more else []
         return "\n".join([f"<Estimates of {self._head()}", *lines, *rest]) + ">"
@@ -219,7 +213,7 @@ class Estimates(Result):
         spots = [each.spot() for each in self]
         scale = display.Scale.around(spots)
         drawn = [scale.title(), *map(scale.dot, spots[:_SHOWN])]
-        table = html_grid(head, self._titles, self._cells(), drawn)
+        table = formatting.html_grid(head, self._titles, self._cells(), drawn)
         names = self.names or tuple(map(str, range(len(self))))
         all_of_them = display.step_picture(spots, names, f"{len(self)} numbers") if more > 0 else ""
         return f"<div>{all_of_them}{table}</div>"
@@ -230,7 +224,7 @@ class Estimates(Result):
 
     @property
     def _of(self) -> str:
-        return hold_in(self.confidence, sampling=self.sampling, several=self.several)
+        return formatting.hold_in(self.confidence, sampling=self.sampling, several=self.several)
 
     @property
     def covers(self) -> str:
@@ -240,11 +234,11 @@ class Estimates(Result):
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
 
     def _row(self, place: int) -> Sequence[str]:
-        name = str(place) if self.names is None else printable(self.names[place])
+        name = str(place) if self.names is None else formatting.printable(self.names[place])
         value, error = self.values[place].item(), self.standard_errors[place].item()
         kinds = [self.intervals] if self._once else [self.intervals, self.joint_intervals]
         ends = [end for kind in kinds for end in kind[place].tolist()]
-        shown, off, *texts = justify(error, [value, *ends], value, error, *ends)
+        shown, off, *texts = formatting.justify(error, [value, *ends], value, error, *ends)
         pairs = zip(texts[::2], texts[1::2], strict=True)
         return name, shown, off, *(f"{low} to {high}" for low, high in pairs)
 

@@ -15,14 +15,7 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
-from opendp_lite.display.formatting import (
-    align,
-    html_grid,
-    justify,
-    key_text,
-    printable,
-    significant,
-)
+from opendp_lite.display import formatting
 from opendp_lite.numbers.exact import Number, format_number, positive, whole
 
 Record: TypeAlias = dict[str, Any]
@@ -131,7 +124,9 @@ class ReleaseTable(Storable):
         rows = import_module("csv").writer(text, lineterminator="\n")
         rows.writerow(self.columns)
         for line in zip(*self.columns.values(), strict=True):
-            rows.writerow([key_text(cell) if isinstance(cell, date) else cell for cell in line])
+            rows.writerow(
+                [formatting.key_text(cell) if isinstance(cell, date) else cell for cell in line]
+            )
         if path is None:
             return text.getvalue()
         with Path(path).open("w", encoding="utf-8", newline="") as file:
@@ -148,11 +143,11 @@ class ReleaseTable(Storable):
 
     def __repr__(self) -> str:
         numbers = {place for place, name in enumerate(self.columns) if name in _STATISTICS}
-        lines = align([list(self.columns), *self._shown()], numbers)
+        lines = formatting.align([list(self.columns), *self._shown()], numbers)
         return "\n".join([*lines, *filter(None, [self.note])])
 
     def _repr_html_(self) -> str:
-        return html_grid(self.note, list(self.columns), self._shown())
+        return formatting.html_grid(self.note, list(self.columns), self._shown())
 
     def _shown(self) -> list[list[str]]:
         rows = zip(*self.columns.values(), strict=True)
@@ -168,15 +163,15 @@ class ReleaseTable(Storable):
             if value is None:
                 return "-"
             if not isinstance(value, int | float) or isinstance(value, bool):
-                return printable(key_text(value))
+                return formatting.printable(formatting.key_text(value))
             if name == "rows":
                 return f"{value:.0f}"
             if name in estimated and self.places is not None:
                 return _to_places(value, self.places, _SIDES.get(_ROUNDED[name], 0))
             if name in estimated and error > 0 and isfinite(error):
-                return justify(error, known, value)[0]
+                return formatting.justify(error, known, value)[0]
             if name == "standard_error":
-                return significant(value, value)[0]
+                return formatting.significant(value, value)[0]
             return f"{value:.6g}" if isinstance(value, float) else str(value)
 
         return [cell(*each) for each in row.items()]

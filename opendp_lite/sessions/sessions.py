@@ -25,30 +25,8 @@ import numpy as np
 from opendp_lite.base.errors import DataError, ParameterError, SpaceError, shorten
 from opendp_lite.base.frozen import OwnProcess
 from opendp_lite.base.spelling import Named, call_when_read
-from opendp_lite.combinators.accounts import (
-    Account,
-    AnyAccount,
-    AnySpace,
-    MemoryAccount,
-    Order,
-    Receipt,
-    Spender,
-    few_digits,
-    find_price,
-    parts_of,
-    require_query,
-    require_root,
-    say_spent,
-    witness_answer,
-)
-from opendp_lite.display.formatting import (
-    for_json,
-    format_release,
-    hold_in,
-    html_of_each,
-    html_table,
-    significant,
-)
+from opendp_lite.combinators import accounts
+from opendp_lite.display import formatting
 from opendp_lite.engines.data.table import place_of
 from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import evaluate
@@ -56,13 +34,7 @@ from opendp_lite.explain.statement import Position, Statement
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.renyi import count_without_end, filter_budget
-from opendp_lite.metrics.distances import (
-    Distance,
-    Metric,
-    RowMetric,
-    SymmetricDistance,
-    SymmetricIdDistance,
-)
+from opendp_lite.metrics import distances
 from opendp_lite.numbers.exact import Number, digits_up, exact, open_probability, quote
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
@@ -136,8 +108,8 @@ class Release(Result, Generic[R]):
     """
 
     value: R
-    order: Order
-    receipt: Receipt
+    order: accounts.Order
+    receipt: accounts.Receipt
     payer: Payer
 
     def __reduce_ex__(self, protocol: object) -> Any:
@@ -153,7 +125,7 @@ class Release(Result, Generic[R]):
     ) -> Self:
         """As its pickle has it."""
         payer = Payer(paid.pop("title"), paid.pop("unit"), paid.pop("bounded", True))
-        return cls(value, Order(query, price, note), Receipt(**paid), payer)
+        return cls(value, accounts.Order(query, price, note), accounts.Receipt(**paid), payer)
 
     @property
     def number(self) -> int:
@@ -191,7 +163,7 @@ class Release(Result, Generic[R]):
             ledger=self.payer.title,
             number=self.number,
             spent=measure.words(budget.reach(spent)),
-            left=measure.words(few_digits(measure, left)) if self.payer.bounded else "",
+            left=measure.words(accounts.few_digits(measure, left)) if self.payer.bounded else "",
             budget=budget.words() if self.payer.bounded else "",
             head=self.receipt.head,
             unit=self.payer.unit,
@@ -218,7 +190,7 @@ class Release(Result, Generic[R]):
         """What was released, for ``json.dumps``: the parts of a release, or a number as a value."""
         if isinstance(self.value, Result):
             return self.value.as_dict()
-        return {"value": for_json(self.value)}
+        return {"value": formatting.for_json(self.value)}
 
     def plot(self, **asked: Any) -> Any:
         """Draws what was released."""
@@ -268,7 +240,7 @@ class Release(Result, Generic[R]):
             return round(self.value, digits)
 
     def __str__(self) -> str:
-        text, error = format_release(self.value), self._error
+        text, error = formatting.format_release(self.value), self._error
         if not error:
             return text
         found: Any = self.value
@@ -276,7 +248,7 @@ class Release(Result, Generic[R]):
             found = found.item()
         if isinstance(found, float):
             (errors,) = self.order.query.facts.errors
-            text = significant(errors.law.standard_deviation, found)[0]
+            text = formatting.significant(errors.law.standard_deviation, found)[0]
         if isinstance(self.value, Result) or "\n" in text:
             return f"{text}\nEach number has {error}."
         return f"{text} ({'each has ' if isinstance(found, np.ndarray) else ''}{error})"
@@ -288,7 +260,7 @@ class Release(Result, Generic[R]):
         if len(query.facts.errors) != 1 or (isinstance(self.value, Result) and self.value.covers):
             return ""
         off = float(digits_up(exact(query.accuracy(_CONFIDENCE), "accuracy"), 3))
-        return f"noise of at most {off:.15g} in {hold_in(_CONFIDENCE, sampling=False)}"
+        return f"noise of at most {off:.15g} in {formatting.hold_in(_CONFIDENCE, sampling=False)}"
 
     def _repr_html_(self) -> str:
         budget, spent = self.receipt.budget, self.receipt.spent
@@ -301,7 +273,9 @@ class Release(Result, Generic[R]):
         most = budget.words() if self.payer.bounded else ""
         words = {"error": self._error, "budget": most}
         words |= {"protects": self.payer.unit, "note": self.note}
-        return html_of_each([*rows.items(), *(each for each in words.items() if each[1])])
+        return formatting.html_of_each(
+            [*rows.items(), *(each for each in words.items() if each[1])]
+        )
 
     def __repr__(self) -> str:
         words = self.receipt.budget.measure.words(self.price)
@@ -319,7 +293,9 @@ _BOOKED: Final = (
 class _Open:
     """The data of a session, its space and the account that pays, until it is closed."""
 
-    def __init__(self, data: object, space: AnySpace | None, root: AnyAccount) -> None:
+    def __init__(
+        self, data: object, space: accounts.AnySpace | None, root: accounts.AnyAccount
+    ) -> None:
         self.data, self.space, self.root = data, space, root
         self.closed = False
         self.process = OwnProcess("ask")
@@ -337,7 +313,7 @@ class _Open:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Session(Spender[M]):
+class Session(accounts.Spender[M]):
     """Answers queries about one dataset under one budget: see ``dp.session``.
 
     Call it with a pipeline to get a release. A copy is the same session: it spends the same budget.
@@ -350,7 +326,7 @@ class Session(Spender[M]):
     """
 
     _open: _Open
-    _account: Account[M]
+    _account: accounts.Account[M]
 
     if not TYPE_CHECKING:
 
@@ -386,9 +362,9 @@ class Session(Spender[M]):
         words = check_line(note, "note")
         entropy = SecureEntropy()
         self._open.require()
-        require_root(self._account, self._open.root)
+        accounts.require_root(self._account, self._open.root)
         bound = self._bound(query)
-        order = Order(bound, find_price(bound, self._account.measure), words)
+        order = accounts.Order(bound, accounts.find_price(bound, self._account.measure), words)
         self._account.require(order)
         try:
             try_on_names(bound, self._open.data)
@@ -396,7 +372,7 @@ class Session(Spender[M]):
             raise shorten(problem) from problem.__cause__
         receipt = self._account.pay(order)
         try:
-            value = witness_answer(
+            value = accounts.witness_answer(
                 bound, order.price, partial(release_from, entropy, bound, self._open.data)
             )
         except DataError as problem:
@@ -411,14 +387,14 @@ class Session(Spender[M]):
         return Payer(self._account.title, self._account.unit)
 
     @property
-    def space(self) -> AnySpace | None:
+    def space(self) -> accounts.AnySpace | None:
         """The space that pipelines are bound to; None where each has its own."""
         return self._open.space
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> distances.Metric:
         """How far apart two datasets are: its unit is protected."""
-        return SymmetricDistance() if self.space is None else self.space.metric
+        return distances.SymmetricDistance() if self.space is None else self.space.metric
 
     @property
     def neighbours(self) -> str:
@@ -426,9 +402,11 @@ class Session(Spender[M]):
         return self.metric.words(self._unit)
 
     @property
-    def _unit(self) -> Distance:
+    def _unit(self) -> distances.Distance:
         """What is protected, as a distance."""
-        found: Distance = self.metric.distance(1) if self.space is None else self.space.unit
+        found: distances.Distance = (
+            self.metric.distance(1) if self.space is None else self.space.unit
+        )
         return found
 
     def split(self, parts: int) -> tuple[Session[M], ...]:
@@ -444,8 +422,8 @@ class Session(Spender[M]):
             SpaceError: If the session is closed, or this is a fork of its process.
         """
         self._open.require()
-        accounts = parts_of(self._account, parts)
-        return tuple(Session(self._open, each) for each in accounts)
+        shares = accounts.parts_of(self._account, parts)
+        return tuple(Session(self._open, each) for each in shares)
 
     def close(self) -> None:
         """Lets go of the data. The session and its parts answer no more."""
@@ -456,7 +434,7 @@ class Session(Spender[M]):
     ) -> Measurement[Any, Any, R]:
         """The query on the space of the session, or on its own."""
         if not isinstance(query, Measurement):
-            require_query(query)
+            accounts.require_query(query)
             query = query.bound if self.space is None else query.bind(self.space)
         found = query.input_space
         if found.metric != self.metric or found.unit != self._unit:
@@ -487,11 +465,11 @@ class Session(Spender[M]):
     def _repr_html_(self) -> str:
         state = "closed" if self._open.closed else "open"
         told = {"session": state, "protects": self.neighbours, "spent": str(self.spent)}
-        return html_table({**told, "budget": self.budget.words()})
+        return formatting.html_table({**told, "budget": self.budget.words()})
 
     def __repr__(self) -> str:
         state = "closed, " if self._open.closed else ""
-        return f"<session, {state}{say_spent(*self._account.standing())}>"
+        return f"<session, {state}{accounts.say_spent(*self._account.standing())}>"
 
 
 class Meter(Session[AnyMeasure]):
@@ -519,7 +497,9 @@ class Meter(Session[AnyMeasure]):
 
     def _repr_html_(self) -> str:
         state = "closed" if self._open.closed else "open"
-        return html_table({"meter": state, "protects": self.neighbours, "spent": str(self.spent)})
+        return formatting.html_table(
+            {"meter": state, "protects": self.neighbours, "spent": str(self.spent)}
+        )
 
     def __repr__(self) -> str:
         return f"<meter, {'closed, ' if self._open.closed else ''}{self.spent} spent>"
@@ -537,7 +517,7 @@ def meter(
     data: object,
     *,
     delta: Number = 1e-6,
-    space: AnySpace | None = None,
+    space: accounts.AnySpace | None = None,
     query_delta: Number | None = None,
 ) -> Meter:
     """Opens releases of one dataset without a budget, and says what they have lost so far.
@@ -579,7 +559,7 @@ def meter(
     require_space(space, "meter")
     _require_whole_unit(space)
     counted = count_without_end(open_probability(delta, "delta"), query_delta)
-    account = MemoryAccount(counted)
+    account = accounts.MemoryAccount(counted)
     return cast(Meter, open_session(data, space, account, Meter))
 
 
@@ -592,7 +572,7 @@ def session(
     data: object,
     budget: PrivacyBudget[M] = _MISSING,
     *,
-    space: AnySpace | None = None,
+    space: accounts.AnySpace | None = None,
     query_delta: Number | None = None,
 ) -> Session[M]:
     """Opens several releases of one dataset under one budget.
@@ -640,13 +620,13 @@ def session(
     require_space(space, "session")
     _require_whole_unit(space)
     counted = filter_budget(budget, query_delta)
-    return open_session(data, space, MemoryAccount(cast(PrivacyBudget[M], counted)))
+    return open_session(data, space, accounts.MemoryAccount(cast(PrivacyBudget[M], counted)))
 
 
 def open_session(
     data: object,
-    space: AnySpace | None,
-    account: Account[M],
+    space: accounts.AnySpace | None,
+    account: accounts.Account[M],
     kind: type[Session[M]] = Session,
 ) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables.
@@ -661,7 +641,7 @@ def open_session(
     return kind(_Open(data, chosen, account), account)
 
 
-def table_of(data: object) -> AnySpace | None:
+def table_of(data: object) -> accounts.AnySpace | None:
     """``dp.table()`` for data of several named columns, else None. No row is read."""
     names = names_alone(data)
     return table() if names is not None and len(names.names) > 1 else None
@@ -675,12 +655,14 @@ def require_space(given: object, step: str) -> None:
         )
 
 
-def _require_whole_unit(space: AnySpace | None) -> None:
+def _require_whole_unit(space: accounts.AnySpace | None) -> None:
     """Refuses a unit of less than a row or a person, for which a release would cost too little.
 
     A ledger refuses it by the unit that it declares.
     """
-    counted = space is not None and isinstance(space.metric, RowMetric | SymmetricIdDistance)
+    counted = space is not None and isinstance(
+        space.metric, distances.RowMetric | distances.SymmetricIdDistance
+    )
     if space is not None and counted and space.unit < 1:
         raise SpaceError(
             f"session: the unit of the space is {space.metric.protected(space.unit)}, and a budget "

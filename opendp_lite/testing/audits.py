@@ -17,11 +17,7 @@ from scipy.special import betainccinv, betaincinv
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats, identity
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-)
+from opendp_lite.measures import divergences
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.pipeline.core import AnyMeasurement
 from opendp_lite.pipeline.steps import Mechanism
@@ -100,13 +96,15 @@ def own_promises(measure: AnyMeasure, measurement: AnyMeasurement, d_in: object)
 
 
 @own_promises.register
-def _pure(measure: MaxDivergence, measurement: AnyMeasurement, d_in: object) -> list[Promise]:
+def _pure(
+    measure: divergences.MaxDivergence, measurement: AnyMeasurement, d_in: object
+) -> list[Promise]:
     return [Promise("a loss", float(measurement.map(d_in)), partial(_log_ratio, 0.0))]
 
 
 @own_promises.register
 def _approximate(
-    measure: ApproximateDivergence, measurement: AnyMeasurement, d_in: object
+    measure: divergences.ApproximateDivergence, measurement: AnyMeasurement, d_in: object
 ) -> list[Promise]:
     epsilon, delta = measurement.map(d_in)
     return [Promise("a loss", float(epsilon), partial(_log_ratio, float(delta)))]
@@ -114,7 +112,7 @@ def _approximate(
 
 @own_promises.register
 def _concentrate(
-    measure: ZeroConcentratedDivergence, measurement: AnyMeasurement, d_in: object
+    measure: divergences.ZeroConcentratedDivergence, measurement: AnyMeasurement, d_in: object
 ) -> list[Promise]:
     return [Promise("a loss", float(measurement.map(d_in)), _renyi)]
 

@@ -14,12 +14,7 @@ from typing import Any, ClassVar, Final
 import attrs
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    GaussianDivergence,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-)
+from opendp_lite.measures import divergences
 from opendp_lite.measures.measure import AnyMeasure, Loss, Measure
 from opendp_lite.measures.profile import Profile
 from opendp_lite.numbers.exact import exact, exp_down, exp_up, normal_tail, sqrt_up
@@ -129,21 +124,21 @@ def find_known(measure: AnyMeasure, typed: object) -> Known | None:
 
 
 @find_known.register
-def _pure(measure: MaxDivergence, typed: object) -> Known:
+def _pure(measure: divergences.MaxDivergence, typed: object) -> Known:
     epsilon = exact(typed, "epsilon")
     pairs = tuple((k, (_flip(epsilon, k),)) for k in GROUPS)
     return Known(pairs, tuple((k, k * epsilon) for k in GROUPS))
 
 
 @find_known.register
-def _concentrate(measure: ZeroConcentratedDivergence, typed: object) -> Known:
+def _concentrate(measure: divergences.ZeroConcentratedDivergence, typed: object) -> Known:
     rho = exact(typed, "rho")
     pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
     return Known(pairs, tuple((k, k * k * rho) for k in GROUPS))
 
 
 @find_known.register
-def _gaussian(measure: GaussianDivergence, typed: object) -> Known:
+def _gaussian(measure: divergences.GaussianDivergence, typed: object) -> Known:
     mu = exact(typed, "mu")
     rho = mu * mu / 2
     pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
@@ -151,7 +146,7 @@ def _gaussian(measure: GaussianDivergence, typed: object) -> Known:
 
 
 @find_known.register
-def _approximate(measure: ApproximateDivergence, typed: Sequence[object]) -> Known:
+def _approximate(measure: divergences.ApproximateDivergence, typed: Sequence[object]) -> Known:
     epsilon, spill = exact(typed[0], "epsilon"), exact(typed[1], "delta")
     alone = (randomised_response(epsilon, spill),)
     others = tuple((k, (_flip(epsilon, k), *_spill(epsilon, spill, k))) for k in GROUPS if k > 1)
@@ -266,7 +261,7 @@ def more_losses(measure: AnyMeasure) -> list[object]:
 
 
 @more_losses.register
-def _pairs(measure: ApproximateDivergence) -> list[object]:
+def _pairs(measure: divergences.ApproximateDivergence) -> list[object]:
     # Neither is within the other: the worst of them is a third pair.
     return [(0.5, 1e-3), (1, 1e-6)]
 

@@ -20,14 +20,7 @@ from opendp_lite.combinators.adaptive_programs import Ask, ThresholdTest, adapti
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
-from opendp_lite.pipeline.core import (
-    AnyMeasurement,
-    AnyPrivate,
-    AnyTransformation,
-    Measurement,
-    Private,
-    Transformation,
-)
+from opendp_lite.pipeline import core
 from opendp_lite.pipeline.questions import Pipeline, link_text
 from opendp_lite.pipeline.steps import Mechanism, Recipe
 from opendp_lite.sessions.sessions import table_of
@@ -36,7 +29,7 @@ from opendp_lite.testing.lawful import require
 from opendp_lite.testing.stable import closure
 
 NamedPart: TypeAlias = tuple[str, object]
-AnyBound: TypeAlias = AnyTransformation | AnyMeasurement
+AnyBound: TypeAlias = core.AnyTransformation | core.AnyMeasurement
 # Objects that are looked at.
 _MOST: Final = 20_000
 _READS: Final = {"LOAD_GLOBAL", "LOAD_NAME"}
@@ -191,8 +184,8 @@ _compared_by.register(MethodType, attrgetter("__func__", "__self__"))
 _compared_by.register(partial, attrgetter("func", "args", "keywords"))
 # Step by step: equality alone would tell functions apart that are made anew.
 _compared_by.register(Recipe, attrgetter("calls", "after"))
-_compared_by.register(Transformation, attrgetter("input_space", "recipe"))
-_compared_by.register(Measurement, attrgetter("input_space", "recipe"))
+_compared_by.register(core.Transformation, attrgetter("input_space", "recipe"))
+_compared_by.register(core.Measurement, attrgetter("input_space", "recipe"))
 
 
 @_compared_by.register(Ask)
@@ -381,7 +374,7 @@ def _tell(result: object) -> list[str]:
 
 
 def assert_replayable(
-    program: AnyPrivate | Callable[[Any], object],
+    program: core.AnyPrivate | Callable[[Any], object],
     data: object,
     neighbour: object,
     budget: PrivacyBudget[AnyMeasure] | None = None,
@@ -478,7 +471,7 @@ def _require_same(fault: str | None, words: str) -> None:
 
 def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> WorkOnData:
     """What is done with a dataset."""
-    if isinstance(program, Private):
+    if isinstance(program, core.Private):
         return program.bound
     if isinstance(program, Pipeline) or not callable(program):
         raise ParameterError(

@@ -34,16 +34,7 @@ from opendp_lite.pipeline.steps import Stage
 from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables
-from opendp_lite.testing.datasets import (
-    USUAL,
-    Neighbours,
-    containers,
-    fixed_pairs,
-    in_pieces,
-    in_threads,
-    neighbours,
-    row_numbers,
-)
+from opendp_lite.testing import datasets
 from opendp_lite.testing.lawful import require
 
 
@@ -52,7 +43,7 @@ def _surplus(first: Floats, second: Floats) -> NDArray[np.int64]:
     rows = np.concatenate([first, second])
     if not rows.size:
         return np.zeros(0, dtype=np.int64)
-    places = row_numbers(rows)
+    places = datasets.row_numbers(rows)
     signs = np.repeat([1.0, -1.0], [len(first), len(second)])
     return np.bincount(places, weights=signs).astype(np.int64)
 
@@ -190,7 +181,7 @@ def content_keys(rows: Floats) -> Keys:
 
 def _occurrences(rows: Floats) -> Words:
     """How often each row came before."""
-    numbers = row_numbers(rows)
+    numbers = datasets.row_numbers(rows)
     order = np.argsort(numbers, kind="stable")
     place = np.arange(len(order))
     fresh = np.diff(numbers[order], prepend=-1) != 0
@@ -365,22 +356,24 @@ class _Case:
         true = (change_one_distance if replaced else symmetric_distance)(first, second)
         return None if 0 <= true <= claimed else f"claimed {claimed} rows apart, true {true}"
 
-    def broken(self, pair: Neighbours) -> str | None:
+    def broken(self, pair: datasets.Neighbours) -> str | None:
         """As ``fault``, of a pair of datasets."""
         return self.fault(self.run(pair.data), self.run(pair.other), pair.distance)
 
 
-def _all_pairs(case: _Case, trials: int, own: tuple[float, ...]) -> Iterator[Neighbours]:
+def _all_pairs(case: _Case, trials: int, own: tuple[float, ...]) -> Iterator[datasets.Neighbours]:
     """Those of the fixed pairs that show a fault, pairs at random, and the turns."""
     space = case.bound.input_space
     if not isinstance(space.domain, PersonTables):
-        yield from _faulty(case, fixed_pairs(space, own))
-    yield from neighbours(space, case.seed, trials, tuple(dict.fromkeys((*USUAL, *own))))
+        yield from _faulty(case, datasets.fixed_pairs(space, own))
+    yield from datasets.neighbours(
+        space, case.seed, trials, tuple(dict.fromkeys((*datasets.USUAL, *own)))
+    )
     if space.metric == SymmetricDistance():
         yield from _turns(case)
 
 
-def _faulty(case: _Case, pairs: Iterator[Neighbours]) -> Iterator[Neighbours]:
+def _faulty(case: _Case, pairs: Iterator[datasets.Neighbours]) -> Iterator[datasets.Neighbours]:
     """The pairs whose results are too far apart, or outside; a dataset is in many of them."""
     domain = case.bound.input_space.domain
 
@@ -397,7 +390,7 @@ def _faulty(case: _Case, pairs: Iterator[Neighbours]) -> Iterator[Neighbours]:
 
 def _check_histories(case: _Case, own: tuple[float, ...]) -> None:
     """A step that keeps what it read first tells two processes apart, and never one from itself."""
-    pairs = fixed_pairs(case.bound.input_space, own)
+    pairs = datasets.fixed_pairs(case.bound.input_space, own)
     pair = next((a for a in pairs if len(a.data) and (a.data[0] != a.other[-1]).any()), None)
     if pair is None or not hasattr(os, "fork"):
         return
@@ -423,14 +416,14 @@ def _check_histories(case: _Case, own: tuple[float, ...]) -> None:
     require(told in (b"", found), f"{rule} {words} ({where})")
 
 
-def _turns(case: _Case) -> Iterator[Neighbours]:
+def _turns(case: _Case) -> Iterator[datasets.Neighbours]:
     """Numbers of equal rows at which a result leaves its course, each with one row more."""
     body = case.bound.input_space.domain.body
     for row in body.draw(np.random.default_rng(case.seed), 2):
         last = _find_turn(case, row)
         if last is not None:
             one = row[None, :]
-            yield Neighbours(one.repeat(last, axis=0), one[:0], one, 1, 0)
+            yield datasets.Neighbours(one.repeat(last, axis=0), one[:0], one, 1, 0)
 
 
 def _find_turn(case: _Case, row: Floats) -> int | None:
@@ -463,7 +456,7 @@ def _is_linear(none: np.ndarray, one: np.ndarray, many: np.ndarray, size: int) -
     return all(c - a == size * (b - a) for a, b, c in pairs)
 
 
-def _check(case: _Case, pair: Neighbours) -> None:
+def _check(case: _Case, pair: datasets.Neighbours) -> None:
     data, other = pair.data, pair.other
     keys = content_keys(data)
     first, again, second = case.run(data, keys), case.run(data, keys), case.run(other)
@@ -477,14 +470,16 @@ def _check(case: _Case, pair: Neighbours) -> None:
         say("the same rows must give the same result", "Asked twice, they gave two results"),
     )
     names = _without_people(case.bound.input_space.domain).names
-    for name, container in containers(data, names) if _in_all(pair) else in_pieces(data):
+    for name, container in (
+        datasets.containers(data, names) if _in_all(pair) else datasets.in_pieces(data)
+    ):
         require(
             _alike(case.run(container, keys), first),
             say("a row's result must not depend on its block or place", f"As {name} they differ"),
         )
     if _in_all(pair):
         require(
-            _alike(case.run(in_threads(data), keys, folds=True), first),
+            _alike(case.run(datasets.in_threads(data), keys, folds=True), first),
             say("a row's result must not depend on its block or place", "In threads they differ"),
         )
     for value in (first, second):
@@ -503,7 +498,7 @@ def _without_people(domain: Domain) -> Any:
     return domain.rows if isinstance(domain, PersonTables) else domain
 
 
-def _in_all(pair: Neighbours) -> bool:
+def _in_all(pair: datasets.Neighbours) -> bool:
     return pair.trial % _ALL_CONTAINERS == 0
 
 
@@ -526,7 +521,7 @@ def _outside(domain: Domain, value: np.ndarray) -> str | None:
     return f"A row came out that is not in {domain.body!r}: {value[~inside][0].tolist()}"
 
 
-def _least(case: _Case, pair: Neighbours) -> Neighbours:
+def _least(case: _Case, pair: datasets.Neighbours) -> datasets.Neighbours:
     """The pair with as few rows as still show the fault."""
     if case.bound.input_space.metric == ChangeOneDistance():
         return pair
@@ -556,7 +551,7 @@ def _least(case: _Case, pair: Neighbours) -> Neighbours:
     return best
 
 
-def _show(pair: Neighbours) -> str:
+def _show(pair: datasets.Neighbours) -> str:
     """The rows, if they are few."""
     if max(len(pair.data), len(pair.other)) > _FEW_ROWS:
         return ""

@@ -55,7 +55,7 @@ def test_a_file_that_moves_within_its_disk_is_the_same(ledger):
 
 
 def test_another_machine_is_refused(ledger, monkeypatch):
-    monkeypatch.setattr(ledger_file, "this_machine", lambda: "another")
+    monkeypatch.setattr(ledger_file.place, "this_machine", lambda: "another")
     refused(COPY, lambda: LedgerFile.open(ledger.path), lambda: spend(ledger))
     LedgerFile.adopt(ledger.path, "moved to the server")
     assert LedgerFile.open(ledger.path).spent == 0
@@ -661,7 +661,7 @@ def test_a_forged_chain_shows_in_its_head(ledger, unmarked):
 
 def test_a_clock_that_runs_backwards_decides_nothing(ledger, monkeypatch):
     spend(ledger)
-    monkeypatch.setattr(tables, "read_clock", lambda: "1970-01-01T00:00:00.000000Z")
+    monkeypatch.setattr(tables.entries, "read_clock", lambda: "1970-01-01T00:00:00.000000Z")
     spend(ledger)
     monkeypatch.undo()
     spend(ledger)

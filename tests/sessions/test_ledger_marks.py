@@ -107,14 +107,14 @@ def test_a_tail_may_take_longer_to_check_than_a_transaction_may_stand_still(
     known, url, monkeypatch
 ):
     spend(known, 2)
-    check, waits = tables.check_chain, []
+    check, waits = tables.entries.check_chain, []
 
     def check_slowly(found: Any, *given: Any) -> Any:
         listed = list(found)
         waits.append(len(listed) > 2 and sleep(0.6))
         return check(listed, *given)
 
-    monkeypatch.setattr(tables, "check_chain", check_slowly)
+    monkeypatch.setattr(tables.entries, "check_chain", check_slowly)
     assert LedgerFile.open(url("ann"), wait=0.3).spent == Fraction(32, 100)
     assert None in waits
 

@@ -155,14 +155,14 @@ def test_the_longest_fractions_that_the_server_takes_can_be_read(url):
 
 def test_a_check_may_take_longer_than_a_transaction_may_stand_still(ledger, url, monkeypatch):
     spend(ledger, 2)
-    check = tables.check_chain
+    check = tables.entries.check_chain
 
     def check_slowly(found: Any, *given: Any) -> Any:
         listed = list(found)
         sleep(0.6 if len(listed) > 2 else 0)
         return check(listed, *given)
 
-    monkeypatch.setattr(tables, "check_chain", check_slowly)
+    monkeypatch.setattr(tables.entries, "check_chain", check_slowly)
     assert LedgerFile.open(url("ann"), wait=0.3).spent == Fraction(2, 100)
     assert LedgerFile.adopt(url("dana"), "a test", wait=0.3).spent == Fraction(2, 100)
 

@@ -12,14 +12,7 @@ import attrs
 
 from opendp_lite.base.errors import BudgetExceeded, LedgerError, ParameterError
 from opendp_lite.base.version import find_version
-from opendp_lite.measures.budgets import (
-    Loss,
-    PrivacyBudget,
-    exact_loss,
-    like,
-    numbers_of,
-    require_budget,
-)
+from opendp_lite.measures import budgets
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.renyi import filter_budget
@@ -104,7 +97,7 @@ class LedgerFile(LedgerStanding):
     def create(
         cls,
         path: str | os.PathLike[str],
-        budget: PrivacyBudget[AnyMeasure],
+        budget: budgets.PrivacyBudget[AnyMeasure],
         *,
         unit: str,
         data: str = "",
@@ -128,7 +121,7 @@ class LedgerFile(LedgerStanding):
             LedgerError: If it cannot stand there.
             ParameterError: If the budget is none, or a text is no line of text.
         """
-        require_budget(budget, "a ledger")
+        budgets.require_budget(budget, "a ledger")
         check_budget(budget.loss, budget.measure)
         counted = filter_budget(budget, query_delta)
         identity = _random(_NAME_WORDS)
@@ -208,8 +201,8 @@ class LedgerFile(LedgerStanding):
         lost = {each.hash for sightings in seen for each in sightings.find_lost(entries)}
         if late and not lost:
             return False
-        missed = [numbers_of(each.sum_lost(entries, measure)) for each in seen]
-        price = like(measure, tuple(map(max, zip(*missed, strict=True))))
+        missed = [budgets.numbers_of(each.sum_lost(entries, measure)) for each in seen]
+        price = budgets.like(measure, tuple(map(max, zip(*missed, strict=True))))
 
         def adopting(table: EntryTable, known: Checked) -> LedgerEntry:
             head = known.head
@@ -249,7 +242,9 @@ class LedgerFile(LedgerStanding):
         """The last entry as the file has it now."""
         return self._look().head
 
-    def reserve(self, price: Loss, *, asked: str, note: str = "", scope: str = "") -> LedgerEntry:
+    def reserve(
+        self, price: budgets.Loss, *, asked: str, note: str = "", scope: str = ""
+    ) -> LedgerEntry:
         """Pays for a release. When this returns, the entry is on the disk: only then read data.
 
         Args:
@@ -267,7 +262,7 @@ class LedgerFile(LedgerStanding):
                 was written by then, it counts.
         """
         measure = self.measure
-        loss = without_curve(exact_loss(price, measure, "the price of a release"))
+        loss = without_curve(budgets.exact_loss(price, measure, "the price of a release"))
         text, words = check_text(asked, "asked"), check_line(note, "note")
 
         def paying(table: EntryTable, known: Checked) -> LedgerEntry:
@@ -313,13 +308,13 @@ class LedgerFile(LedgerStanding):
 
         return self._write(closing)
 
-    def raise_budget(self, budget: PrivacyBudget[AnyMeasure], reason: str) -> LedgerEntry:
+    def raise_budget(self, budget: budgets.PrivacyBudget[AnyMeasure], reason: str) -> LedgerEntry:
         """Raises the budget, with a reason that is shown for ever.
 
         Raises:
             ParameterError: If the budget is not above the one before, or there is no reason.
         """
-        require_budget(budget, "raise_budget")
+        budgets.require_budget(budget, "raise_budget")
         if budget.measure != self.budget.stated.measure:
             raise ParameterError(
                 f"the budget of this ledger is {self.budget.words()} and stays in this measure; "
@@ -329,7 +324,7 @@ class LedgerFile(LedgerStanding):
 
         def raising(table: EntryTable, known: Checked) -> LedgerEntry:
             head = known.head
-            before = PrivacyBudget(self.measure, head.budget).stated
+            before = budgets.PrivacyBudget(self.measure, head.budget).stated
             if loss == before.loss or not budget.measure.within(before.loss, loss):
                 raise ParameterError(
                     f"the budget is {before.words()}, and it can only be raised; got "
@@ -495,7 +490,7 @@ class LedgerFile(LedgerStanding):
         witness.require_there(last)
         return self.storage.read_mark(), last
 
-    def _begin(self, budget: Loss) -> None:
+    def _begin(self, budget: budgets.Loss) -> None:
         """Writes the terms, a new key and the first entry in one transaction."""
         zero, terms = self.measure.zero(), self.terms
 

@@ -17,14 +17,8 @@ from weakref import WeakValueDictionary
 import attrs
 
 from opendp_lite.base.errors import LedgerError
+from opendp_lite.sessions.ledger import place
 from opendp_lite.sessions.ledger.entries import COLUMNS, Checked, LedgerEntry, LedgerTerms
-from opendp_lite.sessions.ledger.place import (
-    FilePlace,
-    make_empty,
-    remove_empty,
-    require_siblings,
-    this_machine,
-)
 from opendp_lite.sessions.ledger.tables import (
     LAYOUT,
     TERM_COLUMNS,
@@ -264,7 +258,7 @@ class _FileTable(EntryTable):
 
     remedy: ClassVar[str] = "Put the newer file back"
 
-    file: FilePlace
+    file: place.FilePlace
 
     def run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self.connection.execute(sql, values).fetchall()
@@ -321,10 +315,10 @@ class SqliteFile(Storage):
         """
         path, connection, rests = self.path, _RESTING.get(get_ident()), False
         if key:
-            make_empty(path)
+            place.make_empty(path)
         try:
-            file = FilePlace.of(path)
-            require_siblings(path, new=key != "")
+            file = place.FilePlace.of(path)
+            place.require_siblings(path, new=key != "")
             if connection is None or not connection.resume(path, self.wait):
                 connection = OpenConnection(path, self.wait)
                 _set_up(connection, path)
@@ -339,7 +333,7 @@ class SqliteFile(Storage):
                 _make_tables(connection)
             else:
                 _require_tables(connection, path)
-            table = _FileTable(connection, this_machine(), file.identity, file)
+            table = _FileTable(connection, place.this_machine(), file.identity, file)
             found = work(table.agree(str(path), terms, key))
             connection.rest()
             rests = True
@@ -353,7 +347,7 @@ class SqliteFile(Storage):
                 finally:
                     connection.close()
             if key and not rests:
-                remove_empty(path)
+                place.remove_empty(path)
 
     def name_witness(self, given: str | os.PathLike[str] | None, identity: str) -> str:
         return "" if given is None else str(WitnessFile.beside(self.path, given, identity).path)

@@ -11,16 +11,7 @@ import attrs
 
 from opendp_lite.base.errors import LedgerError
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.sessions.ledger.entries import (
-    COLUMNS,
-    KEPT,
-    Checked,
-    EntryState,
-    LedgerEntry,
-    LedgerTerms,
-    check_chain,
-    read_clock,
-)
+from opendp_lite.sessions.ledger import entries
 from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile
 
 Result = TypeVar("Result")
@@ -34,11 +25,11 @@ ALL: Final = 2**40
 LAYOUT: Final = 1
 """The version of the tables of a file."""
 
-TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
+TERM_COLUMNS: Final = tuple(attrs.fields_dict(entries.LedgerTerms))
 """The columns of the one row of terms."""
 
-_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
-_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
+_SELECT: Final = f"SELECT {', '.join(entries.COLUMNS)} FROM entries"
+_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(entries.COLUMNS))})"
 _TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
 _HASHES: Final = "SELECT number, hash FROM entries ORDER BY number"
 _BEGIN: Final = f"INSERT INTO ledger VALUES ({', '.join('?' * len(TERM_COLUMNS))})"
@@ -61,9 +52,9 @@ class EntryTable(ABC):
     connection: Any
     machine: str
     place: str
-    terms: LedgerTerms = attrs.field(init=False)
+    terms: entries.LedgerTerms = attrs.field(init=False)
 
-    def agree(self, name: str, terms: LedgerTerms | None, key: str) -> Self:
+    def agree(self, name: str, terms: entries.LedgerTerms | None, key: str) -> Self:
         """The same with its terms, which are written first where there is a key.
 
         Raises:
@@ -72,7 +63,7 @@ class EntryTable(ABC):
         if terms is not None and key:
             self.run(_BEGIN, *terms.row())
             self.run("INSERT INTO secret VALUES (?)", key)
-        found = LedgerTerms.of_row(next(iter(self.run(_TERMS)), None))
+        found = entries.LedgerTerms.of_row(next(iter(self.run(_TERMS)), None))
         if terms not in (None, found):
             raise LedgerError(
                 f"another ledger stands at {name!r} now; nothing is released. Open it anew if "
@@ -99,7 +90,7 @@ class EntryTable(ABC):
 
     def clock(self) -> str:
         """The time by one clock for all who add entries."""
-        return read_clock()
+        return entries.read_clock()
 
     @abstractmethod
     def version(self) -> object:
@@ -109,7 +100,7 @@ class EntryTable(ABC):
     def is_whole(self, *, quickly: bool = False) -> bool:
         """Whether the storage finds its own structure in order; as far as it is quick to tell."""
 
-    def require_here(self, name: str, head: LedgerEntry) -> None:
+    def require_here(self, name: str, head: entries.LedgerEntry) -> None:
         """Refuses tables that are not the ones that their last entry was written to."""
         if (head.machine, head.place) != (self.machine, self.place):
             raise LedgerError(
@@ -123,11 +114,11 @@ class EntryTable(ABC):
         """Of its losses."""
         return self.terms.losses
 
-    def add(self, entry: LedgerEntry) -> None:
+    def add(self, entry: entries.LedgerEntry) -> None:
         """Writes an entry."""
         self.run(_INSERT, *entry.row())
 
-    def all(self, seen: LedgerEntry) -> Callable[[], tuple[LedgerEntry, ...]]:
+    def all(self, seen: entries.LedgerEntry) -> Callable[[], tuple[entries.LedgerEntry, ...]]:
         """Reads all entries. What it gives holds each to the one before, after the transaction.
 
         A server ends a transaction that stands still for as long as that may take.
@@ -137,28 +128,28 @@ class EntryTable(ABC):
         """
         rows = self._rows("ORDER BY number")
 
-        def check() -> tuple[LedgerEntry, ...]:
-            found = tuple(check_chain(self._entries(rows), self.terms))
+        def check() -> tuple[entries.LedgerEntry, ...]:
+            found = tuple(entries.check_chain(self._entries(rows), self.terms))
             if seen not in found:
                 raise self._say_lost(seen)
             return found
 
         return check
 
-    def untold(self, told: Set[str], most: int = ALL) -> list[LedgerEntry]:
+    def untold(self, told: Set[str], most: int = ALL) -> list[entries.LedgerEntry]:
         """The first entries, of which at most so many, whose hashes are not told."""
         numbers = [number for number, hashed in self.run(_HASHES) if hashed not in told][:most]
         ends = (numbers[0], numbers[-1]) if numbers else (0, 0)
         rows = self._rows("WHERE number BETWEEN ? AND ? ORDER BY number", *ends)
         return list(self._entries(row for row in rows if row[-1] not in told))
 
-    def first(self) -> LedgerEntry:
+    def first(self) -> entries.LedgerEntry:
         """The first entry."""
-        for entry in check_chain(self._read("ORDER BY number LIMIT 1"), self.terms):
+        for entry in entries.check_chain(self._read("ORDER BY number LIMIT 1"), self.terms):
             return entry
         raise LedgerError("the ledger is damaged: it has no entries")
 
-    def since(self, seen: LedgerEntry, most: int = ALL) -> list[LedgerEntry]:
+    def since(self, seen: entries.LedgerEntry, most: int = ALL) -> list[entries.LedgerEntry]:
         """An entry that was seen, and at most so many after it, each held to the one before.
 
         Raises:
@@ -166,7 +157,9 @@ class EntryTable(ABC):
         """
         return self.follow(seen, most)()
 
-    def follow(self, seen: LedgerEntry, most: int = ALL) -> Callable[[], list[LedgerEntry]]:
+    def follow(
+        self, seen: entries.LedgerEntry, most: int = ALL
+    ) -> Callable[[], list[entries.LedgerEntry]]:
         """As ``since``; what it gives checks them, after the transaction."""
         where = "WHERE number >= ? ORDER BY number LIMIT ?"
         rows = self._rows(where, seen.number, most + 1)
@@ -174,13 +167,13 @@ class EntryTable(ABC):
         if rows[:1] != [seen.row()]:
             list(self._entries(rows[:1]))
             raise self._say_lost(seen)
-        return lambda: [seen, *check_chain(self._entries(rows[1:]), self.terms, seen)]
+        return lambda: [seen, *entries.check_chain(self._entries(rows[1:]), self.terms, seen)]
 
-    def at(self, number: int) -> LedgerEntry | None:
+    def at(self, number: int) -> entries.LedgerEntry | None:
         """The entry of a number, if there is one. Where it stands in the chain is not checked."""
         return next(iter(self.some([number])), None)
 
-    def some(self, numbers: Sequence[int]) -> list[LedgerEntry]:
+    def some(self, numbers: Sequence[int]) -> list[entries.LedgerEntry]:
         """As ``at``, those of several numbers that are there."""
         places = ", ".join("?" * len(numbers))
         return list(self._read(f"WHERE number IN ({places}) ORDER BY number", *numbers))
@@ -190,14 +183,14 @@ class EntryTable(ABC):
         query = "SELECT 1 FROM entries WHERE closes = ?"
         return self.run(query, number) != []
 
-    def trust(self, head: LedgerEntry) -> Checked:
+    def trust(self, head: entries.LedgerEntry) -> entries.Checked:
         """What is asked of the entries up to one, where nobody changed them since a check."""
         paid = "SELECT COUNT(*) FROM entries WHERE number <= ? AND state = ?"
         kept = "WHERE number <= ? AND state IN (?, ?) ORDER BY number"
-        return Checked(
+        return entries.Checked(
             head,
-            int(self.run(paid, head.number, EntryState.RESERVED.value)[0][0]),
-            tuple(self._read(kept, head.number, *(each.value for each in KEPT))),
+            int(self.run(paid, head.number, entries.EntryState.RESERVED.value)[0][0]),
+            tuple(self._read(kept, head.number, *(each.value for each in entries.KEPT))),
         )
 
     def key(self) -> bytes:
@@ -206,17 +199,17 @@ class EntryTable(ABC):
             return bytes.fromhex(key)
         raise LedgerError("the ledger is damaged: it has no key")
 
-    def _read(self, where: str, *values: int | str) -> Iterator[LedgerEntry]:
+    def _read(self, where: str, *values: int | str) -> Iterator[entries.LedgerEntry]:
         return self._entries(self._rows(where, *values))
 
     def _rows(self, where: str, *values: int | str) -> list[tuple[Any, ...]]:
         return self.run(f"{_SELECT} {where}", *values)
 
-    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[LedgerEntry]:
+    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[entries.LedgerEntry]:
         measure = self.measure
-        return (LedgerEntry.of_row(row, measure) for row in rows)
+        return (entries.LedgerEntry.of_row(row, measure) for row in rows)
 
-    def _say_lost(self, seen: LedgerEntry) -> LedgerError:
+    def _say_lost(self, seen: entries.LedgerEntry) -> LedgerError:
         return LedgerError(
             f"the ledger was rolled back: entry {seen.number}, which this process saw, is no "
             f"longer there. Nothing is released. {self.remedy}"
@@ -246,7 +239,7 @@ class Storage(ABC):
         work: Callable[[EntryTable], Result],
         *,
         writing: bool,
-        terms: LedgerTerms | None = None,
+        terms: entries.LedgerTerms | None = None,
         key: str = "",
     ) -> Result:
         """What work gives within a transaction that ends with ``commit``; all else undoes it.
@@ -266,15 +259,15 @@ class Storage(ABC):
         """The witness that the terms of a new ledger name; empty for none."""
 
     @abstractmethod
-    def find_witness(self, terms: LedgerTerms) -> WitnessFile | None:
+    def find_witness(self, terms: entries.LedgerTerms) -> WitnessFile | None:
         """The file elsewhere that remembers the last entry."""
 
     @abstractmethod
-    def begin_witness(self, terms: LedgerTerms, first: LedgerEntry) -> None:
+    def begin_witness(self, terms: entries.LedgerTerms, first: entries.LedgerEntry) -> None:
         """Begins a witness that each machine has of its own, with the first entry."""
 
     @abstractmethod
-    def mark(self, entry: LedgerEntry) -> None:
+    def mark(self, entry: entries.LedgerEntry) -> None:
         """Marks the storage with the last entry."""
 
     def read_mark(self) -> Sightings:
@@ -282,7 +275,7 @@ class Storage(ABC):
         return Sightings("", [])
 
     @abstractmethod
-    def find_checked(self, table: EntryTable) -> tuple[Checked, str] | None:
+    def find_checked(self, table: EntryTable) -> tuple[entries.Checked, str] | None:
         """Up to which entry of the tables all was checked before, if something says so.
 
         Returns:
@@ -291,17 +284,17 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def keep_checked(self, terms: LedgerTerms, found: Checked, seen: str) -> None:
+    def keep_checked(self, terms: entries.LedgerTerms, found: entries.Checked, seen: str) -> None:
         """Lets ``find_checked`` find it, where this machine remembers such things by itself."""
 
     def read_check(self) -> CheckMark | None:
         """Up to which entry all was checked; None where nothing says so."""
         return None
 
-    def check_now(self, entry: LedgerEntry) -> CheckMark | None:
+    def check_now(self, entry: entries.LedgerEntry) -> CheckMark | None:
         """As the storage is now, all of it checked up to an entry."""
         return None
 
-    def write_check(self, entry: LedgerEntry) -> CheckMark | None:
+    def write_check(self, entry: entries.LedgerEntry) -> CheckMark | None:
         """Says for others that all was checked up to an entry; None where it cannot be said."""
         return None
