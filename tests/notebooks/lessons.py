@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dis
 import json
 import re
@@ -12,15 +13,48 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
-from answers import ANSWERS, Answers
+import attrs
 
 FOLDER: Final = Path(__file__).parents[2] / "notebooks"
 LESSONS: Final = sorted(FOLDER.glob("[0-9]*_*.md"), key=lambda path: int(path.stem.split("_")[0]))
+TABLE: Final = Path(__file__).with_name("answers.tsv")
 _EXERCISE: Final = re.compile(r"# Exercise (\d+)\b")
 _CHECK: Final = re.compile(r"check\((\d+)\)$")
 WRONG: Final = ("1 / 0", "(", "np.ones((2, 3))", "'about five'", "...")
 """Two cells that fail, before and while they run; what no exercise asks for; and no answer."""
 _SECONDS: Final = 240
+
+
+@attrs.frozen
+class Answers:
+    """What students answer to one exercise.
+
+    Attributes:
+        wrong: Code of wrong answers, with words of the hint that each gets. "wrong" stands for any.
+        right: Code of answers that are right beside the solution.
+    """
+
+    wrong: dict[str, str] = attrs.Factory(dict)
+    right: list[str] = attrs.Factory(list)
+
+
+def read_answers() -> dict[tuple[str, int], Answers]:
+    """Those of the table, by lesson and exercise."""
+    stems = {path.stem.split("_")[0]: path.stem for path in LESSONS}
+    found: dict[tuple[str, int], Answers] = {}
+    with TABLE.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
+            place = stems[row["lesson"]], int(row["exercise"])
+            given = found.setdefault(place, Answers())
+            code = row["answer"].replace(r"\n", "\n")  # no answer has a backslash else
+            if row["hint"] == "right":
+                given.right.append(code)
+            else:
+                given.wrong[code] = row["hint"]
+    return found
+
+
+ANSWERS: Final = read_answers()
 
 
 def written(path: Path) -> Any:
@@ -81,7 +115,7 @@ def answered(notebook: Any, lesson: str, solutions: Mapping[int, str]) -> Any:
         cell.metadata["role"] = ["waits", number, ""]
         solution = solutions[number]
         names = sorted(globals_written(solution))
-        given = ANSWERS.get((lesson, number), Answers({}, []))
+        given = ANSWERS.get((lesson, number), Answers())
         wrongs = ["\n".join(f"{name} = {each}" for name in names) for each in WRONG]
         told = [(each, "wrong") for each in (*wrongs, "another = 5")]
         told += [(each, hint) for each, hint in given.wrong.items()]

@@ -25,8 +25,8 @@ import pytest
 pytest.importorskip("jupytext", reason='lessons need pip install "opendp_lite[notebooks]"')
 pytest.importorskip("nbclient", reason='lessons need pip install "opendp_lite[notebooks]"')
 
-from answers import ANSWERS
 from lessons import (
+    ANSWERS,
     FOLDER,
     LESSONS,
     WRONG,
