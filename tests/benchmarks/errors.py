@@ -268,9 +268,8 @@ def _coverage_of_quantiles(
 def _count_wide(quantiles: list[float], lower: int, scale: Spacing) -> int:
     """How many intervals of the first quantile are wide, for incomes between wide bounds."""
     data = np.random.default_rng(0).lognormal(10.5, 0.6, 1000)
-    asked = {"scale": scale, "epsilon": 1, "confidence": CONFIDENCE}
     release = dp.records() >> dp.private_quantile(
-        quantiles, bounds=(lower, 10**6), **asked, confidence=None
+        quantiles, bounds=(lower, 10**6), scale=scale, epsilon=1, confidence=CONFIDENCE
     )
     ends = [release(data)[0].interval for _ in range(RELEASES)]
     return sum(high - low > WIDE for low, high in ends)

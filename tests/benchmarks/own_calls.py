@@ -1,6 +1,6 @@
 """Counts the library's own Python calls, files and frames on the way of a release.
 
-``python tests/benchmarks/own_calls.py`` prints them, and times of releases of few and of many rows.
+``python tests/benchmarks/own_calls.py`` prints them, and times of releases of few rows.
 Counts do not depend on the load of a machine; times are the best of many by turns.
 """
 
@@ -96,23 +96,6 @@ def ways() -> dict[str, Callable[[], object]]:
     }
 
 
-def large(rows: int) -> dict[str, Callable[[], object]]:
-    """Releases of many rows."""
-    data = np.random.default_rng(2).uniform(-10, 110, rows)
-    keys = np.random.default_rng(3).integers(0, 20, rows)
-    frame, mean = pd.DataFrame({"age": data, "key": keys}), (dp.records() >> MEAN).bound
-    half = dp.clamp(0, 50) >> dp.sum() >> dp.laplace(epsilon=1)
-    parts = [PURE_TOTAL, dp.count() >> dp.laplace(epsilon=1), half]
-    both = (dp.records() >> dp.compose(parts)).bound
-    by = dp.by("key", range(20), dp.select("age") >> MEAN)
-    return {
-        f"sum, {rows:.0e} rows": lambda: TOTAL(data),
-        f"mean, {rows:.0e} rows": lambda: mean(data),
-        f"compose of three, {rows:.0e} rows": lambda: both(data),
-        f"by, 20 keys, {rows:.0e} rows": lambda: by(frame),
-    }
-
-
 def best(work: Callable[[], object], seconds: float) -> float:
     """The least time of a call, of the calls that fit into so many seconds."""
     found, end = [], process_time_ns() + int(seconds * 1e9)
@@ -126,7 +109,6 @@ def best(work: Callable[[], object], seconds: float) -> float:
 def main() -> None:
     """Prints the counts, and times in microseconds."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=float, nargs="*", default=[], help="time so many rows, too")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each timing")
     chosen = parser.parse_args()
     print(f"{'':44}{'own calls':>10}{'files':>7}{'deepest':>9}{'us':>12}")
@@ -134,9 +116,6 @@ def main() -> None:
         found = counted(work)
         taken = best(work, chosen.seconds) * 1e6
         print(f"{name:44}{found.calls:10}{len(found.files):7}{found.deepest:9}{taken:12.1f}")
-    for rows in chosen.rows:
-        for name, work in large(int(rows)).items():
-            print(f"{name:70}{best(work, chosen.seconds) * 1e6:12.1f}")
 
 
 if __name__ == "__main__":

@@ -141,11 +141,11 @@ def mean(options: Namespace) -> Iterator[Row]:
     note = "ours also leaves out NaN, of which there is none, and counts"
     peer = "np.clip(x, L, U).mean()", lambda: np.clip(data, lower, upper).mean()
     for words, asked in {
-        "rho=0.5": {"rho": 0.5},
-        "epsilon=0.5": {"epsilon": 0.5},
-        "rho=0.5, confidence=0.95": {"rho": 0.5, "confidence": 0.95},
+        "rho=0.5, confidence=None": {"rho": 0.5, "confidence": None},
+        "epsilon=0.5, confidence=None": {"epsilon": 0.5, "confidence": None},
+        "rho=0.5, sampling=False": {"rho": 0.5, "sampling": False},
     }.items():
-        release = dp.mean(lower, upper, **asked, confidence=None).bound
+        release = dp.mean(lower, upper, **asked).bound
         ours = f"mean({words}), {power(size)} rows", partial(release, data)
         yield compare(ours, peer, at_most(2), rounds=15, size=size, note=note)
 
@@ -211,20 +211,6 @@ def people(options: Namespace) -> Iterator[Row]:
         yield compare(ours, peer, at_most(4), rounds=3, size=size, note=note)
 
 
-def scalars(options: Namespace) -> Iterator[Row]:
-    """One release of a bound pipeline, of a number and of a hundred rows, against OpenDP."""
-    count, lower, upper = 100, 0.0, 1.0
-    data, race = np.random.default_rng().random(count), partial(compare, rounds=21)
-    for kind, make in NOISES.items():
-        bare = dp.scalar() >> make(scale=SCALE)
-        peer = f"{opendp_name()}, float", partial(opendp_noise(kind, float, vector=False), 3.0)
-        yield race((f"scalar() >> {kind}, one release", partial(bare, 3.0)), peer, faster(1))
-        total = dp.records() >> dp.clamp(lower, upper) >> dp.sum() >> make(scale=SCALE)
-        peer = f"{opendp_name()}, sized", partial(opendp_sum(kind, lower, upper, count), data)
-        name = f"clamp >> sum >> {kind}, {count} rows, one release"
-        yield race((name, partial(total, data)), peer, faster(1))
-
-
 def fixed_costs(options: Namespace) -> Iterator[Row]:
     """What a release, a mean and a pipeline cost whatever the number of rows."""
     rows, columns, us = 100, 10_000, 1e-6
@@ -259,7 +245,7 @@ def quantile(options: Namespace) -> Iterator[Row]:
     """A median on a lattice against sorting, deciles, and among candidates against OpenDP."""
     bound, count, epsilon = 100.0, 1000, 1.0
     data, race = np.random.default_rng().normal(0.0, 2.0, MILLION), partial(compare, rounds=11)
-    made = partial(dp.private_quantile, epsilon=epsilon)
+    made = partial(dp.private_quantile, epsilon=epsilon, confidence=None)
     median = dp.records() >> made(0.5, bounds=(-bound, bound))
     work = f"private_quantile(0.5), {power(MILLION)} rows"
     yield race((work, partial(median, data)), ("np.sort(x)", partial(np.sort, data)), at_most(2.0))
@@ -271,39 +257,6 @@ def quantile(options: Namespace) -> Iterator[Row]:
     theirs = partial(opendp_quantile(points, 0.5, 1 / epsilon), data)
     peer = f"{opendp_name()}, {count} candidates", theirs
     yield race((f"{work}, {count} candidates", partial(among, data)), peer, faster(1))
-
-
-def groups(options: Namespace) -> Iterator[Row]:
-    """Releases by group: 1e7 rows of 1000 groups in one pass, beside numpy's counting."""
-    size, count = TEN_MILLION, 1000
-    random = np.random.default_rng(0)
-    keys, values = random.integers(0, count, size), random.normal(50, 20, size)
-    column, noise = dp.select("x"), dp.laplace(epsilon=1)
-
-    def counts() -> object:
-        return np.bincount(keys, minlength=count)
-
-    def totals() -> object:
-        return np.bincount(keys, np.clip(values, 0, 100), count)
-
-    for name, release, *peer in (
-        ("counts", dp.count() >> noise, "np.bincount", counts),
-        (
-            "clipped sums",
-            column >> dp.clamp(0, 100) >> dp.sum() >> noise,
-            "np.bincount of np.clip",
-            totals,
-        ),
-        (
-            "means",
-            column >> dp.mean(0, 100, epsilon=1, confidence=None),
-            "both",
-            lambda: (counts(), totals()),
-        ),
-    ):
-        by = partial(dp.by("k", range(count), release), {"k": keys, "x": values})
-        ours = f"{name} of {count} groups of {power(size)} rows", by
-        yield compare(ours, tuple(peer), at_most(2.0), rounds=7, size=size)
 
 
 BIN_ERRORS = {
