@@ -13,7 +13,7 @@ from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.sparse import SparseRows, cell_bits, excess, floats_beyond, row_totals
 from opendp_lite.engines.rows import LazyRows
 
-ROWS = 400
+ROWS = 100
 
 
 def sparse_of(rows: np.ndarray) -> SparseRows:
@@ -101,7 +101,7 @@ def test_a_total_of_odd_numbers_has_the_same_bits_everywhere(columns, p):
 
 @pytest.mark.parametrize("columns", [3, 30, 1000, 70_000])
 def test_a_total_is_exceeded_by_no_more_than_is_said(columns):
-    rows = at_the_end_of_a_cell(columns, 2, 50)
+    rows = at_the_end_of_a_cell(columns, 2, 20)
     exact = np.array([fsum(row) for row in (rows * rows).tolist()])
     over = exact / row_totals(rows, DENSE, 2, columns) - 1
     assert over.max() <= excess(columns)
