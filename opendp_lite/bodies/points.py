@@ -355,9 +355,6 @@ class PointSum(RowSum[Whole]):
         places = body.places_of(block[:, 0]) if absorbed else body.places_in(block)
         return np.bincount(places, minlength=len(body.steps)).astype(np.int64, copy=False)
 
-    def merge(self, first: Whole, second: Whole) -> Whole:
-        return first + second
-
     def finish(self, summary: Whole) -> Numeric:
         met = np.flatnonzero(summary)
         counts, steps = summary[met], self._body.steps[met]

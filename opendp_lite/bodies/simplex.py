@@ -385,9 +385,6 @@ class PlaceCounts(RowSum[Whole]):
         found = np.bincount(places.astype(np.intp) + 1, minlength=self.columns + 1)
         return found[1:].astype(np.int64, copy=False)
 
-    def merge(self, first: Whole, second: Whole) -> Whole:
-        return first + second
-
     def finish(self, summary: Whole) -> Numeric:
         return summary
 

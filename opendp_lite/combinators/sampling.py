@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -19,10 +19,11 @@ from opendp_lite.combinators.losses_of_samples import Sampling, amplify
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import open_source
+from opendp_lite.engines.data.source import require_here
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.engines.rows import CollectRows, LazyRows
-from opendp_lite.engines.sampling.rules import KeyedCoins, require_rows_here, row_sample
+from opendp_lite.engines.sampling.rules import KeyedCoins, row_sample
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.metrics.distances import (
@@ -132,12 +133,12 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
     amplify(measure, lambda _: measure.zero(), sampling, 1)
     person = domain.person if isinstance(domain, PersonTables) else None
 
-    def release(rows: object, entropy: Entropy) -> R:
+    def release(rows: Any, entropy: Entropy) -> R:
         words = entropy.words
         if sampling.among is None:
             tossed: KeyedCoins = partial(coins, share)
         else:
-            require_rows_here(rows, "sample", _SIZED_ELSEWHERE)
+            require_here(rows.library, "sample", _SIZED_ELSEWHERE)
             tossed = _Subset.draw(sampling, entropy)
         chosen = row_sample(rows, tossed, lambda places: words(len(places)), person)
         found: R = inner.function(chosen, entropy)

@@ -183,7 +183,9 @@ class Dataset:
         if found is None:
             if isinstance(whole, Blocks):
                 whole.require(columns, self.titles)
-                rows: Source = _BlockColumns(whole.only(columns), columns, self.titles)
+                opening = partial(_columns_of, columns, self.titles)
+                width = max(1, len(columns))
+                rows: Source = OfBlocks(whole.only(columns), width, opening)
             else:
                 words = "the columns of the table could not be read"
                 rows = attempt(partial(whole.rows, columns), words)
@@ -277,36 +279,12 @@ class Dataset:
         return place_of(column.name, self.titles)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _BlockColumns(OfBlocks):
-    """Columns of blocks, each block opened as any data is."""
-
-    asked: tuple[Column, ...]
-    declared: Names | None
-
-    @property
-    def columns(self) -> int:
-        return max(1, len(self.asked))
-
-    def piece(self, piece: object) -> Source:
-        source, function = Dataset(piece, self.declared, None).columns(self.asked)
-        return source if function is None else _Mapped(source, function, self.columns)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Mapped(Source):
-    """Rows with a block function applied."""
-
-    rows: Source
-    function: Block
-    width: int
-
-    @property
-    def columns(self) -> int:
-        return self.width
-
-    def blocks(self) -> RowBlocks:
-        return (apply_block(block, self.function, "select") for block in read(self.rows))
+def _columns_of(asked: tuple[Column, ...], declared: Names | None, block: object) -> RowBlocks:
+    """Some columns of a block, which is opened as any data is."""
+    source, function = Dataset(block, declared, None).columns(asked)
+    if function is None:
+        return read(source)
+    return (apply_block(rows, function, "select") for rows in read(source))
 
 
 BATCH_ENTRIES: Final = 8 * BLOCK_ENTRIES

@@ -87,6 +87,11 @@ class LazyTable:
     keys: Keys | None = None
     derived: tuple[tuple[str, ByPeriod], ...] = ()
 
+    @property
+    def library(self) -> str:
+        """Of rows on other machines: the library that computes them. Else nothing."""
+        return getattr(self.dataset.whole, "library", "")
+
     def for_release(self, keys: Keys) -> LazyTable:
         """The same table, with random words of a release."""
         return attrs.evolve(self, keys=keys)
@@ -95,10 +100,6 @@ class LazyTable:
         """Those rows alone that pass a test."""
         kept = attrs.evolve(kept, column=self.as_derived(kept.column))
         return attrs.evolve(self, filters=(*self.filters, kept))
-
-    def derive(self, name: str, change: ByPeriod) -> LazyTable:
-        """The same table, of which later steps read what is made of a column."""
-        return attrs.evolve(self, derived=(*self.derived, (name, change)))
 
     def as_derived(self, column: Column) -> Column:
         """A column as a step here reads it."""
@@ -124,10 +125,6 @@ class LazyTable:
         """The rows as numbers."""
         return self.columns([Column(name, NUMBERS) for name in self.names or (None,)])
 
-    def presence(self) -> LazyRows:
-        """A zero for each value and NaN for each missing cell; of no columns, a zero each row."""
-        return self.columns([Column(name, PRESENCE) for name in self.names or ()])
-
 
 @attrs.frozen
 class Select(OfWhole):
@@ -151,10 +148,13 @@ class Numbers(OfWhole):
 
 @attrs.frozen
 class Presence(OfWhole):
-    """The rows of a table: a zero for each value and NaN for each missing cell."""
+    """The rows of a table: a zero for each value and NaN for each missing cell.
+
+    Of no columns there is a zero for each row.
+    """
 
     def __call__(self, table: LazyTable, /) -> LazyRows:
-        return table.presence()
+        return table.columns([Column(name, PRESENCE) for name in table.names or ()])
 
 
 # The name of a column that holds the group of each row; no column of a person has it.

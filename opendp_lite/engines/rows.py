@@ -92,6 +92,11 @@ class LazyRows:
     table: Dataset | None = None
     asked: tuple[Column, ...] = ()
 
+    @property
+    def library(self) -> str:
+        """Of rows on other machines: the library that computes them. Else nothing."""
+        return self.source.library
+
     def numbers(self) -> LazyRows:
         """Itself: a table gives its columns as numbers here."""
         return self
@@ -177,7 +182,7 @@ def summaries(asks: Sequence[AnyRequest]) -> list[object]:
 
 def stays_elsewhere(ask: AnyRequest) -> bool:
     """Whether it would gather rows of other machines, and something stands in their place."""
-    return ask.how.gathers and bool(ask.rows.source.library)
+    return ask.how.gathers and bool(ask.rows.library)
 
 
 def _by_pass(asks: Sequence[AnyRequest]) -> list[list[int]]:
@@ -430,7 +435,7 @@ class CollectRows(Reduction[Pieces]):
     gathers = True
 
     def without_gathering(self, rows: LazyRows, step: str) -> object:
-        require_here(rows.source.library, step, self._instead)
+        require_here(rows.library, step, self._instead)
         return None
 
     def empty(self) -> Pieces:
@@ -438,9 +443,6 @@ class CollectRows(Reduction[Pieces]):
 
     def summarise(self, block: Floats, scratch: Scratch) -> Pieces:
         return (block.T.copy(),)
-
-    def merge(self, first: Pieces, second: Pieces) -> Pieces:
-        return first + second
 
     def finish(self, pieces: Pieces) -> Floats:
         """One array of shape (columns, rows), its to change."""
@@ -477,9 +479,6 @@ class RankCounts(Reduction[Counts]):
             counts[0] = counts[1] - np.bincount(places[at_point], minlength=length)
         return found
 
-    def merge(self, first: Counts, second: Counts) -> Counts:
-        return first + second
-
 
 class CellCounts(Reduction[Whole]):
     """Counts the numbers of one column in each cell.
@@ -501,6 +500,3 @@ class CellCounts(Reduction[Whole]):
         places = np.searchsorted(self._edges, block[:, 0])
         counts = np.bincount(places, minlength=len(self._edges) + 1)
         return counts.astype(np.int64, copy=False)
-
-    def merge(self, first: Whole, second: Whole) -> Whole:
-        return first + second

@@ -35,9 +35,7 @@ def say_where(function: Node | Release, rows: object, data: object) -> tuple[str
 
 def _say_alone(rows: LazyTable | LazyRows, data: object) -> str:
     """Where rows are read for which there are no expressions, and why."""
-    whole = rows.dataset.whole if isinstance(rows, LazyTable) else rows.source
-    library = getattr(whole, "library", "")
-    place = f"on the workers of {library}" if library else "in this process"
+    place = f"on the workers of {rows.library}" if rows.library else "in this process"
     if isinstance(rows, LazyRows) and _computes(data):
         why = "no dp.select names the columns"
     elif isinstance(rows, LazyTable) and rows.dataset.size is not None and _computes(data):

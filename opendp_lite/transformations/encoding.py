@@ -513,7 +513,7 @@ class _Derive(OfWhole):
 
     def __call__(self, table: LazyTable, /) -> LazyTable:
         table.dataset.require((self.name,), "period")
-        return table.derive(self.name, self.change)
+        return attrs.evolve(table, derived=(*table.derived, (self.name, self.change)))
 
 
 @stage(

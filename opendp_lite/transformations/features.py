@@ -261,9 +261,6 @@ class MagnitudeFold(Reduction[Counts]):
             places.astype(np.intp, copy=False), minlength=2 * self._cells + 1
         ).astype(np.int64, copy=False)
 
-    def merge(self, first: Counts, second: Counts) -> Counts:
-        return first + second
-
 
 def _cells_of(least: int, most: int, bits: int) -> int:
     """The number of cells of one sign."""

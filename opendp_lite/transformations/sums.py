@@ -471,9 +471,6 @@ class CountFold(EntryFold[int]):
         found[codes] = numbers[:, 0]
         return found
 
-    def merge(self, first: int, second: int) -> int:
-        return first + second
-
     def fuses_with(self, function: Block) -> bool:
         return type(function) is Projection
 

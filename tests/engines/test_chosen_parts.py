@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from decimal import Decimal
 from itertools import combinations
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -80,12 +79,8 @@ def seed(places: np.ndarray) -> np.ndarray:
 
 def words_of(sizes: list[int]) -> np.ndarray:
     """The words of the rows of parts of these sizes, for this secret."""
-    streams = [SecretWords.of(seed).of_rows(of_part(part), "") for part in range(len(sizes))]
+    streams = [SecretWords.of(seed).of_rows(part, "") for part in range(len(sizes))]
     return np.concatenate([words(np.arange(n)) for words, n in zip(streams, sizes, strict=True)])
-
-
-def of_part(part: int | None) -> Any:
-    return SimpleNamespace(part=part)
 
 
 def people(rows: int) -> np.ndarray:
@@ -114,12 +109,12 @@ def test_the_rows_are_those_that_one_process_keeps_with_the_same_keys(
 
 def test_a_word_is_the_same_however_many_are_asked_for() -> None:
     secret = SecretWords(bytes(32))
-    whole = secret.of_rows(of_part(3), "")(np.arange(20_000))
-    pieces = secret.of_rows(of_part(3), "")
+    whole = secret.of_rows(3, "")(np.arange(20_000))
+    pieces = secret.of_rows(3, "")
     assert np.array_equal(
         whole, np.concatenate([pieces(np.arange(n)) for n in (1, 0, 4095, 15904)])
     )
-    others = [secret.of_rows(of_part(4), ""), SecretWords(b"1" * 32).of_rows(of_part(3), "")]
+    others = [secret.of_rows(4, ""), SecretWords(b"1" * 32).of_rows(3, "")]
     assert not any(np.isin(whole, other(np.arange(20_000))).any() for other in others)
     named = secret.of_names([b"a", b"b", b"a"])
     first, second = named(np.arange(3)), named(np.array([0, 1]))
@@ -133,7 +128,7 @@ class Given:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parts: list[np.ndarray] = []
-        monkeypatch.setattr(SecretWords, "of_rows", lambda _, source, step: self._of(source.part))
+        monkeypatch.setattr(SecretWords, "of_rows", lambda _, part, step: self._of(part))
 
     def _of(self, part: int) -> Any:
         left = iter(self.parts[part].tolist())
@@ -292,7 +287,7 @@ QUIET = dp.laplace(epsilon=1)
 
 def test_parts_that_are_not_counted_would_share_their_keys() -> None:
     with pytest.raises(dp.DataError, match=r"resize draws .* which part"):
-        SecretWords(bytes(32)).of_rows(of_part(None), "resize")
+        SecretWords(bytes(32)).of_rows(None, "resize")
 
 
 def test_a_declared_size_is_that_of_all_parts() -> None:
@@ -305,5 +300,5 @@ def test_a_declared_size_is_that_of_all_parts() -> None:
 
 def test_a_secret_is_not_shown() -> None:
     secret = SecretWords(b"hidden" * 5 + b"!!")
-    words = secret.of_rows(of_part(0), ""), secret.of_names([b"a"])
+    words = secret.of_rows(0, ""), secret.of_names([b"a"])
     assert "hidden" not in repr((secret, *words))

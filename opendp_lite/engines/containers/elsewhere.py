@@ -14,11 +14,11 @@ import attrs
 
 from opendp_lite.base.errors import DataError, OpenDPLiteError
 from opendp_lite.engines.columns import Dataset
-from opendp_lite.engines.data.blocks import Blocks, OfBlocks
+from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.expressions import Engine
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import open_source
-from opendp_lite.engines.data.source import QUIET, Job, Merge, attempt
+from opendp_lite.engines.data.source import QUIET, Merge, attempt
 from opendp_lite.engines.data.table import Column
 
 # Packages of which the same version gives the same integers.
@@ -97,7 +97,7 @@ class SentWork:
 
     @classmethod
     def of(
-        cls, rows: OfBlocks, job: Job, merge: Merge, dumps: Callable[[object], bytes]
+        cls, rows: Any, job: Callable[[Any], object], merge: Merge, dumps: Callable[[object], bytes]
     ) -> SentWork:
         """The work for the parts of these rows, pickled by a function."""
         return cls(dumps((attrs.evolve(rows, given=Blocks(tuple)), job, merge)), find_versions())
@@ -213,7 +213,7 @@ class DistributedRows(Blocks):
     def library(self) -> str:
         return self.partitions.library
 
-    def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
+    def summary(self, rows: Any, job: Callable[[Any], object], merge: Merge) -> Any:
         send = partial(SentWork.of, rows, job, merge, self.partitions.dumps)
         run = partial(self.partitions.outcome, attempt(send, _NOT_SENT))
         return attempt(run, self._fail("compute")).value()

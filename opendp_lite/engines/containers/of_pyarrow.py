@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
-import attrs
 import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 
@@ -189,18 +188,12 @@ def _begin(reader: arrow.RecordBatchReader) -> arrow.RecordBatchReader:
     return reader
 
 
-@attrs.frozen(eq=False, repr=False)
-class Stream:
-    """A container that exports a new Arrow stream whenever it is asked."""
+def blocks_of_stream(data: object) -> Blocks:
+    """Those of a container that exports a new Arrow stream whenever it is asked.
 
-    container: object
-
-
-@open_rows.register
-def _of_stream(data: Stream) -> Blocks:
-    """Blocks of unknown width: how many columns there are, only a stream says."""
-    stream = partial(arrow.RecordBatchReader.from_stream, data.container)
-    return Blocks(stream, columns=None)
+    They are of unknown width: how many columns there are, only a stream says.
+    """
+    return Blocks(partial(arrow.RecordBatchReader.from_stream, data), columns=None)
 
 
 def require_numeric(kind: arrow.DataType) -> None:

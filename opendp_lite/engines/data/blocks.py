@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from errno import ENOENT
 from functools import partial
@@ -128,10 +127,6 @@ class Blocks(Table):
         """Those that they come from, where their bytes tell the data from other data."""
         return () if self.file is None else (self.file,)
 
-    @property
-    def says_names(self) -> bool:
-        return self.names is not None
-
     def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
         """Refuses columns that are known not to be there, None for all; reads no row.
 
@@ -144,7 +139,8 @@ class Blocks(Table):
         asked = self.names if names is None else names
         columns = None if asked is None else [Column(name, reading) for name in asked]
         self.require(columns, asked)
-        return _BlockRows(self.only(columns), asked)
+        given = self.only(columns)
+        return OfBlocks(given, given.columns, partial(_rows_of, given.names, asked))
 
     def only(self, columns: Sequence[Column] | None) -> Blocks:
         """The same, for a pass that needs these columns alone, None for all."""
@@ -160,8 +156,8 @@ class Blocks(Table):
         """As that of a ``Source``."""
         return None
 
-    def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> object:
-        """The summary of rows of these blocks."""
+    def summary(self, rows: Any, job: Callable[[Any], object], merge: Merge) -> Any:
+        """What a job makes of these blocks, which ``rows`` has as ``given``."""
         return job(rows)
 
     def rows_by(self, work: Callable[[object], RowBlocks]) -> RowBlocks:
@@ -193,16 +189,15 @@ class Blocks(Table):
 
 @attrs.frozen(eq=False, repr=False)
 class OfBlocks(Source):
-    """The rows of ``Blocks``, each block opened in one way."""
+    """The rows of ``Blocks``, which a function opens in each."""
 
     given: Blocks
+    columns: int | None  # pyright: ignore[reportIncompatibleMethodOverride]
+    open_block: Callable[[object], RowBlocks]
 
     @property
     def size(self) -> int | None:
         return self.given.size
-
-    def blocks(self) -> RowBlocks:
-        return self.given.rows_by(lambda piece: read(self.piece(piece)))
 
     @property
     def library(self) -> str:
@@ -212,9 +207,8 @@ class OfBlocks(Source):
     def part(self) -> int | None:
         return self.given.part
 
-    @abstractmethod
-    def piece(self, piece: object) -> Source:
-        """The rows of a block."""
+    def blocks(self) -> RowBlocks:
+        return self.given.rows_by(self.open_block)
 
 
 @reduce.register
@@ -223,21 +217,13 @@ def _of_their_own(source: OfBlocks, job: Job, merge: Merge) -> object:
     return source.given.summary(source, job, merge)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _BlockRows(OfBlocks):
-    """Each block opened as any data is."""
-
-    asked: tuple[str, ...] | None
-
-    @property
-    def columns(self) -> int | None:
-        return self.given.columns
-
-    def piece(self, piece: object) -> Source:
-        found = open_source(piece, self.asked)
-        if found.names is None and self.given.names is not None:
-            require_order(self.given.names, self.asked)
-        return found
+def _rows_of(
+    names: tuple[str, ...] | None, asked: tuple[str, ...] | None, block: object
+) -> RowBlocks:
+    found = open_source(block, asked)
+    if found.names is None and names is not None:
+        require_order(names, asked)
+    return read(found)
 
 
 def by_chunks(array: Any) -> Blocks:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.source import Source
 
 Places = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -151,14 +150,14 @@ class SecretWords:
         """Those of a new secret, drawn from random words."""
         return cls(np.ascontiguousarray(keys(np.arange(_SEED_WORDS))).tobytes())
 
-    def of_rows(self, source: Source, step: str) -> Keys:
+    def of_rows(self, part: int | None, step: str) -> Keys:
         """Words for the rows of a part, in the order in which they come."""
-        if source.part is None:
+        if part is None:
             raise DataError(
                 f"{step} draws a random key for each row, and the engine that gives these rows "
                 "does not say which part of them it gives; let their Source have a part"
             )
-        return _Stream(self.secret + _OF_PART + source.part.to_bytes(_WORD_BYTES, "little"))
+        return _Stream(self.secret + _OF_PART + part.to_bytes(_WORD_BYTES, "little"))
 
     def of_names(self, names: Sequence[bytes]) -> Keys:
         """Words for each name; the same wherever it occurs."""

@@ -155,7 +155,7 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
             found = attempt(partial(open_rows, found), words)
     if names is None or unnamed is None:
         return found
-    if not (found.says_names if isinstance(found, Table) else found.names is not None):
+    if found.names is None:
         raise DataError(
             f"the pipeline picks columns by name, and the function that opens a {unnamed} does not "
             "say how its columns are called; let it return dp.Blocks(..., names=[...]) or a "
@@ -224,7 +224,7 @@ def _by_protocol(data: Any) -> object | None:
     if is_sparse(data):
         return sparse_rows(data)
     if hasattr(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
-        stream: object = import_module(f"{_LIBRARIES}.of_pyarrow").Stream(data)
+        stream: object = import_module(f"{_LIBRARIES}.of_pyarrow").blocks_of_stream(data)
         return stream
     if hasattr(data, "__array_interface__") or _is_buffer(data):
         array = np.asarray(data)
@@ -293,9 +293,6 @@ class RecordColumns(NamedColumns):
 
     def rows(self, columns: Sequence[Column]) -> Source:
         return super(RecordColumns, self._with([str(each.name) for each in columns])).rows(columns)
-
-    def pick(self, names: Sequence[str]) -> NamedColumns:
-        return super(RecordColumns, self._with(names)).pick(names)
 
     def _with(self, names: Sequence[str]) -> RecordColumns:
         """The same, with the columns that no row has."""

@@ -120,9 +120,9 @@ def require_here(library: str, step: str, instead: str) -> None:
         )
 
 
-def first_place(rows: Source) -> int:
+def first_place(part: int | None) -> int:
     """Where the first row of a part stands, so that no two rows of all parts stand in one place."""
-    return (rows.part or 0) * _PART_PLACES
+    return (part or 0) * _PART_PLACES
 
 
 class InMemory(Source):

@@ -76,14 +76,13 @@ class Column:
 
 
 class Table(ABC):
-    """What a pipeline picks columns of, once it knows which."""
+    """What a pipeline picks columns of, once it knows which.
+
+    ``names`` are those of all columns; None where the rows alone may say them.
+    """
 
     __slots__ = ()
-
-    @property
-    @abstractmethod
-    def says_names(self) -> bool:
-        """Whether the names of the columns are known before a row is read."""
+    names: Sequence[object] | None
 
     @abstractmethod
     def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
@@ -110,10 +109,6 @@ class NamedColumns(Table):
     def listed(self) -> tuple[str, ...]:
         """The names as text."""
         return tuple(map(str, self.names))
-
-    @property
-    def says_names(self) -> bool:
-        return True
 
     def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
         if names is not None:

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import PRESENCE, Dataset, Names
 from opendp_lite.engines.data.arrays import ArrayRows
-from opendp_lite.engines.data.blocks import Blocks, OfBlocks
+from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import MIXED
 from opendp_lite.engines.data.least_rows import Keys, Places, SecretWords
 from opendp_lite.engines.data.open_data import (
     check_size,
     guard,
-    open_source,
     read,
     register_libraries,
     require_size,
@@ -32,7 +31,6 @@ from opendp_lite.engines.data.source import (
     Source,
     attempt,
     first_place,
-    reduce,
     require_here,
 )
 from opendp_lite.engines.data.sparse import SparseMatrix
@@ -106,8 +104,7 @@ def _choose_here(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
     """
     dataset, choice = table.dataset, rule.here(keys)
     whole = dataset.whole
-    if isinstance(whole, Source | Blocks):
-        require_here(whole.library, rule.step, rule.instead)
+    require_here(table.library, rule.step, rule.instead)
     with QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
             here = _as_table(whole, dataset.titles)
@@ -198,14 +195,16 @@ def _take(column: Any, places: Places) -> Any:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Unchosen(OfBlocks):
+class Unchosen:
     """Blocks of a table of which some rows are to be chosen.
 
     Attributes:
+        given: The blocks.
         declared: The names of all columns, where the space or the blocks declare them.
         wanted: The names of the columns that are read later; None for all.
     """
 
+    given: Blocks
     declared: Names | None
     wanted: Names | None
 
@@ -216,13 +215,6 @@ class Unchosen(OfBlocks):
         blocks.require(columns, declared)
         later = [Column(name, PRESENCE) for name in table.names or (None,)]
         return cls(blocks.only([*columns, *later]), declared, table.names)
-
-    @property
-    def columns(self) -> None:
-        return None
-
-    def piece(self, piece: object) -> Source:
-        return open_source(piece, self.declared)
 
     def by(self, choice: Choice, size: int | None) -> list[Piece]:
         """Those that may be chosen, once all rows were read."""
@@ -345,7 +337,7 @@ def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
     with QUIET:
         rows = Unchosen.of(whole, table, rule.columns)
         job = partial(_choose_of_part, rule, SecretWords.of(keys))
-        found: ChosenPart = reduce(rows, job, _merge)
+        found: ChosenPart = rows.given.summary(rows, job, _merge)
         require_size(found.seen, dataset.size)
         if len(found.text) > 1:
             raise DataError(f"column {rule.criteria[0].name!r}: {MIXED}")
@@ -357,11 +349,11 @@ def _merge(first: ChosenPart, second: ChosenPart) -> ChosenPart:
     return first.merge(second)
 
 
-def _choose_of_part(rule: Rule, secret: SecretWords, source: Source) -> ChosenPart:
+def _choose_of_part(rule: Rule, secret: SecretWords, rows: Unchosen) -> ChosenPart:
     """The rows of a part that may be chosen."""
-    rows = cast(Unchosen, source)
-    choice = rule.there(secret.of_rows(rows, rule.step), secret)
-    choice.seen = start = first_place(rows)
+    part = rows.given.part
+    choice = rule.there(secret.of_rows(part, rule.step), secret)
+    choice.seen = start = first_place(part)
     with np.errstate(all="ignore"):
         pieces = rows.by(choice, None)
         stay = choice.settle()

@@ -8,13 +8,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from functools import partial, singledispatch
-from typing import Any, ClassVar, Final, Protocol, cast
+from typing import Any, ClassVar, Final, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import Identities
 from opendp_lite.engines.data.least_rows import (
@@ -33,7 +32,6 @@ from opendp_lite.engines.data.source import (
     first_place,
     quiet_for,
     reduce,
-    require_here,
 )
 from opendp_lite.engines.data.sparse import RowBlock
 from opendp_lite.engines.data.table import Column
@@ -48,10 +46,8 @@ Toss = Callable[[Collection[float]], NDArray[np.bool_]]
 """An independent coin for each of some rows or people; heads is in the sample."""
 
 
-class KeyedCoins(Protocol):
-    """So many independent coins, tossed with random words."""
-
-    def __call__(self, count: int, keys: Keys) -> NDArray[np.bool_]: ...
+KeyedCoins = Callable[[int, Keys], NDArray[np.bool_]]
+"""So many independent coins, tossed with random words."""
 
 
 @singledispatch
@@ -72,7 +68,7 @@ def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = No
         Rows of the same kind. Those of a table in memory are held by their places, and others as
         copies; those of a sample on other machines come here.
     """
-    if rows.source.library:
+    if rows.library:
         job = partial(_sample_of_part, rows.functions, coins, SecretWords.of(keys))
         with quiet_for(rows.source):
             held = reduce(rows.source, job, operator.add)
@@ -88,19 +84,6 @@ def _of_table(
     return choose_rows(rows, _ByCoins(rows.filters, rows.derived, coins, person), keys)
 
 
-@singledispatch
-def require_rows_here(rows: Any, step: str, instead: str) -> None:
-    """Refuses rows on other machines, where no one pass sees all rows."""
-    require_here(rows.source.library, step, instead)
-
-
-@require_rows_here.register
-def _of_table_here(rows: LazyTable, step: str, instead: str) -> None:
-    whole = rows.dataset.whole
-    if isinstance(whole, Source | Blocks):
-        require_here(whole.library, step, instead)
-
-
 def _in_sample(rows: LazyRows, coins: KeyedCoins, keys: Keys) -> list[RowBlock]:
     return from_blocks(rows, lambda block: block[coins(len(block), keys)])
 
@@ -109,7 +92,7 @@ def _sample_of_part(
     functions: tuple[Part, ...], coins: KeyedCoins, secret: SecretWords, source: Source
 ) -> list[RowBlock]:
     """The rows in the sample of a part of rows on other machines."""
-    return _in_sample(LazyRows(source, functions), coins, secret.of_rows(source, _STEP))
+    return _in_sample(LazyRows(source, functions), coins, secret.of_rows(source.part, _STEP))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -242,9 +225,9 @@ def _least_of_part(
     source: Source,
 ) -> _KeyedRows:
     """The rows with the least keys of a part of the rows."""
-    keys, nothing = secret.of_rows(source, step), np.empty(0, dtype=np.int64)
+    keys, nothing = secret.of_rows(source.part, step), np.empty(0, dtype=np.int64)
     held = [_KeyedRows(nothing.astype(np.uint64), nothing, np.empty((0, columns)))]
-    place = first_place(source)
+    place = first_place(source.part)
 
     def take(block: RowBlock) -> None:
         """Takes a block; rows are left out once as many wait as are kept."""

@@ -195,7 +195,7 @@ class _CellsOf:
         lattice, column = self.lattice, self.column
         if self.secret is None:
             return lambda block: lattice.cell(block[:, column])
-        words, bits = self.secret.of_rows(source, self.step), place_bits(lattice.cells)
+        words, bits = self.secret.of_rows(source.part, self.step), place_bits(lattice.cells)
 
         def at(block: Floats) -> Counts:
             cells = lattice.cell(block[:, column])
@@ -233,9 +233,6 @@ class _CountBefore(_CountCells[Counts]):
 
     def count(self, cells: Counts) -> Counts:
         return counts_before(cells, self.edges)
-
-    def merge(self, first: Counts, second: Counts) -> Counts:
-        return first + second
 
 
 @attrs.frozen(eq=False, repr=False)
