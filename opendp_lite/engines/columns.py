@@ -205,10 +205,9 @@ class Dataset:
         if there is None or (self.declared is None and is_records(self.data)):
             return
         try:
-            places_of(names, there)
+            places_of(names, there, getattr(self.whole, "more", ""))
         except NoColumnError as problem:
-            more = self.whole.more if isinstance(self.whole, NamedColumns) else ""
-            raise NoColumnError(f"{step}: {problem}{more}", column=problem.column) from None
+            raise NoColumnError(f"{step}: {problem}", column=problem.column) from None
         except DataError as problem:
             raise DataError(f"{step}: {problem}") from None
 

@@ -169,7 +169,8 @@ class ColumnRows(InMemory):
 
     Attributes:
         column: As the library has it.
-        numbers: Makes an array of a slice of it: of numbers, or of objects.
+        numbers: Makes an array of a slice of it: of numbers, or of objects. It has two dimensions
+            where columns are read together.
     """
 
     column: Cuttable
@@ -181,7 +182,8 @@ class ColumnRows(InMemory):
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         found = self.numbers(self.column[start:stop])
-        return (found if found.dtype.kind != "O" else floats_of(found, odd)).reshape(-1, 1)
+        found = found if found.dtype.kind != "O" else floats_of(found, odd)
+        return found if found.ndim == 2 else found.reshape(-1, 1)
 
 
 def is_masked(array: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:

@@ -12,7 +12,7 @@ from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import attrs
 import numpy as np
@@ -106,6 +106,8 @@ def open_source(data: object, names: tuple[str, ...] | None = None) -> Source:
 @attrs.frozen
 class _Numbers(ColumnReading):
     """Numbers as they are."""
+
+    as_they_are: ClassVar[bool] = True
 
     def __reduce__(self) -> str:
         """By its name: it is compared with ``is``, in a worker too."""

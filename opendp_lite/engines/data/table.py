@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, singledispatch
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -54,6 +54,9 @@ _PICK: Final = (
 class ColumnReading(ABC):
     """How the values of a column are read as numbers."""
 
+    as_they_are: ClassVar[bool] = False
+    """Whether numbers are read as the same numbers."""
+
     @abstractmethod
     def __call__(self, column: object, /) -> Source:
         """The rows of a column as it was handed over."""
@@ -98,12 +101,15 @@ class NamedColumns(Table):
         column: Gives the column at a place, as the container has it.
         size: The number of rows.
         more: What to say beside of a name that no column has.
+        together: Gives the numbers of the columns at some places side by side, where that is
+            quicker; else None.
     """
 
     names: Sequence[object]
     column: Callable[[int], Any]
     size: int
     more: str = ""
+    together: Callable[[Sequence[int]], InMemory | None] = lambda _: None
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
@@ -121,19 +127,13 @@ class NamedColumns(Table):
 
     def rows(self, columns: Sequence[Column]) -> Source:
         """The rows of some columns, side by side in the order that was asked."""
-        places = self._places([column.name for column in columns])
+        places = places_of([column.name for column in columns], self.listed, self.more)
         return self._read(self.listed, places, [column.reading for column in columns])
 
     def pick(self, names: Sequence[str]) -> NamedColumns:
         """The table of some columns alone."""
-        places = self._places(names)
+        places = places_of(names, self.listed, self.more)
         return NamedColumns(tuple(names), lambda place: self.column(places[place]), self.size)
-
-    def _places(self, names: Sequence[str | None]) -> list[int]:
-        try:
-            return places_of(names, self.listed)
-        except NoColumnError as problem:
-            raise NoColumnError(f"{problem}{self.more}", column=problem.column) from None
 
     def without_rows(self) -> NamedColumns:
         """The same columns without rows, of the types that they have: to see what is refused.
@@ -142,7 +142,8 @@ class NamedColumns(Table):
         not: so where it lists them, and where no rows can be taken, a list stands in its place,
         which can be read in every way.
         """
-        return attrs.evolve(self, column=lambda place: _no_rows(self.column(place)), size=0)
+        columns, apart = (lambda place: _no_rows(self.column(place))), (lambda _: None)
+        return attrs.evolve(self, column=columns, size=0, together=apart)
 
     def _read(
         self,
@@ -154,6 +155,11 @@ class NamedColumns(Table):
         """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
             return _unread(self.size)
+        titles = tuple(listed[place] for place in places)
+        if all(each.as_they_are for each in readings):
+            together = self.together(places)
+            if together is not None:
+                return TableRows(titles, (together,))
         found: list[InMemory] = []
         for place, reading in zip(places, readings, strict=True):
             column = self.column(place)
@@ -172,12 +178,15 @@ class NamedColumns(Table):
             return found[0]
         if len({each.size for each in found}) > 1:
             raise DataError("the columns of the table differ in length")
-        return TableRows(tuple(listed[place] for place in places), tuple(found), lead)
+        return TableRows(titles, tuple(found), lead)
 
 
 @attrs.frozen(eq=False, repr=False)
 class TableRows(InMemory):
-    """Columns of one length side by side; nothing is held but what was handed over."""
+    """Columns of one length side by side; nothing is held but what was handed over.
+
+    ``held`` has one of them each, or all together.
+    """
 
     titles: tuple[str, ...]
     held: tuple[InMemory, ...]
@@ -189,7 +198,7 @@ class TableRows(InMemory):
 
     @property
     def columns(self) -> int:
-        return len(self.held)
+        return len(self.titles)
 
     @property
     def size(self) -> int:
@@ -237,14 +246,17 @@ def _find_places(have: tuple[str, ...]) -> dict[str, int]:
     return {name: places[name] for name, count in Counter(have).items() if count == 1}
 
 
-def places_of(names: Sequence[str | None], have: tuple[str, ...]) -> list[int]:
+def places_of(names: Sequence[str | None], have: tuple[str, ...], more: str = "") -> list[int]:
     """Where columns are among those that are there, by ``place_of``."""
     places = _find_places(have)
-    return [places[name] if name in places else place_of(name, have) for name in names]
+    return [places[name] if name in places else place_of(name, have, more) for name in names]
 
 
-def place_of(name: str | None, have: tuple[str, ...]) -> int:
-    """Where a column is among those that are there; the only one where ``name`` is None."""
+def place_of(name: str | None, have: tuple[str, ...], more: str = "") -> int:
+    """Where a column is among those that are there; the only one where ``name`` is None.
+
+    ``more`` is said behind the refusal of a name that none has.
+    """
     if name is None and len(have) == 1:
         return 0
     if name is None:
@@ -261,7 +273,7 @@ def place_of(name: str | None, have: tuple[str, ...]) -> int:
             f"the data is one column and has no names to find {name!r} by; leave out "
             f"dp.select({name!r}) or the name in dp.histogram({name!r}, ...), or give the table"
         )
-    raise NoColumnError(f"the table has {unknown_column(name, have)}", column=name)
+    raise NoColumnError(f"the table has {unknown_column(name, have)}{more}", column=name)
 
 
 RowPlaces = NDArray[np.int64]
