@@ -58,12 +58,45 @@ class QuantileLaw(Law):
         # absolutely (``SignedLaw``). From a scale of 2^37 on the edge is below 0: all is exact.
         return 0.5 - self.margin * (self._factor + 1)
 
+    # What is added to each size before its sign is set. None where the sign comes first, and then
+    # the place of the value in its cell is added.
+    _shift: ClassVar[float | None] = None
+
+    @staticmethod
+    @abstractmethod
+    def table() -> QuantileTable:
+        """Of the quantile function of the sizes."""
+
+    @abstractmethod
+    def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
+        """The entry of a word that no float decides."""
+
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         if count <= FEW_VALUES:
             return self.few(count, offsets, entropy)
         found = np.empty(count, dtype=np.int64)
         self.fill(found, offsets, entropy)
         return found
+
+    def fill(self, out: LatticeValues, offsets: Offsets, entropy: Entropy) -> None:
+        def exactly(position: int, word: int) -> int:
+            return self._exactly(word, offsets.exactly(position), entropy)
+
+        inside = offsets.floats if self._shift is None else None
+        law = self.table(), self._factor, self._edge
+        fill(*law, inside, exactly, entropy, out, start=self._shift)
+
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        word, shift = entropy.word(), self._shift
+        size = self.table().size(word)
+        if size is not None:
+            # The operations of ``fill`` in its order, so a word makes the same noise.
+            signed = -size if shift is None and word > MASK else size
+            y = signed * self._factor + (inside if shift is None else shift)
+            whole = round(y)
+            if abs(y - whole) < self._edge:
+                return -whole if shift is not None and word > MASK else whole
+        return self._exactly(word, exactly(), entropy)
 
 
 _HALF: Final = Fraction(1, 2)
@@ -93,11 +126,6 @@ class SignedLaw(QuantileLaw):
 
     @staticmethod
     @abstractmethod
-    def table() -> QuantileTable:
-        """Of the quantile function of |V|."""
-
-    @staticmethod
-    @abstractmethod
     def quantile_up(miss: Fraction) -> Fraction:
         """A number that |V| exceeds with a probability of at most ``miss``."""
 
@@ -110,12 +138,6 @@ class SignedLaw(QuantileLaw):
         # Rounding adds 1/12 of a squared step, all but exactly where the scale is many steps.
         variance = self.variance * float(self.scale) ** 2 + 1 / 12
         return float(Fraction(2) ** self.exponent) * sqrt(variance)
-
-    def fill(self, out: LatticeValues, offsets: Offsets, entropy: Entropy) -> None:
-        def exactly(position: int, word: int) -> int:
-            return self._exactly(word, offsets.exactly(position), entropy)
-
-        fill(self.table(), self._factor, self._edge, offsets.floats, exactly, entropy, out)
 
     def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
         """The only array of the values' length is the result.
@@ -133,17 +155,6 @@ class SignedLaw(QuantileLaw):
         noisy, law = np.empty(len(values)), (self.table(), self._factor, self._edge)
         fill(*law, values, exactly, entropy, noisy, exponent=self.exponent)
         return noisy
-
-    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
-        word = entropy.word()
-        size = self.table().size(word)
-        if size is not None:
-            # The operations of ``fill`` in its order, so a word makes the same noise.
-            y = (-size if word > MASK else size) * self._factor + inside
-            whole = round(y)
-            if abs(y - whole) < self._edge:
-                return whole
-        return self._exactly(word, exactly(), entropy)
 
     def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
         return signed_floor(self.size(word & MASK), self.scale, word, offset, entropy)
@@ -238,32 +249,15 @@ class DiscreteLaplace(QuantileLaw):
 
     kind = "discrete Laplace noise"
     on_grid_only = True
+    table = staticmethod(exponential_table)
 
     @cached_property
-    def _shift(self) -> float:
-        """t c - 1/2, as rounding to nearest takes it."""
+    def _shift(self) -> float:  # type: ignore[override]
+        """t c - 1/2: to round with it is to take the floor of t (E + c), which is |N|."""
         low, high = _start(self.scale, BITS + STEP)
         return float(self.scale * (low + high) / 2 - _HALF)
 
-    def fill(self, out: LatticeValues, offsets: Offsets, entropy: Entropy) -> None:
-        def exactly(position: int, word: int) -> int:
-            return self._exactly(word, entropy)
-
-        # To round it with t c - 1/2 is to take the floor of t (E + c), which is |N|.
-        law = exponential_table(), self._factor, self._edge
-        fill(*law, None, exactly, entropy, out, start=self._shift)
-
-    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
-        word = entropy.word()
-        size = exponential_table().size(word)
-        if size is not None:
-            y = size * self._factor + self._shift
-            whole = round(y)
-            if abs(y - whole) < self._edge:
-                return -whole if word > MASK else whole
-        return self._exactly(word, entropy)
-
-    def _exactly(self, word: int, entropy: Entropy) -> int:
+    def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
         later = _later(LazyExponential(word & MASK), self.scale)
         whole = exact_floor(later, self.scale, Fraction(0), entropy)
         return -whole if word > MASK else whole
