@@ -107,7 +107,8 @@ class LazyTable:
 
     def columns(self, columns: Sequence[Column]) -> LazyRows:
         """The rows of some columns; a zero each where there are none."""
-        asked = (*self.beside, *map(self.as_derived, columns))
+        read = map(self.as_derived, columns) if self.derived else columns
+        asked = (*self.beside, *read)
         wanted = tuple(dict.fromkeys([*[kept.column for kept in self.filters], *asked]))
         source, function = self.dataset.columns(wanted)
         parts = [] if function is None else [Part(function, "select")]

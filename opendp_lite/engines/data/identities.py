@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
 from functools import partial
@@ -18,7 +18,7 @@ from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.categories import is_missing
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
-from opendp_lite.engines.data.open_data import NUMBERS, opened_table, read
+from opendp_lite.engines.data.open_data import NUMBERS, guard, opened_table, read
 from opendp_lite.engines.data.source import QUIET, InMemory, Source, attempt, require_here
 from opendp_lite.engines.data.sparse import RowBlock, SparseRows
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns
@@ -58,13 +58,13 @@ def content(data: object) -> Iterator[Chunk]:
     """
     with QUIET:
         if attempt(partial(is_column, data), _UNREAD):
-            yield from _of_column(_NAMELESS, data)
+            yield from guard(partial(_of_column, _NAMELESS, lambda: data), _UNREAD)
             return
         table = opened_table(data, None)
         if isinstance(table, NamedColumns):
             for place, name in enumerate(table.names):
-                column = attempt(partial(table.column, place), _UNREAD)
-                yield from _of_column(str(name), column)
+                column = partial(table.column, place)
+                yield from guard(partial(_of_column, str(name), column), _UNREAD)
         elif isinstance(table, Blocks) and table.files:
             yield from chain.from_iterable(map(_of_file, table.files))
         elif isinstance(table, Blocks):
@@ -97,20 +97,19 @@ def _of_block(block: RowBlock) -> Iterator[Chunk]:
         yield name, _numbers(block[:, place])
 
 
-def _of_column(name: str, column: object) -> Iterator[Chunk]:
+def _of_column(name: str, give_column: Callable[[], object]) -> Iterator[Chunk]:
     """The cells of a column in memory; a chunk at least, so that its name is told."""
     yield name, b""
-    values = attempt(partial(_values, column), _UNREAD)
-    numbers = attempt(partial(NUMBERS, column), _UNREAD) if values.is_text is False else None
+    column = give_column()
+    values = _values(column)
+    numbers = NUMBERS(column) if values.is_text is False else None
     known = None if values.levels is None else [*map(_cell, values.levels), _cell(None)]
     for start in range(0, len(values), _ROWS):
         stop = min(start + _ROWS, len(values))
         if isinstance(numbers, InMemory):
-            found = attempt(partial(numbers.between, start, stop, set()), _UNREAD)
-            yield name, _numbers(np.asarray(found)[:, 0])
+            yield name, _numbers(np.asarray(numbers.between(start, stop, set()))[:, 0])
         else:
-            found = attempt(partial(values.__getitem__, slice(start, stop)), _UNREAD)
-            yield name, attempt(partial(_cells, found, known), _UNREAD)
+            yield name, _cells(values[start:stop], known)
 
 
 def _values(column: Any) -> Values:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from math import fsum
-from typing import Any, Final, Never, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Never, TypeAlias
 
 import attrs
 import numpy as np
@@ -249,15 +249,6 @@ def _in_order(values: Floats, indices: Numeric, ends: Whole) -> tuple[Floats, Nu
     return sums, indices[fresh], np.append(0, place)[ends]
 
 
-@runtime_checkable
-class OnRows(Protocol):
-    """A block function that leaves out some rows and changes no entry."""
-
-    def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
-        """The rows that are left."""
-        ...
-
-
 def densifies(what: str) -> DataError:
     """The refusal of a step that would not keep a sparse matrix sparse."""
     return DataError(
@@ -306,8 +297,10 @@ def apply_block(block: RowBlock, function: Block, step: str) -> RowBlock:
     """What a block function makes of a block; a refusal names the step."""
     if not isinstance(block, SparseRows):
         return function(block)
-    if isinstance(function, OnRows):
-        return function.on_sparse_rows(block)
+    # Of a block function that leaves out some rows and changes no entry.
+    on_rows: Callable[[SparseRows], SparseRows] | None = getattr(function, "on_sparse_rows", None)
+    if on_rows is not None:
+        return on_rows(block)
     if not (isinstance(function, EntryMap) and function.keeps_zeros()):
         raise densifies(step)
     found = function.on_entries(block.values, block)

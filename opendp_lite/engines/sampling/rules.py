@@ -299,9 +299,10 @@ class LeastPart(ChosenPart):
         order = by_place(told, words, places)
         kept = np.zeros(len(order), dtype=np.bool_)
         kept[order[first_ones(told[order], self.most)]] = True
+        by_piece = np.split(kept, np.cumsum([len(piece.places) for piece in both.pieces])[:-1])
         return attrs.evolve(
             both,
-            pieces=tuple(map(Piece.where, both.pieces, _by_piece(both.pieces, kept))),
+            pieces=tuple(map(Piece.where, both.pieces, by_piece)),
             labels=tuple(each.only(kept) for each in labels),
             words=words[kept],
         )
@@ -316,10 +317,6 @@ class LeastPart(ChosenPart):
 
 def _places(pieces: Sequence[Piece]) -> Places:
     return np.concatenate([np.empty(0, dtype=np.int64), *(piece.places for piece in pieces)])
-
-
-def _by_piece(pieces: Sequence[Piece], kept: NDArray[np.bool_]) -> Sequence[NDArray[np.bool_]]:
-    return np.split(kept, np.cumsum([len(piece.places) for piece in pieces])[:-1])
 
 
 def in_least_groups(told: Places, places: Places, most: int, keys: Keys) -> Places:
