@@ -26,20 +26,9 @@ from opendp_lite.engines.data.expressions import (
 )
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, check_size, is_records, opened_table, read
-from opendp_lite.engines.data.source import (
-    BLOCK_ENTRIES,
-    RowBlocks,
-    Source,
-    attempt,
-)
+from opendp_lite.engines.data.source import BLOCK_ENTRIES, RowBlocks, Source, attempt
 from opendp_lite.engines.data.sparse import apply_block
-from opendp_lite.engines.data.table import (
-    Column,
-    ColumnReading,
-    NamedColumns,
-    place_of,
-    places_of,
-)
+from opendp_lite.engines.data.table import Column, ColumnReading, NamedColumns, place_of, places_of
 from opendp_lite.engines.data.values import categories_in, is_column, values_of
 
 Names = tuple[str, ...]

@@ -14,13 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.dates import (
-    day_number,
-    of_each,
-    tick_number,
-    ticks,
-    whole_days,
-)
+from opendp_lite.base.dates import day_number, of_each, tick_number, ticks, whole_days
 from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.data.categories import is_day
 from opendp_lite.engines.data.fold import Floats, Numeric, identity

@@ -15,13 +15,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Numeric, Scratch
 from opendp_lite.numbers.exact import nearest
-from opendp_lite.samplers.choice import (
-    FAR_EXPONENT,
-    below_each,
-    choose,
-    choose_each,
-    happens,
-)
+from opendp_lite.samplers.choice import FAR_EXPONENT, below_each, choose, choose_each, happens
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Counts, Floats, Lattice, LatticeValues, Stretch
 

@@ -7,12 +7,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 import duckdb  # type: ignore[import-not-found,unused-ignore]
-from duckdb import (  # type: ignore[import-not-found,unused-ignore]
-    CaseExpression,
-    ColumnExpression,
-    ConstantExpression,
-    FunctionExpression,
-)
+from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression  # type: ignore[import-not-found,unused-ignore]
 
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.blocks import Blocks

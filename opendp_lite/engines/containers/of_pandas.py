@@ -17,11 +17,7 @@ from opendp_lite.engines.data.arrays import ColumnRows, no_numbers, require_numb
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import open_rows, open_source, read
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
-from opendp_lite.engines.data.values import (
-    Values,
-    open_values,
-    values_of,
-)
+from opendp_lite.engines.data.values import Values, open_values, values_of
 
 
 def _floats(kind: DTypeLike, piece: ExtensionArray) -> np.ndarray:

@@ -102,11 +102,7 @@ class ArrowPart(StoredPart):
 
     def _scan(self, rows: int, **wanted: object) -> Iterator[arrow.RecordBatch]:
         return self.to_batches(
-            **wanted,
-            batch_size=rows,
-            batch_readahead=1,
-            fragment_readahead=1,
-            use_threads=False,
+            **wanted, batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
         )
 
 

@@ -10,17 +10,9 @@ from typing import Any, ClassVar, Final
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
-from pyspark import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    TaskContext,
-    cloudpickle,
-    sql,
-)
-from pyspark.sql import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    functions,
-)
-from pyspark.sql.pandas.types import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    to_arrow_schema,
-)
+from pyspark import TaskContext, cloudpickle, sql  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from pyspark.sql import functions  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from pyspark.sql.pandas.types import to_arrow_schema  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.columns import BATCH_ENTRIES
 from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, Partitions, SentWork

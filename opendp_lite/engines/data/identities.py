@@ -22,12 +22,7 @@ from opendp_lite.engines.data.open_data import NUMBERS, guard, opened_table, rea
 from opendp_lite.engines.data.source import QUIET, InMemory, Source, attempt, require_here
 from opendp_lite.engines.data.sparse import RowBlock, SparseRows
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns
-from opendp_lite.engines.data.values import (
-    Values,
-    categories_in,
-    is_column,
-    values_of,
-)
+from opendp_lite.engines.data.values import Values, categories_in, is_column, values_of
 
 Chunk = tuple[str, bytes]
 """The name of a column and the cells of some of its rows."""

@@ -22,15 +22,7 @@ from opendp_lite.engines.data.arrays import ArrayRows, array_of, array_rows
 from opendp_lite.engines.data.arrays import to_array as numbers_in
 from opendp_lite.engines.data.expressions import Engine, Expression, number_of
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.source import (
-    QUIET,
-    Job,
-    Merge,
-    RowBlocks,
-    Source,
-    attempt,
-    reduce,
-)
+from opendp_lite.engines.data.source import QUIET, Job, Merge, RowBlocks, Source, attempt, reduce
 from opendp_lite.engines.data.sparse import is_sparse, sparse_rows
 from opendp_lite.engines.data.table import Column, ColumnReading, NamedColumns, Table
 
@@ -113,8 +105,7 @@ class _Numbers(ColumnReading):
         """By its name: it is compared with ``is``, in a worker too."""
         return "NUMBERS"
 
-    def __call__(self, column: object, /) -> Source:
-        return open_source(column)
+    __call__ = staticmethod(open_source)  # pyright: ignore[reportAssignmentType]
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return numbers

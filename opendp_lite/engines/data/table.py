@@ -85,7 +85,7 @@ class Table(ABC):
     """
 
     __slots__ = ()
-    names: Sequence[object] | None
+    names: Any
 
     @abstractmethod
     def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
@@ -155,11 +155,10 @@ class NamedColumns(Table):
         """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
             return _unread(self.size)
-        titles = tuple(listed[place] for place in places)
-        if all(each.as_they_are for each in readings):
-            together = self.together(places)
-            if together is not None:
-                return TableRows(titles, (together,))
+        many = len(places) > 1 and all(each.as_they_are for each in readings)
+        together = self.together(places) if many else None
+        if together is not None:
+            return TableRows(tuple(listed[place] for place in places), (together,))
         found: list[InMemory] = []
         for place, reading in zip(places, readings, strict=True):
             column = self.column(place)
@@ -178,7 +177,7 @@ class NamedColumns(Table):
             return found[0]
         if len({each.size for each in found}) > 1:
             raise DataError("the columns of the table differ in length")
-        return TableRows(titles, tuple(found), lead)
+        return TableRows(tuple(listed[place] for place in places), tuple(found), lead)
 
 
 @attrs.frozen(eq=False, repr=False)

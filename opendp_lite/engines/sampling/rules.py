@@ -27,12 +27,7 @@ from opendp_lite.engines.data.least_rows import (
     first_ones,
     in_order,
 )
-from opendp_lite.engines.data.source import (
-    Source,
-    first_place,
-    quiet_for,
-    reduce,
-)
+from opendp_lite.engines.data.source import Source, first_place, quiet_for, reduce
 from opendp_lite.engines.data.sparse import RowBlock
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.dates import ByPeriod, Derived
@@ -191,17 +186,12 @@ def rows_of_size(rows: LazyRows, most: int, columns: int, keys: Keys, step: str)
     """
     job = partial(_least_of_part, rows.functions, most, columns, SecretWords.of(keys), step)
     with quiet_for(rows.source):
-        found: _KeyedRows = reduce(rows.source, job, partial(_keep_least, most))
-    return found.rows
+        _, _, found = reduce(rows.source, job, partial(_keep_least, most))
+    return cast(Floats, found)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _KeyedRows:
-    """Rows with their keys, and their places in the data."""
-
-    words: Words
-    places: Places
-    rows: Floats
+_KeyedRows = tuple[Words, Places, Floats]
+"""Rows behind their keys and their places in the data."""
 
 
 def _keep_least(most: int, *several: _KeyedRows) -> _KeyedRows:
@@ -209,11 +199,9 @@ def _keep_least(most: int, *several: _KeyedRows) -> _KeyedRows:
 
     Keys that are equal, once in 2^64 pairs, are ordered by the places of their rows.
     """
-    words = np.concatenate([each.words for each in several])
-    places = np.concatenate([each.places for each in several])
-    rows = np.concatenate([each.rows for each in several])
+    words, places, rows = map(np.concatenate, zip(*several, strict=True))
     stay = np.sort(np.lexsort((places, words))[:most])
-    return _KeyedRows(words[stay], places[stay], rows[stay])
+    return words[stay], places[stay], rows[stay]
 
 
 def _least_of_part(
@@ -226,7 +214,7 @@ def _least_of_part(
 ) -> _KeyedRows:
     """The rows with the least keys of a part of the rows."""
     keys, nothing = secret.of_rows(source.part, step), np.empty(0, dtype=np.int64)
-    held = [_KeyedRows(nothing.astype(np.uint64), nothing, np.empty((0, columns)))]
+    held: list[_KeyedRows] = [(nothing.astype(np.uint64), nothing, np.empty((0, columns)))]
     place = first_place(source.part)
 
     def take(block: RowBlock) -> None:
@@ -235,8 +223,8 @@ def _least_of_part(
         rows = np.array(block)
         places = np.arange(place, place + len(rows))
         place += len(rows)
-        held.append(_KeyedRows(keys(places), places, rows))
-        if sum(each.rows.size for each in held[1:]) > max(_WAITING, held[0].rows.size):
+        held.append((keys(places), places, rows))
+        if sum(each[2].size for each in held[1:]) > max(_WAITING, held[0][2].size):
             held[:] = [_keep_least(most, *held)]
 
     from_blocks(LazyRows(source, functions), take)
