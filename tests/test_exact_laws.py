@@ -136,6 +136,15 @@ CASES = {
     "compose": Case(NOISES),
     "sample": Case(dp.sample(0.25, COUNT >> dp.laplace(epsilon=2)), relations=ADDED),
     "sample of a fixed size": Case(dp.sample(0.25, SUM >> dp.laplace(epsilon=2)), relations=SIZED),
+    **{
+        f"sample of {rate} with a delta": Case(
+            dp.sample(rate, dp.select("a") >> SUM >> dp.gaussian(epsilon=2, delta=0.1)),
+            met=0.81,
+            reach=6,
+            named=True,
+        )
+        for rate in (0.05, 0.9)
+    },
     "recentre": Case(
         dp.adaptive(recentre, dp.epsilon(1)), PLACED, 0.55, reach=1, most=2, relations=ADDED
     ),
