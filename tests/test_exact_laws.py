@@ -65,10 +65,15 @@ ADDED, SIZED = ("added",), ("replaced",)
 AXES = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-0.6, -0.8), (np.nan, 1.0))
 CORNERS = ((0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (-1.0, 1.0))
 BALLOTS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+APPROVALS = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 1.0), (1.0, 1.0, 1.0))
+"""Of the scores some rise and some fall where a row is added: they are centred."""
+APPROVED = dp.clamp(0, 1) >> dp.center(0.5) >> dp.sum()
 BALL = dp.clip_to_norm(1) >> dp.sum()
 VOTE = dp.clip_to_norm(1, p=1) >> dp.sum()
 CELLS = {"bounds": (0, 8), "bits": 3}
 PLACED = (0.0, 3.5, 4.5, 8.0)
+BESIDE = (1.0, 2.0, 2.5, 6.0, np.nan)
+"""Numbers beyond, on and between candidates."""
 PLAIN: dict[str, Any] = {"confidence": None}
 
 
@@ -123,12 +128,20 @@ CASES = {
     ),
     "noisy_max": Case(VOTE >> dp.noisy_max(epsilon=1), BALLOTS, 0.94),
     "noisy_max, rho": Case(VOTE >> dp.noisy_max(rho=0.1), BALLOTS, 0.78),
+    "noisy_max of approvals": Case(APPROVED >> dp.noisy_max(epsilon=1), APPROVALS),
     "exponential_mechanism": Case(VOTE >> M.exponential_mechanism(epsilon=1), BALLOTS, 0.68),
+    "exponential_mechanism of approvals": Case(
+        APPROVED >> M.exponential_mechanism(epsilon=1), APPROVALS, 0.84
+    ),
     "median": Case(quantile(0.5, epsilon=1), PLACED, 0.62),
     "median, rho": Case(quantile(0.5, rho=0.1), PLACED, 0.8),
-    "median of candidates": Case(
-        dp.private_quantile(0.5, candidates=[0, 1, 7], epsilon=1, confidence=None), PLACED, 0.66
-    ),
+    **{
+        f"quantile {q} of candidates, {loss}": Case(
+            dp.private_quantile(q, candidates=[2, 3, 5], **{loss: 0.2}, **PLAIN), BESIDE, met
+        )
+        for loss, of_ends, inside in (("epsilon", 0.84, 0.64), ("rho", 0.97, 0.84))
+        for q, met in ((0, of_ends), (1, of_ends), (0.3, inside), (0.5, inside))
+    },
     "two quantiles": Case(quantile([0.45, 0.55], epsilon=1, bits=2), PLACED, 0.51, most=2),
     "median, sure": Case(
         quantile(0.5, epsilon=1, bits=2, confidence=0.9, sure=True), PLACED, 0.55, most=2

@@ -286,20 +286,6 @@ def first_above(test: ThresholdTest) -> int | None:
 
 
 SIZED = dp.records(columns=5, size=2, metric=REPLACE)
-LEFT, RIGHT = np.zeros((2, 5)), np.zeros((2, 5))
-LEFT[1, :4], RIGHT[1, 4] = 1, 1
-EMPTY = np.zeros((1, 5))
-ADDED = EMPTY, np.vstack([EMPTY, np.ones(5)])
-AUDITED = [
-    *((dp.records(columns=5), monotone, ADDED) for monotone in (False, True)),
-    (SIZED, False, (LEFT, RIGHT)),
-]
-
-
-@pytest.mark.parametrize(("space", "monotone", "pair"), AUDITED)
-def test_audits_pass(space, monotone, pair, seeded):
-    pipeline = space >> dp.above_threshold(first_above, 1, epsilon=4, monotone=monotone)
-    dp.audit(pipeline, *pair, releases=100)
 
 
 def test_the_loss_is_the_budget_and_grows_with_groups():

@@ -610,14 +610,6 @@ def test_every_container_and_order_gives_the_same_release(way, wanted):
     assert np.array_equal(data, kept, equal_nan=True)
 
 
-def test_audit_finds_nothing(seeded):
-    """One more row among three draws the upper quartile to it."""
-    quartiles = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), epsilon=1, confidence=None)
-    dp.audit(
-        quartiles, [0.1, 0.1], [0.1, 0.1, 0.9], releases=300, score=lambda x: float(x[2] > 0.5)
-    )
-
-
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 
 

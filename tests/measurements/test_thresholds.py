@@ -328,20 +328,6 @@ def test_groups_of_a_person_are_keys() -> None:
     assert keys(kept).counts.tolist() == [1, 1, 1, 1]
 
 
-def test_a_person_with_many_cities_is_audited(seeded: None) -> None:
-    """A person with a row in each of 12 new cities, and one in each of 12 frequent ones."""
-    step = dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
-    bound = spread(12) >> step
-    assert "Gaussian" in bound.explain()
-    many = {"id": [f"q{n}" for n in range(480)], "city": [f"c{n % 12}" for n in range(480)]}
-    for start in ("c", "new"):
-        more = {
-            "id": [*many["id"], *["p"] * 12],
-            "city": [*many["city"], *[f"{start}{n}" for n in range(12)]],
-        }
-        dp.audit(bound, many, more, releases=100)
-
-
 @pytest.mark.parametrize("epsilon", [0.5, 1.5])
 def test_the_exact_loss_of_replaced_rows_is_within_the_map(epsilon: float) -> None:
     """One row of a key becomes one of another: a key may vanish and another appear."""

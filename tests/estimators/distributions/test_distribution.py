@@ -258,28 +258,6 @@ def test_a_deviation_is_finite_where_the_mean_is_noise():
     assert np.isfinite([answer.value, answer.standard_error]).all()
 
 
-def sums_of(found):
-    return found.sums
-
-
-@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}])
-@pytest.mark.parametrize(
-    "basis",
-    [dp.bases.Legendre(4, 0, 1), dp.bases.Hadamard(4, 0, 1), dp.bases.Laguerre(3, scale=1)],
-    ids=repr,
-)
-def test_nothing_is_found_where_a_row_is_added(basis, loss, seeded):
-    """The row where the functions are largest; each would fail with probability 1e-7.
-
-    That the noise is as large as it must be is ``test_the_noise_follows_the_sensitivity``.
-    """
-    worst = float(basis.middles()[np.argmax(np.abs(basis.functions()).sum(axis=1))])
-    release = E.basis_distribution(basis, **loss)
-    dp.audit(release, [], [worst], releases=100, score=sums_of)
-    replaced = dp.records(size=1, metric=dp.ChangeOneDistance()) >> release
-    dp.audit(replaced, [float(basis.ends[1])], [worst], releases=100, score=sums_of)
-
-
 @pytest.mark.parametrize("k", [4, 16])
 def test_the_published_l1_claim_is_false(k):
     """Free Lunch, appendix D: in the normalised Hadamard basis every row has l1 norm sqrt(k).
