@@ -97,14 +97,17 @@ def search(ask: Any) -> int:
     return quarter + (ask(below(quarter) >> dp.sum() >> dp.gaussian(rho=ask.left))[0] < 1)
 
 
-def find_first(test: Any) -> int:
-    """Sums that rise together, and one that falls against them: the worst for the noises."""
-    for number in range(3):
-        if test(SUM, threshold=-1):
-            return number
-    return 3 + test(LIMITED >> dp.scale(-1) >> dp.sum(), threshold=2)
+def ask_in_turn(*queries: tuple[Any, float]) -> Any:
+    """A program that tests one query after the other, while answers are left."""
+
+    def program(test: Any) -> list[bool]:
+        return [test(query, threshold=level) for query, level in queries if test.left]
+
+    return program
 
 
+RISING, FALLING = (SUM, -1), LIMITED >> dp.scale(-1) >> dp.sum()
+"""Answers below say that the noise of the threshold is high; then a sum falls against them."""
 NOISES = dp.compose(SUM >> dp.laplace(epsilon=0.5), SUM >> dp.laplace(epsilon=0.5))
 BETWEEN = {"epsilon": 1, **PLAIN}
 BITS, OF_TWO = (0.0, 1.0), {"reach": 2, "most": 2}
@@ -250,7 +253,27 @@ CASES = {
         **NAMED,
     ),
     "above_threshold": Case(
-        dp.above_threshold(find_first, threshold=1, epsilon=2), (-1.0, 1.0), 0.95, most=1
+        dp.above_threshold(ask_in_turn(*[RISING] * 3, (FALLING, 2)), 1, epsilon=2),
+        (-1.0, 1.0),
+        0.95,
+        most=1,
+    ),
+    "above_threshold, two answers": Case(
+        dp.above_threshold(ask_in_turn(*[RISING] * 2, *[(FALLING, 3)] * 2), 1, epsilon=2, most=2),
+        (-1.0, 1.0),
+        most=1,
+        relations=ADDED,
+    ),
+    "above_threshold, monotone": Case(
+        dp.above_threshold(
+            ask_in_turn(*[(COUNT, 1)] * 3, (dp.clamp(0, 1) >> dp.sum(), 4)),
+            1,
+            epsilon=2,
+            monotone=True,
+        ),
+        (0.0,),
+        most=2,
+        relations=ADDED,
     ),
     "proportion": Case(dp.proportion(among=[1], **BETWEEN), (0.0, 1.0)),
 }
