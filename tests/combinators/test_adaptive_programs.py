@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from tests.exact_losses import lost
 from tests.opened import Opened
 from tests.own_steps import REPLACE, doubled
 
@@ -385,14 +384,3 @@ def test_the_values_never_raise_or_warn(value):
 
     for program in (strict, elsewhere):
         assert dp.adaptive(program, dp.rho(1))([value, -value, np.nan]).shape == (1,)
-
-
-def test_the_losses_of_queries_add_up():
-    """The second is chosen by the first."""
-
-    def program(ask):
-        first = ask(dp.count() >> dp.laplace(epsilon=0.5))
-        upper = 1 if first > 1 else 2
-        return first, ask(dp.clamp(0, upper) >> dp.sum() >> dp.laplace(epsilon=0.5))
-
-    assert 1 - 1e-9 < lost(dp.adaptive(program, dp.epsilon(1)), [1.0], [1.0, 2.0]).pure <= 1

@@ -165,18 +165,6 @@ def test_weighted_values_of_people(sized):
     assert np.median([e.standard_error for e in found]) < 1.6 * np.std(means)
 
 
-def test_squares_of_rows_in_a_ball_move_a_sum_by_the_square_of_the_radius():
-    ball = dp.records(columns=4) >> dp.clip_to_norm(3) >> dp.transformations.square() >> dp.sum()
-    assert ball.map(1).l1 == ball.map(1).l2 == 9
-    assert ball.map(2).l1 == 18
-    box = dp.records(columns=4) >> dp.clamp(-3, 2) >> dp.transformations.square() >> dp.sum()
-    assert (box.map(1).l1, box.map(1).l2) == (36, 18)
-    sized = dp.records(columns=4, size=9, metric=REPLACE)
-    for space in (dp.records(columns=4), sized):
-        dp.assert_stable(dp.clip_to_norm(3) >> dp.transformations.square() >> dp.sum(), space)
-        dp.assert_stable(dp.clamp(-3, 2) >> dp.transformations.square() >> dp.sum(), space)
-
-
 def test_normal_pairs_of_shared_noise_are_uncorrelated():
     """The gap of z_1 - t (z_1 + z_2 + z_3) / 6 has the deviation of its coefficients."""
     pair = JointNormal(np.sqrt(2 / 3), np.sqrt(3) / 6)
