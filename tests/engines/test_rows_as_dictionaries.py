@@ -68,6 +68,24 @@ def test_no_row_decides_which_columns_there_are_or_in_which_order(query: Any, fi
         total = dp.records(columns=2) >> dp.select(0) >> TOTAL
         refusal(lambda data=data, total=total: total(data), "in no order")
         refusal(lambda data=data: TOTAL(data), "in no order")
+        refusal(lambda data=data: dp.histogram(categories=[1], epsilon=1)(data), "in no order")
+
+
+@pytest.mark.parametrize("odd", [{}, {"x": 7.0}])
+def test_no_row_decides_whether_the_others_are_dictionaries(odd: Any) -> None:
+    """Else all others would count as missing, and the count of one row more would be 0."""
+    count = dp.records(columns=["x"]) >> dp.select("x") >> dp.count()
+    for others in ([[5.0]], [5.0], ["a"]):
+        for data in ([odd, *others], [*others, odd]):
+            refusal(lambda data=data: count(data), "some rows of the list are dictionaries")
+            blocks = dp.Blocks(lambda data=data: [data])
+            refusal(lambda blocks=blocks: count(blocks), "some rows of the list are dictionaries")
+
+
+def test_a_row_that_spells_a_name_as_a_number_is_no_reason_to_refuse_the_others() -> None:
+    total = dp.select("1") >> TOTAL
+    rows: list[Any] = [{"1": 2.0}, {1: 3.0}, {1: 5.0, "1": 4.0}]
+    assert round(total(rows).item()) == 9
 
 
 def test_text_in_a_dictionary_is_not_shown() -> None:

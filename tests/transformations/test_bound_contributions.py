@@ -321,6 +321,8 @@ def test_ids_are_the_same_where_they_are_equal():
     apart = [big, big + 1, big + 2, big - 1, -big, 2**63, 2**63 + 1, 2**64, 2**200, 2**52, -(2**52)]
     assert len(set(numbers(*apart))) == len(apart)
     assert numbers(big + 1, np.int64(big + 1), Decimal(big + 1))[0] == numbers(big + 1)[0]
+    near = np.array([5, np.nextafter(np.longdouble(5), 6)])
+    assert len(set(Identities().of_values(near).tolist())) == 2
     dates = numbers(date(2020, 1, 1), pd.Timestamp(2020, 1, 1), "2020-01-01", date(2020, 1, 1))
     assert dates[0] == dates[3]
     assert len(set(dates)) == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -72,6 +74,14 @@ def test_numbers_are_told_apart_exactly():
     assert list(run.codes(ends)) == [nan, 0, 3, nan, nan, nan, nan, nan, nan]
     assert list(run.codes(np.array([4, 5, 8, 9, -(2**63)]))) == [nan, 0, 3, nan, nan]
     assert list(run.codes(np.array([2**64 - 1, 5], dtype=np.uint64))) == [nan, 0]
+
+
+def test_no_row_decides_how_the_others_are_read():
+    """As floats they would be 2^53, which is another category."""
+    long = 2**53 + 1
+    for odd in (np.array(5.0), np.float64(5), None, "a", Fraction(1, 2), True, 5j):
+        for data in ([odd, long, long], [long, long, odd]):
+            assert (dp.one_hot([long]) >> dp.sum())(data).tolist() == [2], odd
 
 
 def test_text_and_numbers_beside_each_other_are_told_apart():

@@ -250,8 +250,8 @@ def array_of(data: Sequence[Any]) -> Numeric:
     """Numbers in a list, or rows in a list of lists, as an array of numbers."""
     shape: tuple[int, ...] = (len(data),)
     kinds, cells = set(map(type, data)), data
-    if not kinds <= _AS_FLOATS | _NUMBERS and any(map(_is_row, data)):
-        if not all(map(_is_row, data)) or len({len(row) for row in data}) > 1:
+    if rows := list_rows(data):
+        if len(rows) < len(data) or len({len(row) for row in rows}) > 1:
             raise DataError(
                 "the rows of the list differ in length; put None where a value is missing"
             )
@@ -266,8 +266,17 @@ def array_of(data: Sequence[Any]) -> Numeric:
     return _all_floats(np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape))
 
 
-def _is_row(value: object) -> bool:
-    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+def list_rows(data: Sequence[object]) -> list[Any]:
+    """The values of a list that are rows: lists, tuples and arrays that are no single number.
+
+    All are looked at: else the first row would decide how all others are read, and the time would
+    tell where one stands.
+    """
+    kinds = set(map(type, data)).difference(_WHOLE)
+    kinds = {each for each in kinds if issubclass(each, list | tuple) or hasattr(each, "ndim")}
+    if not kinds:
+        return []
+    return [each for each in data if type(each) in kinds and getattr(each, "ndim", 1) > 0]
 
 
 def _all_floats(values: Numeric) -> Floats:

@@ -245,7 +245,8 @@ class Identities(ColumnReading):
         most = _most(values.dtype)
         inside = (values < most) & (values > -most)
         found = np.where(inside, values, nan).astype(np.float64, copy=False)
-        odd = inside & ((np.trunc(found) != found) | (np.abs(found) >= _SMALL))
+        # Of the values themselves: a longdouble of 5 and a bit would be 5 as a float64.
+        odd = inside & ((np.trunc(values) != values) | (np.abs(found) >= _SMALL))
         places = np.flatnonzero(odd)
         if len(places):
             found[places] = self.of_objects(values[places].tolist())

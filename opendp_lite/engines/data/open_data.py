@@ -272,8 +272,9 @@ def _of_list(data: Sequence[object]) -> Source | NamedColumns:
 
 
 def is_records(data: object) -> bool:
-    """Whether it is a list of a dictionary for each row."""
-    return isinstance(data, list | tuple) and any(isinstance(row, Mapping) for row in data[:1])
+    """Whether it is a list with a dictionary for a row, wherever that stands."""
+    kinds = set(map(type, data)) if isinstance(data, list | tuple) else set()
+    return any(issubclass(kind, Mapping) for kind in kinds)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -285,7 +286,13 @@ class RecordColumns(NamedColumns):
     """
 
     def rows(self, columns: Sequence[Column]) -> Source:
-        return super(RecordColumns, self._with([str(each.name) for each in columns])).rows(columns)
+        names = [each.name for each in columns if each.name is not None]
+        if len(names) < len(columns):
+            raise DataError(
+                "a list of dictionaries has columns by name and in no order: put "
+                "dp.select('age') >> in front, or start with dp.records(columns=['age', ...])"
+            )
+        return super(RecordColumns, self._with(names)).rows(columns)
 
     def _with(self, names: Sequence[str]) -> RecordColumns:
         """The same, with the columns that no row has."""
@@ -298,19 +305,29 @@ class RecordColumns(NamedColumns):
         return RecordColumns((*self.names, *more), column, self.size)
 
     def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
-        if names is None:
-            raise DataError(
-                "a list of dictionaries has columns by name and in no order: put "
-                "dp.select('age') >> in front, or start with dp.records(columns=['age', ...])"
-            )
-        return self.rows([Column(name, reading) for name in names])
+        return self.rows([Column(name, reading) for name in names or (None,)])
 
 
 def _of_records(rows: Any, declared: tuple[str, ...] | None) -> NamedColumns:
     """The columns that are declared, or those of all rows; what a row lacks is missing."""
-    held = [row if isinstance(row, Mapping) else {} for row in rows]
-    names = declared or tuple(dict.fromkeys(name for row in held for name in row))
-    return RecordColumns(names, lambda place: [row.get(names[place]) for row in held], len(held))
+    held: list[Mapping[object, object]] = [{} if row is None else row for row in rows]
+    if not all(issubclass(kind, Mapping) for kind in set(map(type, held))):
+        raise DataError(
+            "some rows of the list are dictionaries and others are not; make each a dictionary, or "
+            "None where a row is missing"
+        )
+    names = declared or tuple(dict.fromkeys(str(name) for row in held for name in row))
+
+    def column(place: int) -> list[object]:
+        name = names[place]
+        return [row[name] if name in row else _cell(row, name) for row in held]
+
+    return RecordColumns(names, column, len(held))
+
+
+def _cell(row: Mapping[object, object], name: str) -> object:
+    """The first that is spelled so, by this row alone: names of others are no reason to refuse."""
+    return next((row[other] for other in row if str(other) == name), None)
 
 
 @open_rows.register(Mapping)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.dates import are_days, dates_in, python_dates
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked, no_numbers
+from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked, list_rows, no_numbers
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import (
@@ -190,11 +190,9 @@ def is_column(data: Any) -> bool:
     """Whether something is one column, and no table."""
     register_libraries(type(data))
     known = open_values.dispatch(type(data)) is not open_values.dispatch(object)
-    return known and getattr(data, "ndim", 1) == 1 and not any(map(_is_row, data[:1]))
-
-
-def _is_row(value: object) -> bool:
-    return isinstance(value, list | tuple | np.ndarray | Mapping)
+    if isinstance(data, list | tuple):
+        return not (is_records(data) or list_rows(data))
+    return known and getattr(data, "ndim", 1) == 1
 
 
 def names_alone(data: object) -> NamedColumns | None:
