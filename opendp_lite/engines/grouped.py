@@ -222,7 +222,8 @@ class Groups:
             place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
         )
         beside = attrs.evolve(ask.rows, functions=functions[:split])
-        return FoldRequest(beside, _Grouped(ask.how, functions[split + 1 :], self), ask.step)
+        fold = _Grouped(ask.how, functions[split + 1 :], self, ask.how.gathers)
+        return FoldRequest(beside, fold, ask.step)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -245,9 +246,7 @@ class _Grouped(Reduction[object]):
     how: AnyReduction
     functions: Sequence[Part]
     groups: Groups
-    gathers: bool = attrs.field(
-        default=attrs.Factory(lambda fold: fold.how.gathers, takes_self=True), init=False
-    )
+    gathers: bool
 
     def without_gathering(self, rows: LazyRows, step: str) -> object:
         """What the fold puts in the place of the rows of each group."""

@@ -439,17 +439,6 @@ def window(target: Fraction, slope: Fraction, cells: int, size: int) -> tuple[in
     return max(0, middle - reach), min(size, middle + reach)
 
 
-def is_rare(rest: int, farther: Fraction, inside: float) -> bool:
-    """Whether the rest weighs so little that choosing it costs no time.
-
-    Args:
-        rest: How many cells it has.
-        farther: An exponent that they have at least.
-        inside: The weight of all others.
-    """
-    return farther > 0 and rest * exp(-min(float(farther), _LARGE)) <= _RARE * inside
-
-
 @attrs.frozen(eq=False)
 class Items:
     """The items of columns, from the gap after ``first`` numbers to that after ``last``, in runs.
@@ -511,11 +500,11 @@ class Items:
 
     def has_rare_rest(self) -> list[bool]:
         """Of which columns a cell beyond is chosen so rarely that it costs no time."""
-        slopes = [law.slope for law in self.columns.laws]
+        far = [float(law.slope * self.outside) for law in self.columns.laws]
         inside = (self.counts * np.exp(-self.exponents))[:, :-1].sum(axis=1).tolist()
         pairs = zip(self.counts[:, -1].tolist(), inside, strict=True)
         return [
-            is_rare(rest, nth(slopes, lane) * self.outside, weight)
+            self.outside > 0 and rest * exp(-min(nth(far, lane), _LARGE)) <= _RARE * weight
             for lane, (rest, weight) in enumerate(pairs)
         ]
 

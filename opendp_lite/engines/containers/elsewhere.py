@@ -6,13 +6,14 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial, reduce
-from importlib.metadata import PackageNotFoundError, version
 from platform import python_version_tuple
 from typing import Any, ClassVar, Final, NoReturn
 
 import attrs
+import numpy as np
 
 from opendp_lite.base.errors import DataError, OpenDPLiteError
+from opendp_lite.base.version import find_version
 from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.expressions import Engine
@@ -21,8 +22,6 @@ from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.data.source import QUIET, Merge, attempt
 from opendp_lite.engines.data.table import Column
 
-# Packages of which the same version gives the same integers.
-_SAME: Final = ("opendp_lite", "numpy")
 _FAILED: Final = (
     "a part of the rows could not be read: the library that gives it, or a function of yours, "
     "failed; go through it once without dp to see why"
@@ -32,14 +31,9 @@ _FULL: Final = "a part of the rows does not fit into the memory of its worker; m
 
 @cache
 def find_versions() -> dict[str, str]:
-    """The versions that must be the same wherever rows are folded; looked up once."""
-    found = {"Python": ".".join(python_version_tuple()[:2])}
-    for package in _SAME:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "no"
-    return found
+    """The versions of which the same ones give the same integers; looked up once."""
+    python = ".".join(python_version_tuple()[:2])
+    return {"Python": python, "opendp_lite": find_version(), "numpy": np.__version__}
 
 
 @attrs.frozen
@@ -70,17 +64,6 @@ def outcome_of(work: Callable[[], object]) -> Outcome:
         return Outcome(refusal=_FULL)
     except Exception:
         return Outcome(refusal=_FAILED)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Part(Blocks):
-    """A part of some rows, where it lies."""
-
-    place: int = attrs.field(kw_only=True)
-
-    @property
-    def part(self) -> int:
-        return self.place
 
 
 @attrs.frozen(repr=False)
@@ -123,7 +106,7 @@ class SentWork:
 
     def _summary(self, part: int, pieces: Iterable[object]) -> object:
         rows, job, _ = pickle.loads(self.code)
-        return job(attrs.evolve(rows, given=_Part(partial(identity, pieces), None, place=part)))
+        return job(attrs.evolve(rows, given=Blocks(partial(identity, pieces), None), part=part))
 
     def _merge_summaries(self, summaries: Sequence[object]) -> object:
         _, _, merge = pickle.loads(self.code)

@@ -151,13 +151,8 @@ class Blocks(Table):
         """As that of a ``Source``."""
         return ""
 
-    @property
-    def part(self) -> int | None:
-        """As that of a ``Source``."""
-        return None
-
     def summary(self, rows: Any, job: Callable[[Any], object], merge: Merge) -> Any:
-        """What a job makes of these blocks, which ``rows`` has as ``given``."""
+        """What a job makes of these blocks, which ``rows`` has as ``given``, beside a ``part``."""
         return job(rows)
 
     def rows_by(self, work: Callable[[object], RowBlocks]) -> RowBlocks:
@@ -194,6 +189,7 @@ class OfBlocks(Source):
     given: Blocks
     columns: int | None  # pyright: ignore[reportIncompatibleMethodOverride]
     open_block: Callable[[object], RowBlocks]
+    part: int | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
 
     @property
     def size(self) -> int | None:
@@ -202,10 +198,6 @@ class OfBlocks(Source):
     @property
     def library(self) -> str:
         return self.given.library
-
-    @property
-    def part(self) -> int | None:
-        return self.given.part
 
     def blocks(self) -> RowBlocks:
         return self.given.rows_by(self.open_block)

@@ -123,12 +123,12 @@ class NamedColumns(Table):
             return NoRows()
         count = len(self.listed)
         lead = _PICK if count > 1 else ""
-        return self._read(self.listed, range(count), [reading] * count, lead)
+        return self._read(range(count), [reading] * count, lead)
 
     def rows(self, columns: Sequence[Column]) -> Source:
         """The rows of some columns, side by side in the order that was asked."""
         places = places_of([column.name for column in columns], self.listed, self.more)
-        return self._read(self.listed, places, [column.reading for column in columns])
+        return self._read(places, [column.reading for column in columns])
 
     def pick(self, names: Sequence[str]) -> NamedColumns:
         """The table of some columns alone."""
@@ -146,21 +146,18 @@ class NamedColumns(Table):
         return attrs.evolve(self, column=columns, size=0, together=apart)
 
     def _read(
-        self,
-        listed: tuple[str, ...],
-        places: Sequence[int],
-        readings: Sequence[ColumnReading],
-        lead: str = "",
+        self, places: Sequence[int], readings: Sequence[ColumnReading], lead: str = ""
     ) -> Source:
         """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
             return _unread(self.size)
+        titles = tuple(map(self.listed.__getitem__, places))
         many = len(places) > 1 and all(each.as_they_are for each in readings)
         together = self.together(places) if many else None
         if together is not None:
-            return TableRows(tuple(listed[place] for place in places), (together,))
+            return TableRows(titles, (together,))
         found: list[InMemory] = []
-        for place, reading in zip(places, readings, strict=True):
+        for title, place, reading in zip(titles, places, readings, strict=True):
             column = self.column(place)
             try:
                 rows = reading(column)
@@ -171,13 +168,13 @@ class NamedColumns(Table):
             except DataError as problem:
                 # Whoever picked no column has none to make numeric.
                 words = str(problem).partition("; make")[0] if lead else problem
-                raise DataError(f"{lead}{_say(listed[place])}{words}") from None
+                raise DataError(f"{lead}{_say(title)}{words}") from None
             found.append(rows)
         if len(found) == 1 and found[0].plain:
             return found[0]
         if len({each.size for each in found}) > 1:
             raise DataError("the columns of the table differ in length")
-        return TableRows(tuple(listed[place] for place in places), tuple(found), lead)
+        return TableRows(titles, tuple(found), lead)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -202,11 +202,13 @@ class Unchosen:
         given: The blocks.
         declared: The names of all columns, where the space or the blocks declare them.
         wanted: The names of the columns that are read later; None for all.
+        part: As that of a ``Source``.
     """
 
     given: Blocks
     declared: Names | None
     wanted: Names | None
+    part: int | None = None
 
     @classmethod
     def of(cls, blocks: Blocks, table: LazyTable, columns: Sequence[Column]) -> Unchosen:
@@ -351,9 +353,8 @@ def _merge(first: ChosenPart, second: ChosenPart) -> ChosenPart:
 
 def _choose_of_part(rule: Rule, secret: SecretWords, rows: Unchosen) -> ChosenPart:
     """The rows of a part that may be chosen."""
-    part = rows.given.part
-    choice = rule.there(secret.of_rows(part, rule.step), secret)
-    choice.seen = start = first_place(part)
+    choice = rule.there(secret.of_rows(rows.part, rule.step), secret)
+    choice.seen = start = first_place(rows.part)
     with np.errstate(all="ignore"):
         pieces = rows.by(choice, None)
         stay = choice.settle()
