@@ -17,9 +17,8 @@ from opendp_lite.bodies.box import Box, Everything
 from opendp_lite.combinators.accounts import AnySpace, require_mechanism
 from opendp_lite.combinators.losses_of_samples import Sampling, amplify
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import open_source
-from opendp_lite.engines.data.source import require_here
+from opendp_lite.engines.data.source import Keys, require_here
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.engines.rows import CollectRows, LazyRows

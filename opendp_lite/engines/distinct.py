@@ -59,7 +59,7 @@ class Distinct:
         if whole is not None:
             return self._of_range(values, *whole)
         different, which = np.unique(values, return_inverse=True)
-        return self.of_list(different.tolist())[which.reshape(-1)]
+        return self.of_list(different.tolist())[which]
 
     def of_list(self, listed: Sequence[Hashable]) -> Floats:
         """As ``places``, for values in a list."""
@@ -201,10 +201,10 @@ class _NumberedRows:
         which = places[:, 0]
         for column in places.T[1:]:
             _, which = np.unique(which, return_inverse=True)
-            which = which.reshape(-1) * (int(column.max()) + 1) + column
+            which = which * (int(column.max()) + 1) + column
         _, first, which = np.unique(which, return_index=True, return_inverse=True)
         table = self.rows.of_keys(list(map(tuple, places[first].tolist())))
-        found[present, 0] = table[which.reshape(-1)]
+        found[present, 0] = table[which]
         return found
 
 

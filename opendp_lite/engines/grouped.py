@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import attrs
 import numpy as np
@@ -16,14 +16,11 @@ from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.expressions import Engine, Expression, express_of, keep_where
 from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.open_data import NUMBERS
-from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.data.source import Keys, Source
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.dates import ByPeriod, Derived
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, materialise
-
-if TYPE_CHECKING:
-    from opendp_lite.engines.data.least_rows import Keys
 
 Test = Callable[[Floats], NDArray[np.bool_]]
 

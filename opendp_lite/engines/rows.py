@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -36,6 +36,7 @@ from opendp_lite.engines.data.fold import (
 from opendp_lite.engines.data.open_data import read
 from opendp_lite.engines.data.source import (
     QUIET,
+    Keys,
     Source,
     blocks_of,
     quiet_for,
@@ -44,9 +45,6 @@ from opendp_lite.engines.data.source import (
 )
 from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
 from opendp_lite.engines.data.table import Column
-
-if TYPE_CHECKING:
-    from opendp_lite.engines.data.least_rows import Keys
 
 # Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096

@@ -6,20 +6,18 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.data.fold import Scratch
+from opendp_lite.engines.data.source import Keys
 from opendp_lite.numbers.exact import decimal_context
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exact_reals import STEP, LazyExponential, LazyUniform
 from opendp_lite.samplers.lattice import Counts, Flags, Floats
 from opendp_lite.samplers.quantile_table import MASK, exponential_table
-
-if TYPE_CHECKING:
-    from opendp_lite.engines.data.least_rows import Keys
 
 FAR_EXPONENT: Final = 128.0
 """An exponent beyond this may be given as this: its weight is then only bounded from above."""

@@ -176,7 +176,7 @@ def counts_before(found: Counts, cells: Counts) -> Counts:
     """How many entries are below each of some numbers."""
     rising, places = np.unique(cells, return_inverse=True)
     beside = np.bincount(np.searchsorted(rising, found, side="right"), minlength=len(rising) + 1)
-    return np.cumsum(beside)[places.reshape(-1)]
+    return np.cumsum(beside)[places]
 
 
 # Of so many numbers the ranks of two are looked for, between which those that are wanted lie.

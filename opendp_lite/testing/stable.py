@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import OpenDPLiteError, ParameterError
 from opendp_lite.combinators.accounts import AnyStage
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.least_rows import Keys, Places, Words
+from opendp_lite.engines.data.source import Keys, Places, Words
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, materialise

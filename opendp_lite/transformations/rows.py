@@ -19,8 +19,8 @@ from opendp_lite.engines.columns import Codes, Picked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells, to_key
 from opendp_lite.engines.data.fold import Floats, identity
-from opendp_lite.engines.data.least_rows import Places, Words
 from opendp_lite.engines.data.open_data import NUMBERS, open_source
+from opendp_lite.engines.data.source import Places, Words
 from opendp_lite.engines.data.table import Column as TableColumn
 from opendp_lite.engines.data.table import ColumnReading, unknown_column
 from opendp_lite.engines.dates import are_dates, between_dates, require_dates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import shake_256
 from typing import Final
 
@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
+from opendp_lite.engines.data.source import Keys, Places, Words
 
-Places = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Keys = Callable[[Places], Words]
-"""Independent random words for the rows at some places in the data."""
 _WORD: Final = 64
 # Bits of a word that may tell groups apart. The others begin the key.
 _MOST_SPAN: Final = 24

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, OpenDPLiteError, ParameterError
 from opendp_lite.base.frozen import IN_BROWSER
@@ -52,6 +53,10 @@ def _at_most(most: int, value: int, name: str) -> int:
     return value
 
 
+Places = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Keys = Callable[[Places], Words]
+"""Independent random words for the rows at some places in the data."""
 RowBlocks: TypeAlias = Iterator[Any]
 """Blocks of rows, one after another: arrays of shape (rows, columns), or ``SparseRows``."""
 

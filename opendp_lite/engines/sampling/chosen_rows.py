@@ -17,7 +17,7 @@ from opendp_lite.engines.data.arrays import ArrayRows
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import MIXED
-from opendp_lite.engines.data.least_rows import Keys, Places, SecretWords
+from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.data.open_data import (
     check_size,
     guard,
@@ -27,6 +27,8 @@ from opendp_lite.engines.data.open_data import (
 )
 from opendp_lite.engines.data.source import (
     QUIET,
+    Keys,
+    Places,
     RowBlocks,
     Source,
     attempt,

@@ -17,17 +17,22 @@ from numpy.typing import NDArray
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import Identities
 from opendp_lite.engines.data.least_rows import (
-    Keys,
     LeastByPlace,
     LeastRows,
-    Places,
     SecretWords,
-    Words,
     by_place,
     first_ones,
     in_order,
 )
-from opendp_lite.engines.data.source import Source, first_place, quiet_for, reduce
+from opendp_lite.engines.data.source import (
+    Keys,
+    Places,
+    Source,
+    Words,
+    first_place,
+    quiet_for,
+    reduce,
+)
 from opendp_lite.engines.data.sparse import RowBlock
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.dates import ByPeriod, Derived
@@ -164,7 +169,7 @@ class _CoinChoice(Choice):
         fresh = [person for person in listed if person not in self._people]
         self._people.update(zip(fresh, self.toss(fresh).tolist(), strict=True))
         heads = np.fromiter(map(self._people.__getitem__, listed), np.bool_, len(listed))
-        return heads[places.reshape(-1)]
+        return heads[places]
 
     def settle(self) -> Places:
         return np.concatenate([np.empty(0, dtype=np.int64), *self._places])
@@ -383,7 +388,7 @@ class _Least(Rule):
         rows = chosen_so_far.rows
         order = np.argsort(rows.places)
         numbers, codes = np.unique(rows.groups[order, 0], return_inverse=True)
-        labels = [Labels(self.people.export(numbers.tolist()), codes.reshape(-1))]
+        labels = [Labels(self.people.export(numbers.tolist()), codes)]
         if self.groups is not None:
             labels.append(Labels(self.values.keys, rows.groups[order, 1]).drop_unused())
         return LeastPart(
