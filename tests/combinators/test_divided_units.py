@@ -15,6 +15,7 @@ from scipy.integrate import trapezoid
 
 import opendp_lite as dp
 from opendp_lite.base.errors import BudgetExceeded
+from opendp_lite.combinators import adaptive_programs
 from opendp_lite.combinators.accounts import find_price, some_sizes
 from opendp_lite.combinators.adaptive_programs import ThresholdNoise, noise_of_mean
 from opendp_lite.combinators.grouping import space_of_group
@@ -136,6 +137,9 @@ def test_the_price_of_a_query_in_a_group_is_at_least_that_of_all_its_rows():
         undivided = query.bind(attrs.evolve(group, divided=False))
         assert undivided.input_space.unit == 2
         assert find_price(undivided, bound.output_measure) == undivided.privacy_map(Fraction(2))
+        # Under a measure that covers no shares a part may lose more than its share.
+        renyi = dp.measures.RenyiDivergence({8: 1})
+        assert find_price(bound, renyi) == find_price(undivided, renyi)
 
 
 def test_a_gaussian_with_a_delta_is_charged_what_was_typed():
@@ -219,6 +223,31 @@ def test_thresholds_in_groups_cost_what_was_typed():
         assert cost / 4 < grouped.map(2) / 4 <= cost
         table = {"key": [0.0, 0.0, 0.0, 1.0], "x": [1.0] * 4}
         assert set(grouped(table)) == {0, 1}
+
+
+@dp.stage
+def any_row(space: Any) -> dp.Transformation:
+    """Says that many rows move it no farther than one."""
+    after = dp.Space(dp.Vectors(1), dp.metrics.LInfDistance(), unit=dp.Norms(linf=1))
+    return dp.Transformation(
+        space, after, lambda rows: np.array([2.0]), lambda rows: dp.Norms(linf=min(rows, 1))
+    )
+
+
+def test_a_query_that_half_a_unit_moves_as_far_has_noise_for_two_halves(monkeypatch):
+    """A step of noise down takes two from its value, and the grid of all noise holds halves."""
+    parts = []
+
+    def take(mean, entropy, whole):
+        parts.append(whole)
+        return Fraction(0 if len(parts) == 1 else -1)
+
+    monkeypatch.setattr(adaptive_programs, "noise_of_mean", take)
+    asked = dp.above_threshold(
+        lambda test: [test(any_row(), level) for level in (0, 0.5)], 0, epsilon=1, most=2
+    )
+    released = asked.bind(space_of_group(REPLACED))({"key": [0.0] * 4, "x": [1.0] * 4})
+    assert (released, parts) == ([True, False], [2, 2, 2])
 
 
 def test_sizes_are_all_small_ones_and_no_step_is_above_a_64th():

@@ -134,6 +134,7 @@ REFUSALS = {
     "dp.calibrate(LAPLACE, d_out=0.1, bounds=(1.0, 2.0))": "misses",
     "dp.calibrate(LAPLACE, d_out=100, bounds=(1.0, 2.0))": "meets",
     "dp.calibrate(LAPLACE, d_out=1, bounds=(2.0, 1.0))": "rise",
+    "SIZED >> dp.combinators.on_random_pairs(SUMMED, 5)": "9 rows make no group of 10",
     "(X >> dp.mean(0, 9, epsilon=1))([1.0, 2.0])": r"leave out dp.select\('x'\)",
     "dp.mean(0, 9, epsilon=1)([{'x': 1.0}])": "in no order",
     **{

@@ -31,6 +31,7 @@ from opendp_lite.measures.profile import (
 from opendp_lite.numbers.exact import exp_up
 
 PURE, APPROXIMATE = dp.MaxDivergence(), dp.ApproximateDivergence()
+MU = dp.measures.GaussianDivergence()
 TENTH = Fraction(1, 10)
 CURVES = [
     GaussianProfile(Fraction(1)),
@@ -131,6 +132,13 @@ def test_groups_of_an_approximate_loss():
     assert float(flat[1]) == pytest.approx(hit * float(spill))
     assert flat[1] >= spill * (1 - Fraction(9, 10) ** 3)
 
+    def noisy(units):
+        curve = GaussianProfile(Fraction(units**2))
+        return curved_pair((curve.epsilon(spill), spill), curve)
+
+    found = amplified(APPROXIMATE, noisy, TENTH, 3)
+    assert found[0] == APPROXIMATE.profile(found).epsilon(found[1])
+
 
 def test_the_group_bound_covers_rows_that_each_add_their_own_coin():
     """Of k rows in the sample the loss is exactly the mean of e^(j epsilon) over binomial j."""
@@ -173,6 +181,14 @@ def test_a_concentrated_loss_stays_and_its_curve_is_that_of_the_sample(noise):
     assert part.epsilon(1e-6) < whole.epsilon(1e-6) / 2
     hundred = dp.compose([dp.sample(0.01, whole)] * 100)
     assert hundred.epsilon(1e-6) == pytest.approx(0.95422, rel=1e-4)
+
+
+def test_a_group_counts_on_the_farthest_that_one_of_its_units_moves():
+    """Where two units move twice as far as one, and three no farther than two."""
+    found = amplified(MU, lambda units: Fraction(min(units, 2) ** 2), TENTH, 3)
+    curve = MU.profile(found)
+    assert curve == SampledGaussianProfile(Fraction(1), TENTH, 3)
+    assert curve.rho == Fraction(9, 2)
 
 
 def test_another_measure_is_refused():

@@ -23,6 +23,7 @@ from tests.opened import Opened
 from tests.races import race
 
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
+LOUD = dp.count() >> dp.laplace(scale=1)
 SURVEY = {"age": [41.0, 38.0, 25.0] * 100, "sex": ["f", "m", "f"] * 100, "id": list(range(300))}
 MAKERS, KINDS = [dict, pd.DataFrame, pl.DataFrame], ["dict", "pandas", "polars"]
 PEOPLE = dp.table(person="id")
@@ -46,6 +47,7 @@ def test_a_query_that_does_not_fit_is_refused_before_any_row_is_read():
         (dp.laplace, "ends in noise"),
         (TENTH, "loses rho = 0.1 zCDP. Write epsilon= in the query"),
         (dp.scalar() >> dp.laplace(epsilon=1), "counts its loss"),
+        (attrs.evolve(dp.records(), unit=Fraction(1, 2)) >> LOUD, "counts its loss"),
     ]
     for query, words in wrong:
         with pytest.raises(dp.OpenDPLiteError, match=words):
