@@ -32,6 +32,10 @@ import pytest
 from mutations import ROOT, Mutant, draw
 from runner import Matrix
 
+from tests.test_survivors import SURVIVORS
+
+KNOWN = {"{file}: {old}  =>  {new}".format(**each) for each in SURVIVORS}
+
 
 def main() -> None:
     """Draws the mutants, fills the matrix, prints and keeps it."""
@@ -54,7 +58,7 @@ def main() -> None:
             Mutant(*each["mutant"]) for each in json.loads(Path(given.same).read_text())["kills"]
         ]
     else:
-        mutants = draw(given.rooms, given.count, given.seed)
+        mutants = draw(given.rooms, given.count, given.seed, KNOWN)
     kills: list[dict] = []
 
     def report(mutant: Mutant, killers: list[str], seconds: float) -> None:

@@ -44,6 +44,11 @@ class Mutant:
     def path(self) -> Path:
         return PACKAGE / self.file
 
+    @property
+    def module(self) -> str:
+        parts = self.path.with_suffix("").relative_to(PACKAGE.parent).parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
     def place(self) -> tuple[int, str] | None:
         """Its line and the changed source; None where the line is no longer there."""
         lines = self.path.read_text().split("\n") if self.path.exists() else []
@@ -57,16 +62,17 @@ class Mutant:
         return f"{self.file}: {self.old.strip()}  =>  {self.new.strip()}"
 
 
-def draw(rooms: list[str], count: int, seed: int) -> list[Mutant]:
+def draw(rooms: list[str], count: int, seed: int, known: set[str]) -> list[Mutant]:
     """Mutants of some folders or files of the package: the table's, and others at random.
 
-    A long file does not crowd out a short one: files take turns.
+    A long file does not crowd out a short one: files take turns. Those that are known to survive
+    are left out: each would be run against all of its tests again.
     """
     paths = [path for room in rooms for path in _find_files(room)]
     shuffled = random.Random(seed)
     left = []
     for path in paths:
-        mutants = list(dict.fromkeys(_change_file(path)))
+        mutants = [each for each in dict.fromkeys(_change_file(path)) if str(each) not in known]
         shuffled.shuffle(mutants)
         left.append(mutants)
     chosen = [each for each in _read_table() if each.path in paths]

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TextIO
 
 import attrs
@@ -60,13 +59,14 @@ class Matrix:
     report: Callable[[Mutant, list[str], float], None]
     baseline: Baseline = attrs.Factory(Baseline)
     kills: Counter[str] = attrs.Factory(Counter)
+    imported: _Imported = attrs.Factory(lambda: _Imported({}, []))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
-        gc.collect()
-        gc.freeze()
-        for test, seconds, failed, lines in _fork(partial(_measure, items.values())):
+        self.imported = _import_all({mutant.module for mutant in self.mutants})
+        measure = partial(_measure, items.values(), self.imported.caches)
+        for test, seconds, failed, lines in _fork(measure):
             if failed:
                 self.baseline.failing.append(test)
             else:
@@ -88,7 +88,7 @@ class Matrix:
         tests.sort(key=lambda test: (cost[test] + 0.01) / (1 + self.kills[test]))
         cheap = [test for test in tests if cost[test] <= self.dear]
         dear = [test for test in tests if cost[test] > self.dear]
-        attempt = partial(self._attempt, mutant, source, items)
+        attempt = partial(self._attempt, mutant, source, items, lines is not None)
         killers = _find_killers(cheap, self.most, attempt)
         if not killers:
             killers = _find_killers(dear, 1, attempt)
@@ -100,11 +100,12 @@ class Matrix:
         mutant: Mutant,
         source: str,
         items: dict[str, pytest.Item],
+        in_functions: bool,
         tests: list[str],
         most: int,
     ) -> Iterator[tuple[str, bool]]:
         limits = {test: SLOWER * self.baseline.seconds[test] + 2 for test in tests}
-        if _find_lines(mutant, source) is not None and _patch(mutant, source):
+        if in_functions and self.imported.patch(mutant, source):
             yield from _outcomes([items[test] for test in tests], limits, most)
             return
         order = [sys.executable, __file__]
@@ -114,6 +115,45 @@ class Matrix:
             with run.stdin as asked:
                 json.dump([attrs.astuple(mutant), source, limits, most], asked)
             yield from map(json.loads, run.stdout)
+
+
+@attrs.frozen
+class _Imported:
+    """The functions of each file, and all caches, found once: a look at all objects is dear."""
+
+    functions: dict[str, list[types.FunctionType]]
+    caches: list[functools._lru_cache_wrapper]
+
+    def patch(self, mutant: Mutant, source: str) -> bool:
+        """Gives the functions of the file their changed code; False where they do not take it."""
+        new = _compile(source, mutant)
+        for each in self.functions.get(str(mutant.path), ()):
+            place = (each.__code__.co_qualname, each.__code__.co_firstlineno)
+            if place in new and new[place] != each.__code__:
+                try:
+                    each.__code__ = new[place]
+                except ValueError:  # other free variables than before
+                    return False
+        for cache in self.caches:
+            cache.cache_clear()
+        return True
+
+
+def _import_all(modules: Iterable[str]) -> _Imported:
+    """A module that only a test imports would be imported as it is, without its mutant."""
+    for module in modules:
+        importlib.import_module(module)
+    gc.unfreeze()
+    gc.collect()
+    functions: dict[str, list[types.FunctionType]] = {}
+    caches = []
+    for each in gc.get_objects():
+        if isinstance(each, types.FunctionType):
+            functions.setdefault(each.__code__.co_filename, []).append(each)
+        elif isinstance(each, functools._lru_cache_wrapper):
+            caches.append(each)
+    gc.freeze()
+    return _Imported(functions, caches)
 
 
 def _find_killers(tests: list[str], most: int, attempt: Callable[..., Iterator]) -> list[str]:
@@ -156,11 +196,12 @@ def _fork(work: Callable[[], Iterable[object]]) -> Iterator:
     os.waitpid(child, 0)
 
 
-def _measure(items: Iterable[pytest.Item]) -> Iterator[tuple[str, float, bool, list]]:
+def _measure(
+    items: Iterable[pytest.Item], caches: Iterable[functools._lru_cache_wrapper]
+) -> Iterator[tuple[str, float, bool, list]]:
     """Each test's seconds and the lines of the package that it runs."""
     tool, hit = 3, set()
     folder, events = f"{PACKAGE}{os.sep}", sys.monitoring
-    caches = _find_caches()
 
     def see(code: types.CodeType, line: int) -> object:
         if code.co_filename.startswith(folder):
@@ -205,10 +246,6 @@ def _stop(*_: object) -> None:
     pytest.fail("this takes too long")
 
 
-def _find_caches() -> list[functools._lru_cache_wrapper]:
-    return [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
-
-
 def _find_lines(mutant: Mutant, source: str) -> set[int] | None:
     """The lines of the functions that change; None where a module's or a class's own code does."""
     old, new = (_compile(text, mutant) for text in (mutant.path.read_text(), source))
@@ -216,23 +253,6 @@ def _find_lines(mutant: Mutant, source: str) -> set[int] | None:
     if not all(code.co_flags & inspect.CO_OPTIMIZED for code in changed):
         return None
     return {line for code in changed for _, _, line in code.co_lines() if line}
-
-
-def _patch(mutant: Mutant, source: str) -> bool:
-    """Gives the functions of the file their changed code; False where they do not take it."""
-    new = _compile(source, mutant)
-    gc.unfreeze()
-    for each in gc.get_objects():
-        if isinstance(each, types.FunctionType) and each.__code__.co_filename == str(mutant.path):
-            place = (each.__code__.co_qualname, each.__code__.co_firstlineno)
-            if place in new and new[place] != each.__code__:
-                try:
-                    each.__code__ = new[place]
-                except ValueError:  # other free variables than before
-                    return False
-    for cache in _find_caches():
-        cache.cache_clear()
-    return True
 
 
 def _compile(source: str, mutant: Mutant) -> dict[tuple[str, int], types.CodeType]:
@@ -261,16 +281,12 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     source: str
 
     def find_spec(self, name: str, path: object, target: object = None) -> object:
-        parts = self.mutant.path.with_suffix("").relative_to(PACKAGE.parent).parts
-        package = parts[-1] == "__init__"
-        if name != ".".join(parts[:-1] if package else parts):
+        if name != self.mutant.module:
             return None
-        file = str(self.mutant.path)
+        path = self.mutant.path
+        folders = [str(path.parent)] if path.name == "__init__.py" else None
         return importlib.util.spec_from_file_location(
-            name,
-            file,
-            loader=self,
-            submodule_search_locations=[str(Path(file).parent)] if package else None,
+            name, str(path), loader=self, submodule_search_locations=folders
         )
 
     def get_source(self, fullname: str) -> str:
