@@ -56,6 +56,13 @@ def test_noise_has_its_mean_and_its_grid(mean):
     assert values.min() >= -1
 
 
+def test_noise_is_a_hair_larger_than_its_mean_says(monkeypatch):
+    scales = []
+    monkeypatch.setattr(MODULE, "exact_floor", lambda size, scale, *_: scales.append(scale) or 0)
+    noise_of_mean(Fraction(2**20), InsecureSeededEntropy(1))
+    assert 2**20 < scales[0] < 2**20 + 1
+
+
 @pytest.fixture
 def noiseless(monkeypatch):
     """Programs of which no comparison has noise."""

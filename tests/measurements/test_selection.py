@@ -30,6 +30,23 @@ def law(ways: Ways, bound, scores) -> np.ndarray:
     return np.array([found.get(place, 0.0) for place in range(len(scores))])
 
 
+@pytest.mark.parametrize(("given", "power"), [({"epsilon": 1}, 1), ({"rho": 0.5}, 2)], ids=str)
+def test_a_rate_is_a_hair_below_what_the_loss_pays_for(given, power, monkeypatch):
+    """Of two scores one may rise by 2 more than the other: epsilon = 2 rate, rho = rate^2 / 2."""
+    rates, exponents = [], module.exponents
+
+    def take(value, rate, lowest):
+        rates.append(rate)
+        return exponents(value, rate, lowest)
+
+    monkeypatch.setattr(module, "exponents", take)
+    approvals = dp.records(columns=3) >> dp.clamp(0, 1) >> dp.sum()
+    (approvals >> dp.noisy_max(**given))([[1.0, 0.0, 1.0]])
+    (rate,) = rates
+    claim = Fraction(str(next(iter(given.values()))))
+    assert claim * (1 - Fraction(1, 2**45)) < (2 * rate) ** power / power**3 < claim
+
+
 @pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
 def test_the_pure_loss_is_attained_by_vectors(make, ways):
     """Scores that move by 1 each, in opposite directions."""

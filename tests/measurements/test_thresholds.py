@@ -69,6 +69,7 @@ def exact_tail(scale: Fraction, least: int) -> Decimal:
 @pytest.mark.parametrize("count", [0, 1, 2, 4, 5, 9])
 def test_the_chance_of_a_key_is_the_tail_of_the_law(scale: Fraction, count: int) -> None:
     threshold = LaplaceThreshold(5, scale)
+    assert threshold.law.scale > scale
     true = exact_tail(threshold.law.scale, 5 - count)
     claimed = threshold.chance(count)
     assert Fraction(true) * (1 - Fraction(1, 10**50)) <= claimed
@@ -223,6 +224,7 @@ def test_the_worst_way_to_make_new_keys_of_few_rows_each(rows: int, alike: int) 
 def test_the_chance_of_a_key_with_gaussian_noise(variance: Fraction, count: int) -> None:
     """By the law's own probabilities, and by its definition: a count of T - 1/2 rounds up to T."""
     threshold = GaussianThreshold(5, variance, Fraction(1), Fraction(1, 10))
+    assert threshold.law.scale**2 > variance
     steps = np.arange(5, 150, dtype=np.float64)
     shown = np.exp(threshold.law.log_probability(steps, Fraction(count))).sum()
     claimed = float(threshold.chance(count))
