@@ -26,7 +26,7 @@ TESTS = Path(__file__).parents[1]
 PURPOSES = {
     "privacy": r"nothing_is_found|finds?_nothing|would_be_found|says_which|explanation_says_which"
     r"|noise_is_scaled|test_columns|costs_the_budget|no_release_tells|loses_what_is_claimed"
-    r"|tells_its_answers_alone|a_row_costs_the_claim",
+    r"|tells_its_answers_alone|a_row_costs_the_claim|losses_hold",
     "budget": r"loss_is_what|cost_rho|follows_the_sensitivity",
     "error": r"errors?_(is|are|of|on|near)|_errors_and|has_its_error|as_simulated|stated_cov"
     r"|most_values|every_shape|err_as|unbiased|variances_of|finds_its_quantile|cover"
@@ -53,8 +53,10 @@ def texts() -> list[str]:
     """The files that guard estimators, with the cases that they go through."""
     paths = [*TESTS.glob("estimators/**/test_*.py"), *TESTS.glob("test_estimate*.py")]
     files = [path.read_text("utf-8") for path in paths if path != Path(__file__)]
+    laws = (TESTS / "test_exact_laws.py").read_text("utf-8").partition("NOT_ENUMERATED = ")[0]
     cases = (TESTS / "estimators/cases.py").read_text("utf-8")
-    return [text + cases * bool(re.search(r"\b(EVERY|PROGRAMS)\[", text)) for text in files]
+    known = [text + cases * bool(re.search(r"\b(EVERY|PROGRAMS)\[", text)) for text in files]
+    return [*known, laws]
 
 
 def purposes_of(name: str) -> set[str]:

@@ -83,6 +83,7 @@ CASES = {
     "l2_mechanism_mean": Case(partial(E.l2_mechanism_mean, 1), 2, EITHER, kinds="epsilon"),
     "centered_sum": Case(sum_around_the_middle, 3, EITHER, PLAIN),
     "centered_sum, counted": Case(sum_around_the_middle, 3, asked=({"with_count": True},)),
+    "top_k": Case(partial(dp.top_k, 2, categories=[0, 1]), 1, EITHER, PLAIN, "rho epsilon"),
     "cdf": Case(partial(dp.cdf, 0, 1, cells=9), rows=EITHER, asked=NOISE_ALONE),
     "basis_distribution": Case(
         partial(E.basis_distribution, dp.bases.Haar(4, 0, 1)), rows=EITHER, asked=PLAIN

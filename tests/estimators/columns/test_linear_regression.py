@@ -231,24 +231,6 @@ def test_by_groups_and_in_a_session():
     assert people.explain()
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: fit(), "linear_regression needs a privacy budget"),
-        (lambda: dp.linear_regression("y", "a", {"y": (0, 1)}, rho=1), "'a': \\(0, 100\\)"),
-        (lambda: dp.linear_regression("y", "a", {"y": 1, "a": 2}, rho=1), "are two numbers"),
-        (lambda: dp.linear_regression("y", "a", [(0, 1)], rho=1), "2 pairs in all; got 1"),
-        (lambda: dp.linear_regression("y", ["y"], [(0, 1)] * 2, rho=1), "must be different"),
-        (lambda: dp.linear_regression("y", [], [(0, 1)], rho=1), "one at least"),
-        (lambda: fit(rho=1, robust=2), "robust is True or False"),
-        (lambda: dp.linear_regression("y", "a", [(0, 1), (1, 0)], rho=1), "lower must be below"),
-    ],
-)
-def test_refusals(make, words):
-    with pytest.raises(dp.ParameterError, match=words):
-        make()
-
-
 def test_a_column_that_is_not_there_is_refused_before_any_data():
     with pytest.raises(dp.SpaceError, match="'b'"):
         dp.records(columns=["y", "a"]) >> fit(rho=1)

@@ -248,16 +248,6 @@ def test_a_release_says_how_many_far_rows_it_may_not_show():
     assert found == pytest.approx(rows[:, 1].mean(), rel=0.05)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [[(0, 1, 2), (0, 1)], [(0, 1), 3], [(1, 0), (0, 1)], "3", {"a": (0, 1)}, [(0, 1)] * 3],
-    ids=repr,
-)
-def test_bounds_that_are_none_are_refused(given):
-    with pytest.raises(dp.OpenDPLiteError, match=r"bound|lower|a pair for each column"):
-        space_of(2) >> dp.multivariate_mean(given, rho=1)
-
-
 def test_bounds_by_name_are_those_of_the_columns():
     rows = {"pay": np.full(4000, 70.0), "age": np.full(4000, 30.0)}
     means = dp.multivariate_mean({"age": (0, 50), "pay": (0, 60)}, rho=1e6)

@@ -337,38 +337,6 @@ def test_extreme_budgets(epsilon: float) -> None:
     assert "interval" in repr(found)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"categories": [1]}, "needs a privacy budget"),
-        ({"categories": [1], "epsilon": 1, "rho": 1}, "takes one of"),
-        ({"categories": [1], "edges": [0, 1], "epsilon": 1}, "not both"),
-        ({"epsilon": 1}, "delta"),
-        ({"rho": 1}, "epsilon= and delta="),
-        ({"epsilon": 1, "delta": 1e-6, "other": True}, "no other="),
-        ({"categories": ["other"], "other": True, "epsilon": 1}, "call it otherwise"),
-        ({"categories": [1, 1], "epsilon": 1}, "declared twice"),
-        ({"categories": "fm", "epsilon": 1}, "list of categories"),
-        ({"edges": [1], "epsilon": 1}, "edges"),
-        ({"edges": [1, 1], "epsilon": 1}, "rise"),
-        ({"edges": {"age": [0, 1]}, "epsilon": 1}, "a list for each"),
-        ({"categories": [1], "epsilon": 1, "confidence": 95}, "0.95"),
-        ({"categories": range(10**9), "epsilon": 1}, "1000000000 entries; at most 2\\^24"),
-        ({"edges": range(10**9), "epsilon": 1}, "1000000000 entries; at most 2\\^24"),
-        ({"edges": range(10**30, 0, -2), "epsilon": 1}, "entries; at most 2\\^24"),
-        ({"edges": pd.interval_range(0, 9, 3), "epsilon": 1}, "edges must be a number"),
-    ],
-)
-def test_what_is_typed_wrong_is_refused(given: dict[str, Any], words: str) -> None:
-    with pytest.raises((dp.ParameterError, dp.SpaceError), match=words):
-        dp.table() >> dp.histogram("a", **given)
-
-
-def test_too_many_cells_are_refused_before_they_are_made() -> None:
-    with pytest.raises(dp.ParameterError, match="25000000 cells are more than 2"):
-        dp.histogram(["a", "b"], categories=[range(5000), range(5000)], epsilon=1)
-
-
 def test_columns_that_do_not_fit_are_refused() -> None:
     with pytest.raises(dp.ParameterError, match="columns with edges come last"):
         dp.table() >> dp.histogram(["a", "b"], edges=[0, 1], epsilon=1)

@@ -149,24 +149,6 @@ def test_shares_of_a_histogram_have_intervals_for_the_population(seeded):
     assert np.isfinite(empty.values).all()
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({}, r"one of between=.*; of a column of True and False, among=\[True\]"),
-        ({"among": [1], "between": (0, 1)}, "one of between"),
-        ({"between": 5}, "a pair such as"),
-        ({"between": ("5", None)}, "all dates"),
-        ({"among": [1], "weights": "w"}, "weights is the name of a column of the table"),
-        ({"among": [1], "column": 0, "most": 4}, "weights is the name of a column of the table"),
-        ({"among": [1, 1]}, "twice"),
-        ({"between": (5, 4)}, "holds nothing; swap"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(asked, words):
-    with pytest.raises(dp.ParameterError, match=words):
-        dp.records() >> dp.proportion(**asked, epsilon=1)
-
-
 @pytest.mark.parametrize("weights", [{}, {"weights": "w", "most": 2}], ids=["plain", "weighted"])
 def test_an_empty_group_says_that_its_rows_are_few(weights, seeded):
     """Of one seed: noise hides it in 1 of 500, and in 1 of 50 where rows have weights."""

@@ -73,12 +73,6 @@ def test_all_places_hold_together(loss):
     assert open_places > 100
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5, "two"])
-def test_a_number_of_places_is_whole(k):
-    with pytest.raises(dp.ParameterError, match="k"):
-        dp.top_k(k, categories=[0, 1], epsilon=1).bind(dp.records())
-
-
 def different(rows: tuple[float, ...]) -> int:
     return int(dp.count_distinct()(list(rows)))
 

@@ -158,30 +158,6 @@ def test_few_rows_are_said():
     assert TESTS["anova"](epsilon=1)({"town": [], "wages": [], "ill": []}).few
 
 
-@pytest.mark.parametrize(
-    ("step", "words"),
-    [
-        (lambda: dp.t_test("w", "t", KEYS, bounds=(0, 1), epsilon=1), "dp.anova takes more"),
-        (lambda: dp.anova("w", "t", ["a"], bounds=(0, 1), epsilon=1), "two groups or more"),
-        (lambda: dp.anova("w", "t", KEYS, bounds=(0, 1)), "one of epsilon"),
-        (lambda: dp.anova("w", "t", KEYS, bounds=(1, 0), rho=1), "swap them"),
-        (lambda: dp.anova("w", "t", KEYS, bounds=7, rho=1), "takes a pair"),
-        (lambda: dp.chi_square(["w"], [[0, 1]], epsilon=1), "two columns"),
-        (lambda: dp.chi_square(["w", "t"], [[0], [0, 1]], epsilon=1), "two columns"),
-        (lambda: dp.chi_square(["w", "t"], [[0, 1], [0, 1]]), "budget"),
-    ],
-)
-def test_refusals(step, words):
-    with pytest.raises(dp.ParameterError, match=words):
-        step().bind(dp.table())
-
-
-def test_a_public_number_of_rows_is_refused():
-    space = dp.records(columns=["w", "t"], size=9, metric=dp.ChangeOneDistance())
-    with pytest.raises(dp.SpaceError, match="leave out size="):
-        space >> dp.t_test("w", "t", [0, 1], bounds=(0, 1), epsilon=1)
-
-
 @pytest.mark.parametrize("name", TESTS)
 def test_a_row_costs_the_claim(name):
     """Of what a row changes most: the rows of a group."""
