@@ -462,9 +462,7 @@ assert_type(
 
 # Joined recipes.
 assert_type(dp.clamp(0, 1) >> dp.center(0.5), RowStage)
-assert_type(dp.clamp(0, 1) >> dp.sum(), SumStage)
 assert_type(dp.clamp(0, 1) >> dp.count(), dp.Stage[Tables, Counts])
-assert_type(dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), SumStage)
 summed: Concentrated = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(dp.rho(1))
 counted: Pure = dp.count() >> dp.laplace(epsilon=1)
 approximate: Approximate = dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(dp.epsilon(1, delta=1e-6))
@@ -503,7 +501,6 @@ released: BoundPure = (
     >> dp.laplace(scale=2)
 )
 assert_type(dp.clamp(0, 1).bind(dp.records()), dp.Transformation[Tables, Tables])
-assert_type(dp.clamp(0, 1).bind(dp.records()) >> dp.sum(), dp.Transformation[Tables, Totals])
 assert_type(dp.clamp(0, 1).bind(dp.records()) >> summed, BoundConcentrated)
 assert_type(summed.bind(dp.records()), BoundConcentrated)
 bare: dp.Measurement[Totals, dp.MaxDivergence] = dp.vector(
@@ -520,8 +517,6 @@ assert_type(released.output_measure, dp.MaxDivergence)
 assert_type(counted >> dp.to_zcdp(), Concentrated)
 assert_type(counted >> dp.to_approximate(1e-6), Approximate)
 assert_type(summed >> dp.to_approximate(1e-6), Approximate)
-assert_type(counted >> dp.to_zcdp() >> dp.to_approximate(Fraction(1, 10**6)), Approximate)
-assert_type(dp.laplace(epsilon=1) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp])
 assert_type(dp.records() >> counted >> dp.to_zcdp(), BoundConcentrated)
 assert_type(released >> dp.to_approximate(1e-6), BoundApproximate)
 assert_type(counted.to_zcdp(), Concentrated)
@@ -542,17 +537,11 @@ def times(release: Any, factor: float) -> Any:
     return release * factor
 
 
-class Shop:
-    def opened(self, release: Any) -> Any:
-        return release
-
-
 assert_type(counted >> float, PureReleases[float])
 assert_type(counted >> int >> abs >> round, PureReleases[int])
 assert_type(counted >> half, PureReleases[float])
 assert_type(counted >> (lambda release: release + 1), Pure)
 assert_type(counted >> times(2), Pure)
-assert_type(counted >> Shop().opened, Pure)
 assert_type(summed >> np.sqrt, Concentrated)
 assert_type(summed >> np.sum >> float, ConcentratedReleases[float])
 assert_type(summed >> itemgetter(0), Concentrated)
@@ -640,10 +629,8 @@ def noiseless(space: Aggregates, epsilon: float) -> dp.Measurement[Aggregates, d
 assert_type(halve(), RowStage)
 assert_type(halve(factor=0.25), RowStage)
 assert_type(dp.clamp(0, 1) >> halve() >> dp.sum(), SumStage)
-assert_type(dp.records() >> halve(), dp.Transformation[Tables, Tables])
 assert_type(first_rows() >> dp.laplace(scale=1), Pure)
 assert_type(noiseless(1), PureNoise)
-assert_type(dp.count() >> noiseless(epsilon=1) >> float, PureReleases[float])
 assert_type(dp.compose(counted, dp.count() >> noiseless(1)), Pure)
 
 
