@@ -48,16 +48,15 @@ def alternative_of(picture: ElementTree.Element) -> str:
 @pytest.mark.parametrize(("step", "given"), CALLS)
 def test_every_example_draws(step: Any, given: Any) -> None:
     bound = given.space >> step(*given.args, **given.kwargs)
-    drawing = bound.draw()
-    said = alternative_of(picture_of(bound))
-    told = drawing.explained
+    drawing, picture = bound.draw(), picture_of(bound)
+    said, told = alternative_of(picture), drawing.explained
     assert told.result in said
     assert told.start in said
     for each in walk(told.steps):
         assert each.heading.removesuffix(":") in said
     assert max(map(len, str(drawing).splitlines())) <= WIDTH
     assert max(map(len, str(bound.explain(given.space.unit)).splitlines())) <= WIDTH
-    for line in picture_of(bound).iter(f"{SVG}text"):
+    for line in picture.iter(f"{SVG}text"):
         assert float(line.attrib["font-size"]) >= 11
 
 
