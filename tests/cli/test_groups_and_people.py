@@ -7,9 +7,10 @@ import re
 import numpy as np
 import pytest
 
+import opendp_lite as dp
 from opendp_lite.cli.arguments import COMMANDS
 from opendp_lite.cli.arguments import parse as parsed
-from opendp_lite.cli.release import setting_of
+from opendp_lite.cli.release import Setting, setting_of
 from opendp_lite.cli.report import PrivacyClaim
 from opendp_lite.numbers.exact import exact
 
@@ -82,14 +83,24 @@ def test_the_loss_that_is_stated_is_that_of_the_pipeline_and_within_the_budget(
         assert "dp.bound_contributions(3)" in claim.pipeline
 
 
-def test_groups_get_less_where_a_person_may_be_in_several(monkeypatch):
-    """Thresholds cost a little more than was typed where more rows are shared than are tried."""
-    monkeypatch.setitem(UNITS, "many", ["--person", "id", "--most", "100"])
-    alone, groups = (setting("unknown", "many", each, "delta") for each in ("all", "by"))
-    assert alone.budget == BUDGETS["delta"]
-    for name, asked in BUDGETS["delta"].items():
-        assert asked / 1.1 < groups.budget[name] <= asked
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_release_that_loses_more_than_it_was_given_is_given_less(monkeypatch, budget):
+    """As the loss of groups may be that of a twentieth more rows than a person has."""
+    true = Setting.loss
+
+    def lose_more(made, pipeline):
+        return {name: 1.05 * value for name, value in true(made, pipeline).items()}
+
+    monkeypatch.setattr(Setting, "loss", lose_more)
+    groups = setting("mean", "person", "by", budget)
+    for name, asked in BUDGETS[budget].items():
+        assert asked / 1.1 < groups.budget[name] < asked
         assert groups.loss(groups.pipeline)[name] <= asked
+    monkeypatch.setattr(
+        Setting, "loss", lambda made, pipeline: {"epsilon": 9, "rho": 9, "delta": 1}
+    )
+    with pytest.raises(dp.ParameterError, match="no budget for each group was found"):
+        setting("mean", "person", "by", budget)
 
 
 @pytest.mark.parametrize(
