@@ -11,13 +11,14 @@ import numpy as np
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Body, Values
-from opendp_lite.engines.data.fold import Floats, identity
+from opendp_lite.engines.data.fold import Block, Floats, identity
 from opendp_lite.engines.data.source import QUIET
 from opendp_lite.engines.missing import holds_missing, real_entries, whole_rows
 from opendp_lite.engines.plan import Keep, Map, Node
 from opendp_lite.metrics.distances import NormDistance
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.steps import Stage, stage
 from opendp_lite.spaces.domains import Domain, Rows, Vectors
 from opendp_lite.spaces.space import Space, row_metric
 from opendp_lite.spelling.description import Proof
@@ -152,6 +153,21 @@ def row_map_trusted(
         (Keep if hasattr(function, "keeps") else Map)(function),
         identity,
     )
+
+
+@stage
+def _map_rows(
+    space: Space[Rows], function: Block, body: Body
+) -> Transformation[Space[Rows], Space[Rows]]:
+    return row_map_trusted(space, function, body)
+
+
+def map_rows(function: Block, body: Body) -> Stage[Space[Rows], Space[Rows]]:
+    """A step of a block function, for programs. No claim is taken from the function.
+
+    The sum after it brings each row into the body.
+    """
+    return _map_rows(function, body)
 
 
 def row_by_row(where: str = "", sources: Sequence[str] = ()) -> Proof:

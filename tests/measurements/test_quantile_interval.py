@@ -373,13 +373,13 @@ def test_half_of_the_loss_is_for_the_intervals():
 def test_rows_outside_of_stretches_are_counted():
     widths = np.array([0, 1, 4, 16])
     rows = np.array([0.5, 4.5, 5.5, 5.7, 6.5, 15.5, 99.0])
-    found = LINE.outside(ColumnHere(rows), 5 - widths, 5 + widths)
-    assert found.under.tolist() == [2, 1, 1, 0]
-    assert found.over.tolist() == [3, 2, 2, 0]
+    under, over, _ = LINE.outside(ColumnHere(rows), 5 - widths, 5 + widths)
+    assert under.tolist() == [2, 1, 1, 0]
+    assert over.tolist() == [3, 2, 2, 0]
     tally = np.array([[1, 2, 4, 6], [2, 3, 5, 6]])
     line = CandidateLine(np.array([0.0, 1.0, 2.0]))
-    among = line.outside(tally, np.array([1, 0]), np.array([1, 2]))
-    assert (among.under.tolist(), among.over.tolist(), among.size) == ([2, 0], [3, 0], 6)
+    under, over, size = line.outside(tally, np.array([1, 0]), np.array([1, 2]))
+    assert (under.tolist(), over.tolist(), size) == ([2, 0], [3, 0], 6)
 
 
 def test_ends_hold_their_cells():

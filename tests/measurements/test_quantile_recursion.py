@@ -27,7 +27,6 @@ from opendp_lite.measurements.quantile.release import Alone
 from opendp_lite.measurements.quantile.tree import (
     Branch,
     Prices,
-    PricesOfPure,
     _estimated_error,
     cells_by_parts,
 )
@@ -620,7 +619,7 @@ def test_a_count_with_laplace_noise_costs_its_divergence(replaces, counted):
     part = Branch(0, Fraction(1, 2), ZERO, counted, None, None)
     pure = float(part.cost(Prices(1, replaces)))
     least = pure + expm1(-pure)
-    assert least <= part.cost(PricesOfPure(2, replaces)) <= 1.02 * least
+    assert least <= part.cost(Prices(2, replaces, pure_counts=True)) <= 1.02 * least
 
 
 ROWS, STEEP, FINE = 20_000, Fraction(1, 100), Fraction(1000)
@@ -725,7 +724,7 @@ def costs(bound: Any, *, replaces: bool, pure: bool) -> tuple[Fraction | None, F
     for column in range(COLUMNS):
         chooser = release.choosers[column % len(release.choosers)]
         if by_parts:
-            prices = (PricesOfPure if pure else Prices)(2, replaces)
+            prices = Prices(2, replaces, pure)
             rho += chooser.root.cost(prices)
             loss += chooser.root.cost(Prices(1, replaces))
         else:

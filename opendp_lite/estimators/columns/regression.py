@@ -15,11 +15,9 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.adaptive_programs import TriedOnNames, make_adaptive
 from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in, html_grid, percent
-from opendp_lite.engines.data.fold import Block
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
 from opendp_lite.estimators.parts.budget import (
@@ -27,7 +25,6 @@ from opendp_lite.estimators.parts.budget import (
     Budget,
     Measured,
     Noisy,
-    RowSpace,
     budget_of,
     costs_budget,
 )
@@ -36,8 +33,7 @@ from opendp_lite.estimators.parts.request import BoundedColumn, bounds_of_each
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of, quote, sqrt_up
-from opendp_lite.pipeline.core import Transformation
-from opendp_lite.pipeline.steps import mechanism, stage
+from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
@@ -46,7 +42,7 @@ from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.spelling.suggestions import say_formula
 from opendp_lite.transformations.bounding import clamp
 from opendp_lite.transformations.entries import outer_products
-from opendp_lite.transformations.row_maps import plain_nan, row_map_trusted
+from opendp_lite.transformations.row_maps import map_rows, plain_nan
 from opendp_lite.transformations.rows import select
 from opendp_lite.transformations.sums import count, sum
 
@@ -361,12 +357,6 @@ class WeightedRow:
         return plain_nan(found)
 
 
-@stage
-def _map_rows(space: RowSpace, how: Block, body: Body) -> Transformation[RowSpace, RowSpace]:
-    """No claim is taken from the block function: the sum brings each row into the body."""
-    return row_map_trusted(space, how, body)
-
-
 @attrs.frozen(eq=False)
 class _Tail:
     """How far rows lie from 0: distances, noisy numbers of rows, and how far any is seen.
@@ -467,7 +457,10 @@ class _RegressionPlan:
     def run(self, ask: AnyAsk) -> Regression:
         """One run. Numbers that floats cannot hold show in the release, and never as a warning."""
         with np.errstate(all="ignore"):
-            return _RegressionRun.of(self, ask).release()
+            size = ask.space.domain.size
+            if size is None:
+                size = ask(self.rows >> count() >> self.budget.part(_COUNT).noise())
+            return _RegressionRun(self, ask, float(size)).release()
 
 
 @attrs.frozen(eq=False)
@@ -477,14 +470,6 @@ class _RegressionRun:
     plan: _RegressionPlan
     ask: AnyAsk
     rows: float
-
-    @classmethod
-    def of(cls, plan: _RegressionPlan, ask: AnyAsk) -> _RegressionRun:
-        """Begins with the number of rows."""
-        size = ask.space.domain.size
-        if size is None:
-            size = ask(plan.rows >> count() >> plan.budget.part(_COUNT).noise())
-        return cls(plan, ask, float(size))
 
     def release(self) -> Regression:
         """A rough fit if it would not be weak, a fit of what it leaves, and the sandwich."""
@@ -572,7 +557,7 @@ class _RegressionRun:
         """
         reaches = self._reaches
         largest = float(np.abs(frame.slopes) @ reaches[:-1] + reaches[-1]) / frame.unit
-        residuals = _map_rows(partial(frame.residuals, largest), Box(-1, 1))
+        residuals = map_rows(partial(frame.residuals, largest), Box(-1, 1))
         limits = self._around_zero(self.plan.rows >> residuals)
         if limits.unseen is not None or not limits.away[1].clip(0).sum():
             return frame, tail
@@ -584,7 +569,7 @@ class _RegressionRun:
     def _lengths(self, frame: Frame) -> _Tail:
         """How long the rows of the columns are."""
         longest = float(np.linalg.norm(np.abs(frame.turn) @ self._reaches[:-1]))
-        lengths = _map_rows(partial(frame.lengths, longest), Box(0, 1))
+        lengths = map_rows(partial(frame.lengths, longest), Box(0, 1))
         limits = self._around_zero(self.plan.rows >> lengths)
         return _Tail.of(limits, 1.0, 1 / longest)
 
@@ -624,7 +609,7 @@ class _RegressionRun:
 
     def _weighted(self, how: WeightedRow) -> Around:
         body = Ball(how.longest, columns=len(self.plan.columns) + how.square)
-        return self.plan.rows >> _map_rows(how, body)
+        return self.plan.rows >> map_rows(how, body)
 
     def _shown(self, how: WeightedRow, fit: Fit, filling: NoisyGram | None) -> Regression:
         """In the units of the columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import copysign, sqrt
@@ -118,31 +118,18 @@ class SignificanceTest(Result):
         return f"{self._head}\n{self.released}"
 
 
-@attrs.frozen
-class _Noise:
-    """How the noise of a number is drawn again: Laplace's for a pure loss, else normal."""
-
-    pure: bool
-
-    def draw(self, generator: np.random.Generator, deviations: Any, size: Any) -> Floats:
-        """Numbers of a deviation, or of one for each row."""
-        found: Floats = (
-            generator.laplace(0.0, np.asarray(deviations) / sqrt(2), size)
-            if self.pure
-            else generator.normal(0.0, deviations, size)
-        )
-        return found
-
-
 @attrs.frozen(eq=False)
 class _Groups:
-    """What is released of groups, in units in which the bounds are -1 and 1."""
+    """What is released of groups, in units in which the bounds are -1 and 1.
+
+    Its noise is Laplace's for a ``pure`` loss, else normal.
+    """
 
     sums: Floats
     rows: Floats
     squares: float
     deviations: tuple[float, float, float]
-    noise: _Noise
+    pure: bool
 
     @cached_property
     def counted(self) -> Floats:
@@ -179,9 +166,9 @@ class _Groups:
         shape = groups, _RUNS
         totals = rows * centre + np.sqrt(rows * pooled) * generator.normal(size=shape)
         squares = pooled * generator.chisquare(max(whole - groups, 1.0), _RUNS)
-        squares += (totals**2 / rows).sum(axis=0) + self.noise.draw(generator, of_squares, _RUNS)
-        totals += self.noise.draw(generator, of_sums, shape)
-        counts = np.maximum(rows + self.noise.draw(generator, of_rows, shape), _FEWEST)
+        squares += (totals**2 / rows).sum(axis=0) + self._draw_noise(generator, of_squares, _RUNS)
+        totals += self._draw_noise(generator, of_sums, shape)
+        counts = np.maximum(rows + self._draw_noise(generator, of_rows, shape), _FEWEST)
         variance = self._spread(totals, counts, squares) / counts.sum(axis=0)
         again = (totals / counts).clip(-1, 1), counts, np.maximum(variance, _LEAST)
         hits = int((self._statistic(*again)[0] >= seen).sum())
@@ -191,6 +178,11 @@ class _Groups:
         )
         few = self.spread < _DEVIATIONS * sqrt(doubt) or bool((self.rows < _FEWEST).any())
         return float(seen[0]), (1 + hits) / (1 + _RUNS), few
+
+    def _draw_noise(self, generator: np.random.Generator, deviation: float, size: Any) -> Any:
+        if self.pure:
+            return generator.laplace(0.0, deviation / sqrt(2), size)
+        return generator.normal(0.0, deviation, size)
 
     def _spread(self, sums: Floats, rows: Floats, squares: Any) -> Floats:
         """The sum of the squares within groups, less what the noise of the sums adds to it."""
@@ -221,38 +213,6 @@ class _Groups:
             Estimate(value, off, (low, high), _LEVEL, n, sampling=True, bounds=bounds)
             for value, low, high, off, n in np.stack([*of_each, counts], axis=1).tolist()
         ]
-
-
-@attrs.frozen
-class _Question:
-    """What a test of means releases, and what it makes of it."""
-
-    name: str
-    keys: tuple[Hashable, ...]
-    middle: float
-    half: float
-    pure: bool
-
-    def answer(self, release: ByName) -> SignificanceTest:
-        """From the noisy sums, rows and squares."""
-        groups, squares = release["groups"], release["squares"]
-        each = [groups[key] for key in self.keys]
-        sums, rows = ([one[name] for one in each] for name in ("total", "rows"))
-        found = _Groups(
-            np.array([one.value for one in sums]) / self.half,
-            np.array([one.value for one in rows]),
-            squares.value / self.half**2,
-            (
-                sums[0].standard_error / self.half,
-                rows[0].standard_error,
-                squares.standard_error / self.half**2,
-            ),
-            _Noise(self.pure),
-        )
-        pairs = zip(self.keys, found.estimates(self.middle, self.half), strict=True)
-        source = object()
-        means = {key: each.of_part(source, key) for key, each in pairs}
-        return SignificanceTest(self.name, *found.compare(), ByGroup(groups.column, means))
 
 
 def _means(
@@ -286,12 +246,29 @@ def _means(
         total=values >> sum() >> noise(_FOR_SUMS),
         rows=select(column) >> count() >> noise(_FOR_ROWS),
     )
-    declared = tuple(keys)
+    declared: tuple[Any, ...] = tuple(keys)
     within = keep(by_column, among=declared)
     squares = within >> values >> square() >> sum() >> noise(1 - _FOR_SUMS - _FOR_ROWS)
     released = compose(groups=by(by_column, declared, each), squares=squares).bind(space)
-    ends = nearest(bounded.middle), nearest(bounded.half)
-    return released >> _Question(name, declared, *ends, pure).answer
+    middle, half = nearest(bounded.middle), nearest(bounded.half)
+
+    def answer(release: ByName) -> SignificanceTest:
+        groups, of_squares = release["groups"], release["squares"]
+        each = [groups[key] for key in declared]
+        sums, rows = ([one[name] for one in each] for name in ("total", "rows"))
+        error = sums[0].standard_error / half, rows[0].standard_error
+        found = _Groups(
+            np.array([one.value for one in sums]) / half,
+            np.array([one.value for one in rows]),
+            of_squares.value / half**2,
+            (*error, of_squares.standard_error / half**2),
+            pure,
+        )
+        source, pairs = object(), zip(declared, found.estimates(middle, half), strict=True)
+        means = {key: one.of_part(source, key) for key, one in pairs}
+        return SignificanceTest(name, *found.compare(), ByGroup(groups.column, means))
+
+    return released >> answer
 
 
 _ROWS_OF_GROUPS: Final = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -31,15 +31,15 @@ from opendp_lite.estimators.parts.noisy_totals import (
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number
-from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.step_call import calls_in
-from opendp_lite.pipeline.steps import Stage, mechanism, postprocessor, stage, validator
+from opendp_lite.pipeline.steps import Stage, mechanism, postprocessor, validator
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.entries import simplex_augment, weighted_pairs
-from opendp_lite.transformations.row_maps import plain_nan, row_map_trusted
+from opendp_lite.transformations.row_maps import map_rows, plain_nan
 from opendp_lite.transformations.rows import impute
 from opendp_lite.transformations.sums import count, sum
 
@@ -249,34 +249,23 @@ def weighted_mean(
     budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
     if row_metric(space).fixed_size:
         rows = rows >> impute(0)
-    reach = budget.reach(rows >> sum(), space)
-    plan = _Weighted(column, budget, float(heaviest), reach)
-    noisy: Noisy[NoisyTotals] = rows >> sum() >> budget.noise() >> plan.read
+    scale = budget.scale(budget.reach(rows >> sum(), space))
+    width, about = 2 * float(column.half), float(column.middle)
+    errors = budget.errors([scale / 2, -scale / 2], [scale / width] * 2)
+    ratio = RatioOfNoisySums(*column.floats, about, errors, least=float(heaviest))
+
+    def read(sums: Floats) -> NoisyTotals:
+        """The sum of w (x - middle), and that of w."""
+        first, second = map(float, sums)
+        return NoisyTotals(ratio, (first - second) / 2, (first + second) / width)
+
+    noisy: Noisy[NoisyTotals] = rows >> sum() >> budget.noise() >> read
     if request.sampling:
         made = _with_spread(space, noisy, rows, heaviest, request)
     else:
         made = (noisy >> request.on(space).as_estimate).bind(space)
     shared = request.whole.with_claimed_loss(made)
     return shared.with_explanation("both weighted sums share one noise")
-
-
-@attrs.frozen
-class _Weighted:
-    """How the two weighted sums are read; ``reach``, how far a row moves them."""
-
-    column: BoundedColumn
-    budget: Budget
-    most: float
-    reach: float
-
-    def read(self, sums: Floats) -> NoisyTotals:
-        """(sum of w (x - middle), sum of w)."""
-        first, second = map(float, sums)
-        width, scale = 2 * float(self.column.half), self.budget.scale(self.reach)
-        errors = self.budget.errors([scale / 2, -scale / 2], [scale / width] * 2)
-        about = float(self.column.middle)
-        ratio = RatioOfNoisySums(*self.column.floats, about, errors, least=self.most)
-        return NoisyTotals(ratio, (first - second) / 2, (first + second) / width)
 
 
 def _with_spread(
@@ -299,35 +288,34 @@ def _with_spread(
         lower, upper, mean = map(Fraction, ends)
         share = (mean - lower) / (upper - lower)
         farthest = most * max(mean - lower, upper - mean)
-        squares = rows >> _squares_from(float(share), farthest**2) >> sum()
+        from_mean = partial(_square_from, float(share))
+        squares = rows >> map_rows(from_mean, Box(0, farthest**2)) >> sum()
         off = part.deviation(part.reach(squares, ask.space)) / totals.people
         found = float(ask(squares >> part.noise())[0]) / totals.people
         heaviest = float(most)
         spread = totals.with_variance(found, off, totals.people / heaviest, heaviest)
         return request.on(space).as_estimate(spread)
 
-    whole = request.whole
-    made = make_adaptive(space, program, whole.measure, whole.amount, "the mean, then squares")
+    return run_with_noise(space, program, request.whole, "the mean, then squares")
+
+
+def run_with_noise(
+    space: RowSpace, program: Callable[[AnyAsk], R], budget: Budget, why: str
+) -> Measured[R]:
+    """A program that asks for noise alone, each chosen by those before."""
+    made = make_adaptive(space, program, budget.measure, budget.amount, why)
 
     def privacy_map(distance: Fraction) -> Fraction:
         (amount,) = numbers_of(made.privacy_map(distance))
-        return whole.together(amount)
+        return budget.together(amount)
 
     return attrs.evolve(made, privacy_map=privacy_map)
 
 
-@stage
-def _squares_from(
-    space: RowSpace, share: float, most: Fraction
-) -> Transformation[RowSpace, RowSpace]:
+def _square_from(share: float, block: Floats) -> Floats:
     """(w (x - mean))^2, from rows of w (x - lower) and w (upper - x).
 
-    The mean is that share of the width above the lower bound. No claim is taken from the block
-    function: the sum brings each row into the body.
+    The mean is that share of the width above the lower bound.
     """
-    return row_map_trusted(space, partial(_square, share), Box(0, most))
-
-
-def _square(share: float, block: Floats) -> Floats:
     found: Floats = plain_nan((block[:, :1] * (1 - share) - block[:, 1:] * share) ** 2)
     return found

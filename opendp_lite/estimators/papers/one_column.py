@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
+from opendp_lite.estimators.means.ratios import run_with_noise
 from opendp_lite.estimators.parts.budget import AnyAsk, Budget, Measured, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
@@ -28,7 +28,6 @@ from opendp_lite.estimators.parts.request import (
     bounds_come_first,
     sum_and_rows,
 )
-from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
@@ -314,14 +313,7 @@ class _Resized:
 
 @mechanism
 def _program(space: RowSpace, plan: _Resized) -> Measured[NoisyTotals]:
-    budget = plan.budget
-    made = make_adaptive(space, plan.run, budget.measure, budget.amount, "a count, then the sum")
-
-    def privacy_map(distance: Fraction) -> Fraction:
-        (amount,) = numbers_of(made.privacy_map(distance))
-        return budget.together(amount)
-
-    return attrs.evolve(made, privacy_map=privacy_map)
+    return run_with_noise(space, plan.run, plan.budget, "a count, then the sum")
 
 
 @bounds_come_first("epsilon=1")
@@ -398,18 +390,15 @@ def simplex_mean(
     errors = budget.errors([of_sums / 2, -of_sums / 2, 0.0], [each, each, trust * off])
     ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors)
 
-    def read(sums: Floats) -> tuple[float, float]:
+    def read(release: tuple[Floats, float] | Floats) -> tuple[float, float]:
+        sums, counted = release if extra else (release, 0.0)
         first, second = map(float, sums)
-        return (first - second) / 2, (first + second) / width
+        return (first - second) / 2, (1 - trust) * ((first + second) / width) + trust * float(
+            counted
+        )
 
-    def read_with_count(release: tuple[Floats, float]) -> tuple[float, float]:
-        total, rows = read(release[0])
-        return total, (1 - trust) * rows + trust * float(release[1])
-
-    sums = simplex_augment() >> sum() >> for_sums.noise()
+    released: Any = simplex_augment() >> sum() >> for_sums.noise()
     if extra:
-        both = compose(sums, count() >> for_count.noise())
-        plan = EstimatorPlan.of_one_round(column, both, ratio, read_with_count)
-    else:
-        plan = EstimatorPlan.of_one_round(column, sums, ratio, read)
+        released = compose(released, count() >> for_count.noise())
+    plan = EstimatorPlan.of_one_round(column, released, ratio, read)
     return request.build(space, plan, "both sums share one noise")

@@ -14,10 +14,9 @@ from opendp_lite.bodies.points import PointOf, Points
 from opendp_lite.estimators.parts.budget import AnyAsk, Budget, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import BoundedColumn
-from opendp_lite.pipeline.core import Transformation
-from opendp_lite.pipeline.steps import Stage, stage
+from opendp_lite.pipeline.steps import Stage
 from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.row_maps import row_map_trusted
+from opendp_lite.transformations.row_maps import map_rows
 from opendp_lite.transformations.sums import sum
 
 _PER_DOUBLING: Final = 2
@@ -78,7 +77,7 @@ class Search:
 
     def around(self, rows: Around, ends: tuple[float, float], rings: Points) -> Limits:
         """Where the values lie as seen from 0."""
-        counting = rows >> _ring_of(rings) >> sum()
+        counting = rows >> map_rows(PointOf(rings), rings) >> sum()
         scale = self.rings.scale(self.rings.reach(counting, self.ask.space))
         counts = np.asarray(self.ask(counting >> self.rings.noise()), dtype=np.float64)
         return Limits.of(counts, _reaches(rings), ends, partial(self.rings.exceeded, scale))
@@ -282,9 +281,3 @@ def _reaches(rings: Points) -> Floats:
     """How far the rings reach on one side, from the innermost."""
     right = rings.edges[len(rings.edges) // 2 :]
     return np.append(right, right[-1] * 2.0 ** (1 / _PER_DOUBLING))
-
-
-@stage
-def _ring_of(space: RowSpace, rings: Points) -> Transformation[RowSpace, RowSpace]:
-    """Rows with a 1 for the ring that a value lies in."""
-    return row_map_trusted(space, PointOf(rings), rings)

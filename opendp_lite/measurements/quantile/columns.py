@@ -374,16 +374,8 @@ class CollectNumbers(CollectRows):
         return pieces if isinstance(pieces, ColumnsElsewhere) else ColumnsHere(pieces)
 
 
-@attrs.frozen(eq=False)
-class Outside:
-    """How many rows of a column lie outside of some stretches of cells.
-
-    ``under[i]`` rows lie below stretch i and ``over[i]`` above it, of ``size`` rows.
-    """
-
-    under: Counts
-    over: Counts
-    size: int
+Outside = tuple[Counts, Counts, int]
+"""How many rows of a column lie below each of some stretches of cells, above it, and in all."""
 
 
 class SortedLine(ABC):
@@ -486,7 +478,7 @@ class LatticeLine(SortedLine):
     def outside(self, data: QuantileColumn, first: Counts, last: Counts) -> Outside:
         numbers = data.in_cells(self.lattice)
         below, up_to = np.split(numbers.before(np.concatenate([first, last + 1])), 2)
-        return Outside(below, numbers.size - up_to, numbers.size)
+        return below, numbers.size - up_to, numbers.size
 
     def values(self, cells: Counts) -> Floats:
         """The shortest decimal in each cell, so that whole numbers stay whole. A cell tells it.
@@ -555,7 +547,7 @@ class CandidateLine(SortedLine):
 
     def outside(self, data: Counts, first: Counts, last: Counts) -> Outside:
         under, over, size = self._beside(data)
-        return Outside(under[np.maximum(first, 0)], over[np.minimum(last, self.cells - 1)], size)
+        return under[np.maximum(first, 0)], over[np.minimum(last, self.cells - 1)], size
 
     def values(self, cells: Counts) -> Floats:
         return self.points[cells]
@@ -566,7 +558,7 @@ class CandidateLine(SortedLine):
     def ends(self, first: int, last: int) -> tuple[float, float]:
         return self.value(max(first, 0)), self.value(min(last, self.cells - 1))
 
-    def _beside(self, data: Counts) -> tuple[Counts, Counts, int]:
+    def _beside(self, data: Counts) -> Outside:
         """The rows below and above each candidate; those beyond all count as the outermost."""
         size = int(data[0, -1])
         under, over = data[0, :-1].copy(), size - data[1, :-1]

@@ -38,21 +38,6 @@ _TWO: Final = 2
 _DOUBLING_BITS_TO_SPREAD: Final = 40
 
 
-@attrs.frozen
-class Where:
-    """What a person says of where the quantiles may lie: see ``private_quantile``."""
-
-    bounds: tuple[Bounds, Bounds] | None
-    candidates: Sequence[Number] | Numeric | None
-    scale: Spacing
-    unit: Number | None
-    bits: int | None
-
-    def places(self, space: Space[Rows], *, spread: bool) -> Places:
-        """The query, and the cells of each column."""
-        return (_between if self.candidates is None else _among)(space, self, spread)
-
-
 @attrs.frozen(eq=False)
 class Places:
     """The query of the rows, and the cells: one line for all columns or one for each."""
@@ -77,9 +62,17 @@ class Places:
         )
 
 
-def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
-    """The cells of a lattice, one for each column."""
-    columns, bounds = space.domain.columns, given.bounds
+def between(
+    space: Space[Rows],
+    bounds: tuple[Bounds, Bounds] | None,
+    scale: Spacing,
+    unit: Number | None,
+    bits: int | None,
+    *,
+    spread: bool,
+) -> Places:
+    """The cells of a lattice, one for each column: see ``private_quantile``."""
+    columns = space.domain.columns
     if bounds is None:
         raise ParameterError(
             "private_quantile needs bounds=(lower, upper) or candidates=[...]; got neither"
@@ -89,11 +82,10 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
         raise ParameterError(
             f"private_quantile takes a pair, as in bounds=(0, 100); got {list_values(bounds)}"
         )
-    bits = given.bits
-    if bits is None and spread and given.scale != "linear":
+    if bits is None and spread and scale != "linear":
         bits = _DOUBLING_BITS_TO_SPREAD
     lower, upper = parse_bounds(bounds[0], "lower"), parse_bounds(bounds[1], "upper")
-    lattices = lattices_of(lower, upper, given.scale, given.unit, bits)
+    lattices = lattices_of(lower, upper, scale, unit, bits)
     if len(lattices) not in (1, columns):
         raise SpaceError(
             f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
@@ -105,14 +97,9 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
     return Places(query, tuple(map(LatticeLine, lattices)))
 
 
-def _among(space: Space[Rows], given: Where, spread: bool) -> Places:
+def among(space: Space[Rows], candidates: Sequence[Number] | Numeric) -> Places:
     """Candidates."""
-    others = (given.bounds, given.unit, given.bits)
-    if given.scale != "linear" or any(other is not None for other in others):
-        raise ParameterError(
-            "private_quantile takes bounds= (with scale=, unit= and bits=) or candidates=, not both"
-        )
-    points = to_floats(parse_bounds(given.candidates, "candidates"))
+    points = to_floats(parse_bounds(candidates, "candidates"))
     if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
         raise ParameterError(
             "private_quantile: candidates must rise, as floats; sort them, and drop repeats, "

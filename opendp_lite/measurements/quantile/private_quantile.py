@@ -15,7 +15,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.plan import Release
 from opendp_lite.measurements.noise import exactly_one, gaussian, laplace
-from opendp_lite.measurements.quantile.places import Places, Spacing, Where
+from opendp_lite.measurements.quantile.places import Places, Spacing, among, between
 from opendp_lite.measurements.quantile.release import (
     Alone,
     ByParts,
@@ -27,7 +27,7 @@ from opendp_lite.measurements.quantile.release import (
     TwoEnds,
     sampling_of,
 )
-from opendp_lite.measurements.quantile.tree import Prices, PricesOfPure, plan_choices
+from opendp_lite.measurements.quantile.tree import Prices, plan_choices
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import composed_profile, curved_number
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
@@ -211,8 +211,15 @@ def private_quantile(
     level = _level(distinct, confidence, sampling, sure)
     with_ends = level is not None and not sure
     by_parts = len(distinct) > (_MOST_WITH_ENDS if with_ends and sampling else _MOST_ALONE)
-    where = Where(bounds, candidates, scale, unit, bits)
-    places = where.places(space, spread=by_parts)
+    if candidates is None:
+        places = between(space, bounds, scale, unit, bits, spread=by_parts)
+    else:
+        if scale != "linear" or any(other is not None for other in (bounds, unit, bits)):
+            raise ParameterError(
+                "private_quantile takes bounds= (with scale=, unit= and bits=) or candidates=, not "
+                "both"
+            )
+        places = among(space, candidates)
     if level is not None and with_ends and not by_parts:
         asked = tuple(distinct.index(q) for q in wanted), several, level, sampling
         return _with_two_ends(space, places, distinct, whole, share_of_columns, *asked)
@@ -315,10 +322,13 @@ def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], power: int) -> C
             return _slope(given * slope**power, root=power != 1)
 
         root = plan.map(price)
-        root.require_noise(prices)
+        for part in root.parts():
+            if part.counted:
+                # Refuses noise that has no grid, before any row is read.
+                prices.counting(part.counted)
         if power == 2:
             return ByParts(root, prices, len(wanted), None, root.cost(prices))
-        rho = root.cost(PricesOfPure(2, prices.replaces))
+        rho = root.cost(Prices(2, prices.replaces, pure_counts=True))
         return ByParts(root, prices, len(wanted), budget.amount / rows, rho)
 
     return chooser

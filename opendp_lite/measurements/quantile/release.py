@@ -195,13 +195,13 @@ class IntervalLaw:
         last: Counts,
     ) -> list[Fraction]:
         """How many ranks each stretch leaves a quantile, less what its sampling takes."""
-        found = line.outside(data, first, last)
+        under, over, size = line.outside(data, first, last)
         sampled = Fraction(0)
         if self.sampling is not None:
-            sampled = self.sampling.margin(quantile, found.size)
-        below, above = quantile * found.size - sampled, (1 - quantile) * found.size - sampled
-        lows = [below - under for under in found.under.tolist()]
-        highs = [above - over for over in found.over.tolist()]
+            sampled = self.sampling.margin(quantile, size)
+        below, above = quantile * size - sampled, (1 - quantile) * size - sampled
+        lows = [below - rows for rows in under.tolist()]
+        highs = [above - rows for rows in over.tolist()]
         return [
             min(
                 max(low, wanted) if start <= 0 else low,

@@ -38,18 +38,24 @@ class Prices:
     Args:
         power: 1 where ranges add up, 2 where their squares do.
         replaces: Whether a row may also move from one part of the rows to another.
+        pure_counts: Whether counts have Laplace noise, where choices are priced under zCDP.
     """
 
     power: int
     replaces: bool
+    pure_counts: bool = False
 
     def cost(self, reach: Fraction) -> Fraction:
         """The loss of one choice whose weights' logarithms change within a range."""
         return reach if self.power == 1 else reach * reach / 8
 
     def count_cost(self, reach: Fraction) -> Fraction:
-        """The loss of a count that costs as much as a choice of this range."""
-        return self.cost(reach)
+        """The loss of a count that costs as much as a choice of this range.
+
+        Laplace noise of the pure loss a has no bounded range: it costs up to a^2 / 2 in zCDP (Bun
+        and Steinke 2016, proposition 1.4).
+        """
+        return reach * reach / 2 if self.pure_counts else self.cost(reach)
 
     def split(self, own: float, others: float) -> tuple[float, float]:
         """The least error that one loss buys, and the part of it that the choice keeps.
@@ -105,18 +111,6 @@ class Prices:
 
 
 @attrs.frozen
-class PricesOfPure(Prices):
-    """What choices and counts that are priced by their pure losses cost under zCDP.
-
-    A count with Laplace noise of the loss a has no bounded range: it costs up to a^2 / 2 (Bun and
-    Steinke 2016, proposition 1.4).
-    """
-
-    def count_cost(self, reach: Fraction) -> Fraction:
-        return reach * reach / 2
-
-
-@attrs.frozen
 class Branch:
     """A quantile of a part of the rows, with those that are then wanted on either side.
 
@@ -157,12 +151,6 @@ class Branch:
     def cost(self, prices: Prices) -> Fraction:
         """The largest loss for one row of the metric: see ``private_quantile``."""
         return _costs(self, prices)[1] if prices.replaces else _costs(self, prices)[0]
-
-    def require_noise(self, prices: Prices) -> None:
-        """Refuses counts whose noise has no grid, before any row is read."""
-        for part in self.parts():
-            if part.counted:
-                prices.counting(part.counted)
 
     def map(self, slope: Callable[[Fraction], Fraction]) -> Branch:
         """The same with other slopes."""
@@ -266,10 +254,13 @@ def cells_by_parts(
     between two cuts, which their release tells, nothing is drawn.
     """
     found = [0] * count
-    waiting = [(root, placed, Aim())]
+    # With each part of the rows, by how many ranks its ends are estimated to lie too high.
+    waiting = [(root, placed, (Fraction(0), Fraction(0)))]
     while waiting:
-        part, rows, aim = waiting.pop()
-        offset, error, place = aim.offset(part.quantile), Fraction(0), rows.places.first
+        part, rows, (low, high) = waiting.pop()
+        # Added to the target of a quantile of the part's rows, so that it does not err.
+        offset = -((1 - part.quantile) * low + part.quantile * high)
+        error, place = Fraction(0), rows.places.first
         if rows.places.cells:
             law = RankLaw(part.quantile, part.slope, offset)
             place += CellChoice(rows.places, law).cell_among(rows.numbers, entropy)
@@ -281,22 +272,10 @@ def cells_by_parts(
             below, size = under.numbers.size, rows.numbers.size
             error = _estimated_error(part, prices, below, size, offset, entropy)
         if part.below is not None:
-            waiting.append((part.below, under, attrs.evolve(aim, high=error)))
+            waiting.append((part.below, under, (low, error)))
         if part.above is not None:
-            waiting.append((part.above, over, attrs.evolve(aim, low=error)))
+            waiting.append((part.above, over, (error, high)))
     return found
-
-
-@attrs.frozen
-class Aim:
-    """By how many ranks both ends of a part are estimated to lie too high."""
-
-    low: Fraction = Fraction(0)
-    high: Fraction = Fraction(0)
-
-    def offset(self, quantile: Fraction) -> Fraction:
-        """What to add to the target of a quantile of the part's rows, so that it does not err."""
-        return -((1 - quantile) * self.low + quantile * self.high)
 
 
 def _estimated_error(

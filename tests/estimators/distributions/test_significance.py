@@ -13,7 +13,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.estimators.distributions.histograms import Histogram
-from opendp_lite.estimators.distributions.significance import _Groups, _independence, _Noise
+from opendp_lite.estimators.distributions.significance import _Groups, _independence
 from tests.exact_losses import lost
 
 KEYS = ["a", "b", "c"]
@@ -33,14 +33,15 @@ def test_where_nothing_differs_five_of_a_hundred_are_small(pure, noisy):
 
     Of 300 at 5 %, 36 or more have a probability of 1e-6; at 50 %, 105 or fewer or 195 likewise.
     """
-    generator, noise, found, warned = np.random.default_rng(1), _Noise(pure), [], 0
+    generator, found, warned = np.random.default_rng(1), [], 0
+    draw, unit = (generator.laplace, 2**-0.5) if pure else (generator.normal, 1.0)
     deviations = (20.0, 10.0, 4.0) if noisy else (1.0, 1.0, 1.0)
     for _ in range(RUNS):
         groups = generator.normal(0.1, 0.2, (3, 400)).clip(-1, 1)
-        sums = groups.sum(axis=1) + noise.draw(generator, deviations[0], 3)
-        rows = 400 + noise.draw(generator, deviations[1], 3)
-        squares = float((groups**2).sum() + noise.draw(generator, deviations[2], 1)[0])
-        _, p, few = _Groups(sums, rows, squares, deviations, noise).compare()
+        sums = groups.sum(axis=1) + draw(0, unit * deviations[0], 3)
+        rows = 400 + draw(0, unit * deviations[1], 3)
+        squares = float((groups**2).sum() + draw(0, unit * deviations[2]))
+        _, p, few = _Groups(sums, rows, squares, deviations, pure).compare()
         warned += few
         found.append(p)
     assert warned < 0.05 * RUNS

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.bodies.points import PointOf
 from opendp_lite.estimators.parts import value_search
 from opendp_lite.estimators.parts.budget import (
     Budget,
@@ -19,6 +20,7 @@ from opendp_lite.estimators.parts.budget import (
 )
 from opendp_lite.estimators.spread.spread import NoisyMoments
 from opendp_lite.measures.profile import ConcentratedProfile
+from opendp_lite.transformations.row_maps import map_rows
 
 REPLACE = dp.ChangeOneDistance()
 STEPS = {"variance": dp.variance, "standard_deviation": dp.standard_deviation}
@@ -49,13 +51,13 @@ def test_the_rho_for_epsilon_and_delta_is_the_largest(epsilon, delta):
 
 
 RINGS = value_search.rings_for(8.0)
+COUNTED = map_rows(PointOf(RINGS), RINGS) >> dp.sum()
 
 
 @pytest.mark.parametrize("space", [dp.records(), sized(50)], ids=["add or remove", "replace"])
 def test_a_row_is_in_one_ring(space):
-    stage = value_search._ring_of(RINGS) >> dp.sum()
-    dp.assert_stable(stage, space)
-    moved = stage.bind(space).stability_map(Fraction(1))
+    dp.assert_stable(COUNTED, space)
+    moved = COUNTED.bind(space).stability_map(Fraction(1))
     one = space.domain.size is None
     assert (moved.l1, moved.l2_squared, moved.linf) == ((1, 1, 1) if one else (2, 2, 1))
 
@@ -68,7 +70,7 @@ def test_rings_are_geometric():
     assert np.allclose(reaches[1:] / reaches[:-1], sqrt(2))
     count = len(RINGS.steps)
     values = np.array([-8, 0, reaches[0] / 2, (reaches[0] + reaches[1]) / 2, 7.9])
-    found = np.asarray((value_search._ring_of(RINGS) >> dp.sum())(values))
+    found = np.asarray(COUNTED(values))
     places = [0, count // 2, count // 2, count // 2 + 1, count - 1]
     assert found.tolist() == np.bincount(places, minlength=count).tolist()
 
