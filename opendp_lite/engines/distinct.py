@@ -186,26 +186,21 @@ class KeysFound(ColumnReading):
         return places[np.where(np.isnan(which), len(met.keys), which).astype(np.intp)]
 
 
-@attrs.frozen(eq=False, repr=False)
-class _NumberedRows:
-    """A block function from rows of places to the place of each row among those that were met."""
-
-    rows: Distinct
-
-    def __call__(self, block: Floats) -> Floats:
-        found = np.full((len(block), 1), nan)
-        present = np.flatnonzero(~np.isnan(block).any(axis=1))
-        if not len(present):
-            return found
-        places = block[present].astype(np.int64)
-        which = places[:, 0]
-        for column in places.T[1:]:
-            _, which = np.unique(which, return_inverse=True)
-            which = which * (int(column.max()) + 1) + column
-        _, first, which = np.unique(which, return_index=True, return_inverse=True)
-        table = self.rows.of_keys(list(map(tuple, places[first].tolist())))
-        found[present, 0] = table[which]
+def _number_rows(met: Distinct, block: Floats) -> Floats:
+    """The place of each row of places among the rows that were met."""
+    found = np.full((len(block), 1), nan)
+    present = np.flatnonzero(~np.isnan(block).any(axis=1))
+    if not len(present):
         return found
+    places = block[present].astype(np.int64)
+    which = places[:, 0]
+    for column in places.T[1:]:
+        _, which = np.unique(which, return_inverse=True)
+        which = which * (int(column.max()) + 1) + column
+    _, first, which = np.unique(which, return_index=True, return_inverse=True)
+    table = met.of_keys(list(map(tuple, places[first].tolist())))
+    found[present, 0] = table[which]
+    return found
 
 
 KeysByPlace: TypeAlias = Callable[[], list[Hashable]]
@@ -313,7 +308,7 @@ class CountKeys(LaterReduction):
         if self.columns > 1:
             rows_met = Distinct()
             keys = partial(_list_tuples, columns, rows_met)
-            places = places.map_rows(Part(_NumberedRows(rows_met), step))
+            places = places.map_rows(Part(partial(_number_rows, rows_met), step))
         return FoldRequest(places, CountPlaces(keys), step)
 
 

@@ -223,17 +223,11 @@ class Groups:
         return FoldRequest(beside, fold, ask.step)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _OneGroup:
-    """A block function that keeps the rows of one group, without the columns that say so."""
-
-    groups: Groups
-    group: int
-
-    def __call__(self, block: Floats) -> Floats:
-        width = len(self.groups.widths)
-        inside = self.groups.of(block[:, :width]) == self.group
-        return np.ascontiguousarray(block[inside, width:])
+def _keep_group(groups: Groups, group: int, block: Floats) -> Floats:
+    """The rows of one group, without the columns that say so."""
+    width = len(groups.widths)
+    inside = groups.of(block[:, :width]) == group
+    return np.ascontiguousarray(block[inside, width:])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -253,7 +247,7 @@ class _Grouped(Reduction[object]):
         }
 
     def _only(self, rows: LazyRows, group: int) -> LazyRows:
-        one = Part(_OneGroup(self.groups, group), "by")
+        one = Part(partial(_keep_group, self.groups, group), "by")
         return rows.map_rows(one, *self.functions)
 
     def by_groups(self) -> tuple[Groups, AnyReduction, Sequence[Block]]:

@@ -234,7 +234,8 @@ def _term_of(ask: AnyRequest, engine: Engine) -> Term:
     told = _express(before, read, engine)
     values = _express(functions, told[count:], engine)
     # What is NULL is left out here, whether or not a step says so.
-    if told[count:] and not any(map(_leaves_out, functions)):
+    leaves_out = any(getattr(function, "leaves_out", False) for function in functions)
+    if told[count:] and not leaves_out:
         raise NoExpressionError("rows with missing values count")
     keys = tuple(key for places in told[:count] for key in places.keys)
     if groups is not None and tuple(len(each) for _, each in keys) != groups.widths:
@@ -259,10 +260,6 @@ def _express(functions: Sequence[Block], values: Sequence[object], engine: Engin
     for function in functions:
         values = express_of(function)(values, engine)
     return values
-
-
-def _leaves_out(function: Block) -> bool:
-    return getattr(function, "leaves_out", False)
 
 
 def _summary_of(

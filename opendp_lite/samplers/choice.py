@@ -44,11 +44,6 @@ def choose(
     return int(choose_each(counts[None], exponents[None], exact, entropy)[0])
 
 
-def envelope_bits(items: int) -> int:
-    """The bits of the largest whole-number weight of so many items: their sum is below 2^63."""
-    return min(_ENVELOPE_BITS, _ROOM_BITS - items.bit_length())
-
-
 def choose_by_exponents(exponents: Sequence[Fraction], entropy: Entropy) -> int:
     """The index i with probability proportional to exp(-exponents[i]), without error.
 
@@ -200,7 +195,8 @@ def choose_each(
     np.exp(np.negative(exponents, out=chances), out=chances)
     np.multiply(counts, chances, out=sizes)
     largest = sizes.max(axis=1)
-    bits = envelope_bits(places)
+    # The bits of the largest whole-number weight: the sum of all is below 2^63.
+    bits = min(_ENVELOPE_BITS, _ROOM_BITS - places.bit_length())
     np.multiply(sizes, (2.0**bits * ENVELOPE_MARGIN / largest)[:, None], out=sizes)
     np.copyto(envelope, sizes, casting="unsafe")
     np.add(envelope, counts > 0, out=envelope)

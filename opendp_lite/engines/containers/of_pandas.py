@@ -62,8 +62,8 @@ def _of_frame(data: pd.DataFrame) -> NamedColumns:
     return NamedColumns(names, lambda place: data.iloc[:, place], len(data), more, together)
 
 
-# From so many on, a slice of all costs less than a slice of each.
-_MANY: Final = 64
+# From so many on, a slice of all costs no more than a slice of each, however the frame holds them.
+_MANY: Final = 128
 
 
 def _read_together(data: pd.DataFrame, places: Sequence[int]) -> ColumnRows | None:

@@ -63,9 +63,11 @@ class ArrowPart(StoredPart):
         for name in datasets.get_partition_keys(file.partition_expression):
             if own.get_field_index(name) < 0:
                 own = own.append(schema.field(name))
-        scan = (
-            {"fragment_scan_options": _lean()} if file.format.default_extname == "parquet" else {}
-        )
+        scan = {}
+        if file.format.default_extname == "parquet":
+            # Read as it is needed: buffered ahead, 2e8 rows take twice the memory.
+            lean = datasets.ParquetFragmentScanOptions(pre_buffer=False)
+            scan = {"fragment_scan_options": lean}
         return cls(file.path, own, partial(file.to_batches, schema=own, **scan), path, look, state)
 
     @property
@@ -115,11 +117,6 @@ def _state(file: datasets.Fragment) -> FileState:
         raise FileNotFoundError
     # Some stores keep no times: then a file that was written anew with the same size is not known.
     return 0, found.size, found.mtime_ns or 0
-
-
-def _lean() -> datasets.FragmentScanOptions:
-    """Parquet read as it is needed: buffered ahead, 2e8 rows take twice the memory."""
-    return datasets.ParquetFragmentScanOptions(pre_buffer=False)
 
 
 def parts_of(dataset: datasets.Dataset) -> tuple[ArrowPart, ...]:

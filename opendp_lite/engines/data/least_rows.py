@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import shake_256
+from itertools import count
 from typing import Final
 
 import attrs
@@ -157,8 +158,15 @@ class SecretWords:
         return _Stream(self.secret + _OF_PART + part.to_bytes(_WORD_BYTES, "little"))
 
     def of_names(self, names: Sequence[bytes]) -> Keys:
-        """Words for each name; the same wherever it occurs."""
-        return _OfNames([self.secret + _OF_NAME + name for name in names])
+        """Words for each name, the same wherever it occurs; each call gives further ones."""
+        ends = count(_WORD_BYTES, _WORD_BYTES)
+
+        def words(places: Places) -> Words:
+            end = next(ends)
+            hashes = (shake_256(self.secret + _OF_NAME + names[place]) for place in places.tolist())
+            return _words(b"".join(each.digest(end)[-_WORD_BYTES:] for each in hashes))
+
+        return words
 
 
 class _Stream:
@@ -180,21 +188,6 @@ class _Stream:
         self._pieces += 1
         data = self._prefix + self._pieces.to_bytes(_WORD_BYTES, "little")
         return _words(shake_256(data).digest(_WORD_BYTES * _PIECE))
-
-
-class _OfNames:
-    """A word for each of some names; each call gives further ones."""
-
-    def __init__(self, names: Sequence[bytes]) -> None:
-        self._names = names
-        self._calls = 0
-
-    def __call__(self, places: Places) -> Words:
-        end = _WORD_BYTES * (self._calls + 1)
-        names = map(self._names.__getitem__, places.tolist())
-        digests = [shake_256(name).digest(end)[-_WORD_BYTES:] for name in names]
-        self._calls += 1
-        return _words(b"".join(digests))
 
 
 def _words(digest: bytes) -> Words:
