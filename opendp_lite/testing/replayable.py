@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dis
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial, singledispatch
 from operator import attrgetter
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType
 from typing import Any, Final, TypeAlias, cast
 
 import attrs
@@ -26,13 +25,11 @@ from opendp_lite.pipeline.steps import Mechanism, Recipe
 from opendp_lite.sessions.sessions import table_of
 from opendp_lite.testing.audits import leaves
 from opendp_lite.testing.lawful import require
-from opendp_lite.testing.stable import closure
+from opendp_lite.testing.stable import closure, parts_of
 
-NamedPart: TypeAlias = tuple[str, object]
 AnyBound: TypeAlias = core.AnyTransformation | core.AnyMeasurement
 # Objects that are looked at.
 _MOST: Final = 20_000
-_READS: Final = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
 def held_data(holder: object, data: object) -> str | None:
@@ -43,15 +40,15 @@ def held_data(holder: object, data: object) -> str | None:
         data: The data, as it is handed over.
     """
     wanted = [data, *(data.values() if isinstance(data, Mapping) else ())]
-    waiting: list[NamedPart] = [("", holder)]
+    waiting: list[tuple[str, object]] = [("", holder)]
     seen: dict[int, object] = {}
     while waiting and len(seen) < _MOST:
         name, found = waiting.pop()
         if name and any(_is_of(found, each) for each in wanted):
             return name
-        if id(found) not in seen and not isinstance(found, type | ModuleType):
+        if id(found) not in seen:
             seen[id(found)] = found
-            waiting.extend(_parts(found))
+            waiting.extend(parts_of(found))
     return None
 
 
@@ -59,66 +56,6 @@ def _is_of(found: object, wanted: object) -> bool:
     if isinstance(found, np.ndarray) and isinstance(wanted, np.ndarray):
         return bool(found.size and np.may_share_memory(found, wanted))
     return found is wanted and not isinstance(found, str | int | float | None)
-
-
-@singledispatch
-def _parts(found: object) -> Iterator[NamedPart]:
-    """What something refers to, each by its name."""
-    kind = type(found)
-    if attrs.has(kind):
-        yield from ((each.name, getattr(found, each.name, None)) for each in attrs.fields(kind))
-    elif not kind.__module__.startswith("numpy"):
-        yield from getattr(found, "__dict__", {}).items()
-
-
-@_parts.register
-def _of_function(found: FunctionType) -> Iterator[NamedPart]:
-    yield from closure(found).items()
-    named = found.__code__.co_varnames
-    yield from ((f"default of {named[0] if named else ''}", x) for x in found.__defaults__ or ())
-    yield from (found.__kwdefaults__ or {}).items()
-    yield from vars(found).items()
-    for name in _globals_read(found.__code__):
-        if name in found.__globals__:
-            yield name, found.__globals__[name]
-
-
-def _globals_read(code: CodeType) -> Iterator[str]:
-    yield from (each.argval for each in dis.get_instructions(code) if each.opname in _READS)
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _globals_read(inner)
-
-
-@_parts.register
-def _of_method(found: MethodType) -> Iterator[NamedPart]:
-    yield "self", found.__self__
-    yield "function", found.__func__
-
-
-@_parts.register
-def _of_partial(found: partial) -> Iterator[NamedPart]:  # type: ignore[type-arg]
-    yield "function", found.func
-    yield from (("an argument", each) for each in found.args)
-    yield from found.keywords.items()
-
-
-@_parts.register
-def _of_recipe(found: Recipe) -> Iterator[NamedPart]:
-    yield from ((name, value) for call in found.calls for name, value in call.arguments)
-    yield from (("what follows", each) for each in found.after)
-
-
-@_parts.register
-def _of_mapping(found: Mapping) -> Iterator[NamedPart]:  # type: ignore[type-arg]
-    yield from ((str(key), value) for key, value in found.items())
-
-
-@_parts.register(tuple)
-@_parts.register(list)
-@_parts.register(set)
-def _of_collection(found: Collection[object]) -> Iterator[NamedPart]:
-    yield from (("an entry", each) for each in found)
 
 
 # How deep functions within functions are compared. Beyond, they count as the same.
@@ -195,21 +132,21 @@ def _of_run(value: object) -> Sequence[object]:
     return ()
 
 
-Events: TypeAlias = "tuple[Question | RanProgram, ...]"
+Events: TypeAlias = "tuple[Event, ...]"
 
 _SHORT: Final = 300
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 
 @attrs.frozen(eq=False)
-class Question:
-    """What was asked, what was paid, and what came back.
+class Event:
+    """What was asked, what was paid, and what came back; or a program that ran.
 
     Attributes:
-        query: What was asked.
+        query: What was asked; None of a program.
         price: What was paid.
-        within: What happened while the answer was made: the programs that the query runs.
-        result: A copy of the answer.
+        within: What happened meanwhile: what the program asked, or the programs of the query.
+        result: A copy of the answer or of the result.
         refusal: The error that came in its place.
     """
 
@@ -221,20 +158,7 @@ class Question:
 
     def words(self) -> str:
         """What happened."""
-        return f"asked {brief(self.query)}"
-
-
-@attrs.frozen(eq=False)
-class RanProgram:
-    """A program that ran: what it asked, and a copy of its result or the error that ended it."""
-
-    within: Events
-    result: object
-    refusal: Exception | None
-
-    def words(self) -> str:
-        """What happened."""
-        return "ran a program"
+        return "ran a program" if self.query is None else f"asked {brief(self.query)}"
 
 
 def brief(query: object) -> str:
@@ -247,25 +171,23 @@ class _Recorder(Witness):
     """Writes down what happens."""
 
     def __init__(self) -> None:
-        self.list: list[Question | RanProgram] = []
+        self.list: list[Event] = []
 
     def see_answer(self, query: object, price: Loss, answer: Callable[[], Answer]) -> Answer:
-        return self._note(partial(Question, query, price), answer)
+        return self._note(query, price, answer)
 
     def see_program(self, program: Callable[[], Answer]) -> Answer:
-        return self._note(RanProgram, program)
+        return self._note(None, None, program)
 
-    def _note(
-        self, event: Callable[..., Question | RanProgram], work: Callable[[], Answer]
-    ) -> Answer:
+    def _note(self, query: object, price: object, work: Callable[[], Answer]) -> Answer:
         outer, self.list = self.list, []
         try:
             found = work()
         except Exception as refusal:
-            outer.append(event(within=tuple(self.list), refusal=refusal, result=None))
+            outer.append(Event(query, price, tuple(self.list), None, refusal))
             raise
         else:
-            outer.append(event(within=tuple(self.list), refusal=None, result=_copy(found)))
+            outer.append(Event(query, price, tuple(self.list), _copy(found), None))
             return found
         finally:
             self.list = outer
@@ -310,7 +232,7 @@ class _Replayer(Witness):
     def see_answer(self, query: object, price: Loss, answer: Callable[[], Answer]) -> Answer:
         now = f"asked {brief(query)}"
         before = self._next(now)
-        if not isinstance(before, Question) or not alike(before.query, query):
+        if before.query is None or not alike(before.query, query):
             raise self._find_departure(f"it {now} where it {before.words()} before")
         if not alike(before.price, price):
             raise self._find_departure(f"it {now} at another price than before")
@@ -322,21 +244,21 @@ class _Replayer(Witness):
 
     def see_program(self, program: Callable[[], Answer]) -> Answer:
         before = self._next("ran one more program")
-        if not isinstance(before, RanProgram):
+        if before.query is not None:
             raise self._find_departure(f"it ran a program where it {before.words()} before")
         found = self._within(before, program)
         if _tell(before.result) != _tell(found):
             raise self._find_departure("it asked the same and gave another result")
         return found
 
-    def _next(self, happened: str) -> Question | RanProgram:
+    def _next(self, happened: str) -> Event:
         if self.fault is not None:
             raise _Departure
         if not self.left:
             raise self._find_departure(f"it {happened}, and nothing more before")
         return self.left.pop(0)
 
-    def _within(self, before: Question | RanProgram, work: Callable[[], Answer]) -> Answer:
+    def _within(self, before: Event, work: Callable[[], Answer]) -> Answer:
         """Does the work of an event, which must ask what it asked and end as it ended."""
         outer, self.left = self.left, list(before.within)
         try:
@@ -349,7 +271,7 @@ class _Replayer(Witness):
             raise self._find_departure(f"it failed with {name}, and did not before") from None
         if self.left:
             raise self._find_departure(f"it ended where it {self.left[0].words()} before")
-        if before.refusal is not None and isinstance(before, RanProgram):
+        if before.refusal is not None and before.query is None:
             raise self._find_departure(f"it did not fail with {type(before.refusal).__name__}")
         self.left = outer
         return found
@@ -445,7 +367,7 @@ def assert_replayable(
         f"the program holds the data, as {name!r}: it may know nothing but its answers",
     )
     events = record_events(partial(work, data))
-    if not any(event.within or isinstance(event, Question) for event in events):
+    if not any(event.within or event.query is not None for event in events):
         raise ParameterError(
             "assert_replayable: no program asked anything. Give a pipeline with dp.adaptive in it, "
             "a function of ask with budget=dp.rho(1), or a function of the data"

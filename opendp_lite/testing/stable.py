@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import pickle
 import select
 import signal
-import types
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, cast
+from itertools import islice
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -30,7 +32,7 @@ from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyTransformation, Transformation
 from opendp_lite.pipeline.step_call import Call
-from opendp_lite.pipeline.steps import Stage
+from opendp_lite.pipeline.steps import Recipe, Stage
 from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables
@@ -119,27 +121,83 @@ def _reach(waiting: deque[object]) -> Iterator[float]:
                 if -_LARGEST <= each <= _LARGEST:
                     yield float(each)
         else:
-            waiting.extend(_inside(each))
+            waiting.extend(part for _, part in islice(parts_of(each), _MOST))
 
 
-def _inside(each: object) -> Iterator[object]:
-    kind = type(each)
-    if isinstance(each, tuple | list | dict):
-        yield from list(each.values() if isinstance(each, dict) else each)[:_MOST]
-    elif isinstance(each, types.CodeType):
-        yield from each.co_consts
-    elif isinstance(each, types.FunctionType):
-        yield from (*closure(each).values(), *_in_code(each))
-    elif isinstance(each, functools.partial):
-        yield from (each.func, *each.args, *each.keywords.values())
-    elif isinstance(each, types.MethodType):
-        yield from (each.__func__, each.__self__)
-    elif attrs.has(kind):
-        yield from (getattr(each, field.name, None) for field in attrs.fields(kind))
-        yield vars(kind).get("__call__")
+_READS = {"LOAD_GLOBAL", "LOAD_NAME"}
+NamedParts: TypeAlias = Iterator[tuple[str, object]]
 
 
-def closure(function: types.FunctionType) -> dict[str, object]:
+@functools.singledispatch
+def parts_of(found: object) -> Iterator[tuple[str, object]]:
+    """What something refers to, each by its name."""
+    kind = type(found)
+    if attrs.has(kind):
+        yield from ((each.name, getattr(found, each.name, None)) for each in attrs.fields(kind))
+        yield "__call__", vars(kind).get("__call__")
+    elif not kind.__module__.startswith("numpy") and not isinstance(found, type | ModuleType):
+        yield from getattr(found, "__dict__", {}).items()
+
+
+@parts_of.register
+def _of_function(found: FunctionType) -> NamedParts:
+    yield from closure(found).items()
+    if found.__module__.split(".")[0] == _PACKAGE:
+        return
+    yield "code", found.__code__
+    named = found.__code__.co_varnames
+    yield from ((f"default of {named[0] if named else ''}", x) for x in found.__defaults__ or ())
+    yield from (found.__kwdefaults__ or {}).items()
+    yield from vars(found).items()
+    for name in _globals_read(found.__code__):
+        if name in found.__globals__:
+            yield name, found.__globals__[name]
+
+
+@parts_of.register
+def _of_code(found: CodeType) -> NamedParts:
+    yield from (("a constant", each) for each in found.co_consts)
+
+
+def _globals_read(code: CodeType) -> Iterator[str]:
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname in _READS)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _globals_read(inner)
+
+
+@parts_of.register
+def _of_method(found: MethodType) -> NamedParts:
+    yield "self", found.__self__
+    yield "function", found.__func__
+
+
+@parts_of.register
+def _of_partial(found: functools.partial) -> NamedParts:  # type: ignore[type-arg]
+    yield "function", found.func
+    yield from (("an argument", each) for each in found.args)
+    yield from found.keywords.items()
+
+
+@parts_of.register
+def _of_recipe(found: Recipe) -> NamedParts:
+    yield from ((name, value) for call in found.calls for name, value in call.arguments)
+    yield from (("what follows", each) for each in found.after)
+
+
+@parts_of.register
+def _of_mapping(found: Mapping) -> NamedParts:  # type: ignore[type-arg]
+    yield from ((str(key), value) for key, value in found.items())
+
+
+@parts_of.register(tuple)
+@parts_of.register(list)
+@parts_of.register(set)
+def _of_collection(found: Collection[object]) -> NamedParts:
+    yield from (("an entry", each) for each in found)
+
+
+def closure(function: FunctionType) -> dict[str, object]:
     """The variables that a function closes over and that are set, by their names."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -147,15 +205,6 @@ def closure(function: types.FunctionType) -> dict[str, object]:
         with suppress(ValueError):
             found[name] = cell.cell_contents
     return found
-
-
-def _in_code(function: types.FunctionType) -> Iterator[object]:
-    if function.__module__.split(".")[0] == _PACKAGE:
-        return
-    yield function.__code__
-    yield from function.__defaults__ or ()
-    for name in function.__code__.co_names:
-        yield function.__globals__.get(name)
 
 
 _SHIFT = np.uint64(32)
