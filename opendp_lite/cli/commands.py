@@ -19,16 +19,9 @@ from opendp_lite.numbers.exact import exact
 Estimator = Callable[..., AnyMechanism]
 Bounds = tuple[Fraction, Fraction]
 
-METHODS: Final[dict[str, Callable[[], Estimator]]] = {
-    "best": lambda: dp.mean,
-    "centered": lambda: dp.estimators.centered_mean,
-    "joint": lambda: dp.estimators.joint_mean,
-    "plug-in": lambda: dp.estimators.plug_in_mean,
-    "recentred": lambda: dp.estimators.recentred_mean,
-    "resized": lambda: dp.estimators.resized_mean,
-    "simplex": lambda: dp.estimators.simplex_mean,
-}
-"""Estimators by the word after ``--method``, each imported when it is chosen."""
+_BEST: Final = "best"
+METHODS: Final = (_BEST, "centered", "joint", "plug-in", "recentred", "resized", "simplex")
+"""The words after ``--method``: ``dp.mean``, and what ``dp.estimators`` has before ``_mean``."""
 # How wide the interval is if no bounds are found.
 _FARTHEST: Final = 2.0**301
 # More candidates take seconds.
@@ -148,7 +141,9 @@ def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
         if weights:
             asked["most"] = weights["most"]
-        found: Estimator = dp.weighted_mean if weights else METHODS[arguments.method]()
+        named = f"{arguments.method.replace('-', '_')}_mean"
+        best: Estimator = dp.weighted_mean if weights else dp.mean
+        found = best if arguments.method == _BEST else getattr(dp.estimators, named)
         return found(*bounds, **asked, sampling=arguments.sampling)
 
     return _of_values(
@@ -188,14 +183,14 @@ def _proportion(arguments: argparse.Namespace, budget: dict[str, float]) -> Stat
 def _check_method(arguments: argparse.Namespace, budget: dict[str, float]) -> None:
     """Refuses a method with a setting that it does not know."""
     method, pure = arguments.method, list(budget) == ["epsilon"]
-    if arguments.weights is not None and (method != "best" or arguments.bounds is None):
+    if arguments.weights is not None and (method != _BEST or arguments.bounds is None):
         raise dp.ParameterError("--weights NAME needs --bounds LOWER UPPER, and no --method")
-    if arguments.size is not None and method != "best":
+    if arguments.size is not None and method != _BEST:
         raise dp.ParameterError(
             f"--size N makes the number of rows public, which --method {method} does "
             "not use; leave one of them out"
         )
-    if arguments.bounds is None and method != "best":
+    if arguments.bounds is None and method != _BEST:
         raise dp.ParameterError(f"--method {method} needs --bounds LOWER UPPER")
     if method == "joint" and not pure:
         raise dp.ParameterError("--method joint is for a pure loss: give --epsilon alone")
@@ -310,7 +305,7 @@ COMMANDS: Final = (
             **flags.WEIGHTS,
             **flags.confidence("the mean"),
             **flags.OF_ROWS,
-            "--method": {"choices": sorted(METHODS), "default": "best"},
+            "--method": {"choices": METHODS, "default": _BEST},
         },
         delta=True,
     ),

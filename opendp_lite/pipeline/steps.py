@@ -49,7 +49,7 @@ from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, sh
 from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.space import Example, Space
 from opendp_lite.spelling import signatures
-from opendp_lite.spelling.description import UNPROVED, Description, Proof, describe
+from opendp_lite.spelling.description import UNPROVED, Description, Proof, attach, describe
 
 Before = TypeVar("Before", bound=Space[Domain])
 Later = TypeVar("Later", bound=Space[Domain])
@@ -406,12 +406,7 @@ class Postprocessor(signatures.TypedCall, Generic[Release, Next]):
 def validator(rejects: Callable[..., str | None]) -> Callable[[F], F]:
     """Gives a function ``rejects(recipe, *arguments)``: why it cannot follow a recipe, or None."""
 
-    def mark(function: F) -> F:
-        marked: Any = function
-        marked.rejects = rejects
-        return function
-
-    return mark
+    return attach("rejects", rejects)
 
 
 @overload

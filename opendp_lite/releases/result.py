@@ -154,22 +154,21 @@ class NotPrivateArray(np.ndarray[Any, np.dtype[Any]]):
     __str__ = __repr__
 
 
-class NotPrivateInt(int):
+class _NotPrivate:
+    """Says what it is."""
+
+    def __repr__(self) -> str:
+        return f"NotPrivate({super().__repr__()})"
+
+    __str__ = __repr__
+
+
+class NotPrivateInt(_NotPrivate, int):
     """An exact count of a pipeline without noise."""
 
-    def __repr__(self) -> str:
-        return f"NotPrivate({int(self)})"
 
-    __str__ = __repr__
-
-
-class NotPrivateFloat(float):
+class NotPrivateFloat(_NotPrivate, float):
     """An exact number of a pipeline without noise."""
-
-    def __repr__(self) -> str:
-        return f"NotPrivate({float(self)})"
-
-    __str__ = __repr__
 
 
 def mark_as_exact(

@@ -463,9 +463,11 @@ class Session(accounts.Spender[M]):
         )
 
     def _repr_html_(self) -> str:
+        return formatting.html_table({**self._told("session"), "budget": self.budget.words()})
+
+    def _told(self, kind: str) -> dict[str, str]:
         state = "closed" if self._open.closed else "open"
-        told = {"session": state, "protects": self.neighbours, "spent": str(self.spent)}
-        return formatting.html_table({**told, "budget": self.budget.words()})
+        return {kind: state, "protects": self.neighbours, "spent": str(self.spent)}
 
     def __repr__(self) -> str:
         state = "closed, " if self._open.closed else ""
@@ -496,10 +498,7 @@ class Meter(Session[AnyMeasure]):
         return Payer("a meter", "", bounded=False)
 
     def _repr_html_(self) -> str:
-        state = "closed" if self._open.closed else "open"
-        return formatting.html_table(
-            {"meter": state, "protects": self.neighbours, "spent": str(self.spent)}
-        )
+        return formatting.html_table(self._told("meter"))
 
     def __repr__(self) -> str:
         return f"<meter, {'closed, ' if self._open.closed else ''}{self.spent} spent>"

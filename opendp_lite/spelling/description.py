@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import attrs
 
@@ -78,24 +78,24 @@ class Description:
 _NOTHING_SAID: Final = Description()
 
 
-def describe(description: Description) -> Callable[[F], F]:
-    """Gives the function that defines a step what it says of itself."""
+def attach(name: str, value: object) -> Callable[[F], F]:
+    """Gives a function an attribute."""
 
     def add(function: F) -> F:
-        cast(Any, function).description = description
+        setattr(function, name, value)
         return function
 
     return add
+
+
+def describe(description: Description) -> Callable[[F], F]:
+    """Gives the function that defines a step what it says of itself."""
+    return attach("description", description)
 
 
 def opendp_twin(twin: Callable[..., object]) -> Callable[[F], F]:
     """Gives the function that defines a step what makes its twin in OpenDP: see ``to_opendp``."""
-
-    def add(function: F) -> F:
-        cast(Any, function).opendp_twin = twin
-        return function
-
-    return add
+    return attach("opendp_twin", twin)
 
 
 def description_of(function: Callable[..., object]) -> Description:

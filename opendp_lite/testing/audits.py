@@ -277,17 +277,13 @@ def _choose(
         found: Floats = np.max(np.array([claim.strain(p, q) for claim in claims]), axis=0)
         return found
 
-    ranked = [
-        each
-        for score in scores(first, second, train, grid)
-        for each in best_events(score, train, rank)
-    ]
-    ranked.sort(key=lambda each: -each.rank)
-    return [
-        each.event
-        for swapped in (False, True)
-        for each in [each for each in ranked if each.event.swapped == swapped][:_TRIED]
-    ]
+    ranked: list[tuple[float, Event]] = []
+    for score in scores(first, second, train, grid):
+        ranked.extend(best_events(score, train, rank))
+    ranked.sort(key=lambda each: -each[0])
+    events = [event for _, event in ranked]
+    swapped = [event for event in events if event.swapped]
+    return [event for event in events if not event.swapped][:_TRIED] + swapped[:_TRIED]
 
 
 def _guess(counts: Counts, train: int, rest: int, spread: float) -> Floats:
@@ -516,7 +512,9 @@ class Event:
 
     def counts(self, start: int) -> tuple[int, int]:
         """In how many releases of each, from this one on."""
-        return _inside(self.score.data[start:], self), _inside(self.score.neighbour[start:], self)
+        parts = self.score.data[start:], self.score.neighbour[start:]
+        hits = (np.count_nonzero((each >= self.low) & (each <= self.high)) for each in parts)
+        return int(next(hits)), int(next(hits))
 
     def __str__(self) -> str:
         if self.score.indicates:
@@ -528,10 +526,6 @@ class Event:
         if self.low == -np.inf:
             return f"{self.score.words} of at most {self.high:.12g}"
         return f"{self.score.words} from {self.low:.12g} to {self.high:.12g}"
-
-
-def _inside(values: Floats, event: Event) -> int:
-    return int(np.count_nonzero((values >= event.low) & (values <= event.high)))
 
 
 def scores(first: Readings, second: Readings, train: int, grid: int | None) -> Iterator[Score]:
@@ -559,21 +553,17 @@ def scores(first: Readings, second: Readings, train: int, grid: int | None) -> I
             yield Score(lowest, lowest_bit(a[:, j]), lowest_bit(b[:, j]))
             unit = 2.0 ** (_WHOLE if grid is None else grid)
             beyond = f"{entry} modulo {unit!r}"
-            yield Score(beyond, _beyond(a[:, j], unit), _beyond(b[:, j], unit))
+            yield Score(beyond, *(_quiet(np.remainder, x[:, j], unit) for x in (a, b)))
     pairs = [(i, j) for place, i in enumerate(chosen) for j in chosen[place + 1 :]]
     for i, j in pairs[:_PAIRS]:
-        yield Score(f"entry {i} less entry {j}", _less(a, i, j), _less(b, i, j))
+        gap = (_quiet(np.subtract, x[:, i], x[:, j]) for x in (a, b))
+        yield Score(f"entry {i} less entry {j}", *gap)
 
 
-def _less(x: Floats, i: int, j: int) -> Floats:
+def _quiet(compute: np.ufunc, values: Floats, other: Floats | float) -> Floats:
+    """What a function of numpy gives, without a warning of what is NaN or beyond floats."""
     with np.errstate(all="ignore"):
-        found: Floats = x[:, i] - x[:, j]
-    return found
-
-
-def _beyond(values: Floats, unit: float) -> Floats:
-    with np.errstate(all="ignore"):
-        found: Floats = np.remainder(values, unit)
+        found: Floats = compute(values, other)
     return found
 
 
@@ -631,19 +621,13 @@ def lowest_bit(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, found)
 
 
-Rank = Callable[[Counts, Counts], Floats]
+def best_events(
+    score: Score, train: int, rank: Callable[[Counts, Counts], Floats]
+) -> Iterator[tuple[float, Event]]:
+    """The best range and the best single value that the data has more often, or the neighbour.
 
-
-@attrs.frozen(eq=False)
-class Ranked:
-    """An event, and how promising it is."""
-
-    rank: float
-    event: Event
-
-
-def best_events(score: Score, train: int, rank: Rank) -> Iterator[Ranked]:
-    """The best range and the best single value that the data has more often, or the neighbour."""
+    Before each stands how promising it is.
+    """
     a = np.sort(score.data[:train][~np.isnan(score.data[:train])])
     b = np.sort(score.neighbour[:train][~np.isnan(score.neighbour[:train])])
     if not len(a) + len(b):
@@ -656,7 +640,7 @@ def best_events(score: Score, train: int, rank: Rank) -> Iterator[Ranked]:
         for kind in (np.flatnonzero(~single), np.flatnonzero(single)):
             best = kind[np.argmax(ranks[kind])]
             event = Event(score, float(low[best]), float(high[best]), bool(swapped))
-            yield Ranked(float(ranks[best]), event)
+            yield float(ranks[best]), event
 
 
 def _between(ordered: Floats, low: Floats, high: Floats) -> Counts:

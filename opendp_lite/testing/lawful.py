@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce, singledispatch
+from functools import lru_cache, singledispatch
 from itertools import combinations_with_replacement, pairwise, permutations, product
 from math import comb
-from operator import mul
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -178,11 +177,6 @@ def _spill(epsilon: Fraction, spill: Fraction, size: int) -> tuple[Coins, ...]:
         chance = more
     masses = ((chance, Fraction(0)), (1 - chance, _ONE))
     return (Coins(masses, size * epsilon),)
-
-
-def together(pairs: Sequence[Pair]) -> Pair:
-    """All releases, independently."""
-    return reduce(mul, pairs)
 
 
 def require(condition: object, message: str) -> None:
@@ -378,8 +372,8 @@ def _check_known(measure: AnyMeasure, losses: Sequence[object]) -> None:
         _check_distances(measure, typed, facts)
     for (one, first), (two, second) in combinations_with_replacement(found, 2):
         composed = measure.compose([measure.loss(one), measure.loss(two)])
-        for pair in (together([a, b]) for a, b in product(first.alone, second.alone)):
-            _check_pair(measure, composed, pair, f"compose of {one} and {two}")
+        for a, b in product(first.alone, second.alone):
+            _check_pair(measure, composed, a * b, f"compose of {one} and {two}")
 
 
 def _check_distances(measure: AnyMeasure, typed: object, facts: Known) -> None:
