@@ -267,7 +267,7 @@ def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command
     """
     name, words = word.replace("-", "_"), word.replace("-", " ")
 
-    def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    def ask_for(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         target, sampling = _target(words, arguments), arguments.sampling
 
         def estimator(*bounds: float, **asked: float) -> AnyMechanism:
@@ -278,7 +278,7 @@ def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command
 
     return Command(
         name=word,
-        asked=asked,
+        asked=ask_for,
         options={**_BOUNDED, **flags.confidence("the true one"), **flags.OF_ROWS},
         delta=True,
     )

@@ -128,7 +128,7 @@ def _arrow(
     head = pictures.element("path", d=tip, fill_opacity=0.6)
     middle, lowest = (start + x - _HEAD) / 2 + 1, len(piece.arriving) - 1
     words = "".join(
-        _centred(each, middle, y - 6 - _LINE * (lowest - place))
+        _centre(each, middle, y - 6 - _LINE * (lowest - place))
         for place, each in enumerate(piece.arriving)
     )
     return pictures.line(path, stroke_opacity=0.6) + head + words
@@ -140,15 +140,15 @@ def _pill(title: str, words: str) -> _Shape:
     height = (1 + len(lines)) * _LINE + 1.2 * _PAD
     look = {"fill_opacity": 0.07, "stroke": "currentColor", "stroke_opacity": 0.5}
     shape = pictures.element("rect", width=width, height=height, rx=14, **look)
-    head = _centred(title, width / 2, _LINE, opacity=0.8)
+    head = _centre(title, width / 2, _LINE, opacity=0.8)
     told = (
-        _centred(line, width / 2, _LINE * (2 + place), font_weight="bold")
+        _centre(line, width / 2, _LINE * (2 + place), font_weight="bold")
         for place, line in enumerate(lines)
     )
     return _Shape(shape + head + "".join(told), width, height)
 
 
-def _centred(words: str, x: float, y: float, **look: object) -> str:
+def _centre(words: str, x: float, y: float, **look: object) -> str:
     return pictures.text(words, x, y, font_size=_WORD_SIZE, text_anchor="middle", **look)
 
 

@@ -36,7 +36,7 @@ class _Several(Result, Mapping[K, R]):
         return said.pop().replace(AT_ONCE, "all of one part at once") if len(said) == 1 else ""
 
     @property
-    def _said(self) -> str:
+    def _footnote(self) -> str:
         kinds = dict.fromkeys(each.covers for each in self.values() if isinstance(each, Result))
         said = self.covers or " or ".join(each for each in kinds if each)
         found = [each for each in self.values() if isinstance(each, Estimate)]

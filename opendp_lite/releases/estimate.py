@@ -180,11 +180,11 @@ class Estimate(Result):
         return f"{held} after clipping" if self.clipped else held
 
     @property
-    def _said(self) -> str:
+    def _footnote(self) -> str:
         hidden = (
             "" if self.hidden_rows is None else f" {say_hidden(self.hidden_rows).capitalize()}."
         )
-        return f"{super()._said}{hidden}"
+        return f"{super()._footnote}{hidden}"
 
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""

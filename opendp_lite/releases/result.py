@@ -68,7 +68,7 @@ class Result(Storable):
         """
         return ReleaseTable.of(
             self.records(),
-            self._said,
+            self._footnote,
             suppress=suppress,
             round_to=round,
             digits=digits,
@@ -76,7 +76,7 @@ class Result(Storable):
         )
 
     @property
-    def _said(self) -> str:
+    def _footnote(self) -> str:
         """What stands below a table."""
         return f"low to high: {self.covers}." if self.covers else ""
 

@@ -143,20 +143,20 @@ class ReleaseTable(Storable):
 
     def __repr__(self) -> str:
         numbers = {place for place, name in enumerate(self.columns) if name in _STATISTICS}
-        lines = formatting.align([list(self.columns), *self._shown()], numbers)
+        lines = formatting.align([list(self.columns), *self._show_rows()], numbers)
         return "\n".join([*lines, *filter(None, [self.note])])
 
     def _repr_html_(self) -> str:
-        return formatting.html_grid(self.note, list(self.columns), self._shown())
+        return formatting.html_grid(self.note, list(self.columns), self._show_rows())
 
-    def _shown(self) -> list[list[str]]:
+    def _show_rows(self) -> list[list[str]]:
         rows = zip(*self.columns.values(), strict=True)
         return [self._line(dict(zip(self.columns, row, strict=True))) for row in rows]
 
     def _line(self, row: Record) -> list[str]:
         """The cells of a row, with the digits that the error or the rounding leaves."""
         error = row.get("standard_error") or 0.0
-        estimated = _estimated(row)
+        estimated = _list_estimates(row)
         known = [row[name] for name in estimated]
 
         def cell(name: str, value: Any) -> str:
@@ -177,7 +177,7 @@ class ReleaseTable(Storable):
         return [cell(*each) for each in row.items()]
 
 
-def _estimated(record: Record) -> list[str]:
+def _list_estimates(record: Record) -> list[str]:
     """The columns of what is estimated and its ends; a count beside a share says how many it is."""
     beside = "count" if record.get("value") is not None else ""
     return [name for name in _ROUNDED if name != beside and record.get(name) is not None]
@@ -206,7 +206,7 @@ def _places_of(records: Sequence[Record]) -> int:
 
 
 def _as_percent(record: Record) -> Record:
-    shares = [*_estimated(record), "standard_error"]
+    shares = [*_list_estimates(record), "standard_error"]
     return {name: 100 * v if name in shares and v is not None else v for name, v in record.items()}
 
 
@@ -237,13 +237,13 @@ def _to_places(value: float, places: int, side: int) -> str:
 def _round(record: Record, unit: Fraction) -> Record:
     """A row whose numbers are multiples of a unit; the rows are whole, the error has two digits."""
 
-    def rounded(value: float, towards: Rounding) -> float:
+    def round_one(value: float, towards: Rounding) -> float:
         if not isfinite(value):
             return value
         number = towards(Fraction(value) / unit) * unit
         return int(number) if unit.denominator == 1 else float(number)
 
-    found = {name: rounded(record[name], _ROUNDED[name]) for name in _estimated(record)}
+    found = {name: round_one(record[name], _ROUNDED[name]) for name in _list_estimates(record)}
     error, rows = record.get("standard_error"), record.get("rows")
     if error is not None:
         found["standard_error"] = float(f"{error:.2g}")

@@ -179,8 +179,8 @@ class Release(Result, Generic[R]):
         return format(self.value, spec) if spec else str(self)
 
     @property
-    def _said(self) -> str:
-        return self.value._said if isinstance(self.value, Result) else ""
+    def _footnote(self) -> str:
+        return self.value._footnote if isinstance(self.value, Result) else ""
 
     def records(self) -> list[Record]:
         """What was released, in rows."""
@@ -463,9 +463,9 @@ class Session(accounts.Spender[M]):
         )
 
     def _repr_html_(self) -> str:
-        return formatting.html_table({**self._told("session"), "budget": self.budget.words()})
+        return formatting.html_table({**self._summary("session"), "budget": self.budget.words()})
 
-    def _told(self, kind: str) -> dict[str, str]:
+    def _summary(self, kind: str) -> dict[str, str]:
         state = "closed" if self._open.closed else "open"
         return {kind: state, "protects": self.neighbours, "spent": str(self.spent)}
 
@@ -498,7 +498,7 @@ class Meter(Session[AnyMeasure]):
         return Payer("a meter", "", bounded=False)
 
     def _repr_html_(self) -> str:
-        return formatting.html_table(self._told("meter"))
+        return formatting.html_table(self._summary("meter"))
 
     def __repr__(self) -> str:
         return f"<meter, {'closed, ' if self._open.closed else ''}{self.spent} spent>"

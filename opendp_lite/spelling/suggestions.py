@@ -61,7 +61,7 @@ def argument_hint(
     if hint := _missing_hint(path, args, typed, parameters):
         return hint
     if "bounds" in parameters and len(args) > _ENDS and "y" not in parameters:
-        return f"; write {path}({args[0]!r}, {_typed('bounds')}{budget})"
+        return f"; write {path}({args[0]!r}, {_show_argument('bounds')}{budget})"
     if len(args) > 1 and all(isinstance(each, str) for each in args):
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
     if args and budget:
@@ -70,7 +70,7 @@ def argument_hint(
     first = next((name for name, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY), None)
     before = [name for name, kind in kinds.items() if kind is not Parameter.KEYWORD_ONLY]
     if first is not None and len(args) > len(before):
-        return f"; write {path}({', '.join([*before, _typed(first)])})"
+        return f"; write {path}({', '.join([*before, _show_argument(first)])})"
     return ""
 
 
@@ -87,7 +87,7 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
     start = f"; name the values: {path}({column[0]!r}, "
     if isinstance(values[0], list | tuple | set):  # It may be data, which no message may show.
         other = "between" if named == "among" else "edges"
-        return f"{start}{_typed(named)}) or {_typed(other)}"
+        return f"{start}{_show_argument(named)}) or {_show_argument(other)}"
     words = all(isinstance(each, str) for each in values) and len(values) <= _FEW
     if named != "among" or not words:
         return ""
@@ -99,7 +99,7 @@ def _call_hint(
     path: str, args: Sequence[object], typed: Collection[str], parameters: Collection[str]
 ) -> str:
     """A whole call, where a formula or bounds in pairs were typed, or too much without a name."""
-    known, first = _said("call").get(path), args[0] if args else None
+    known, first = _read_table("call").get(path), args[0] if args else None
     if known is None or set(typed) - set(parameters):
         return ""
     if isinstance(first, str) and "~" in first:
@@ -131,7 +131,7 @@ def _missing_hint(
     given = {*list(parameters)[: len(args)], *typed}
     for name, each in parameters.items():
         if each.default is each.empty and name not in given and each.kind not in _STARS:
-            return f"; add {_said('typed').get(f'{path}.{name}', _typed(name))}"
+            return f"; add {_read_table('typed').get(f'{path}.{name}', _show_argument(name))}"
     return ""
 
 
@@ -139,38 +139,38 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
     """What to type in place of a name that is not taken; empty where nothing is known."""
     names = list(parameters)
     for name in sorted(set(typed) - set(names)):
-        if name in _said("budget") and "budget" in names and "epsilon" not in names:
+        if name in _read_table("budget") and "budget" in names and "epsilon" not in names:
             before = names[: names.index("budget")]
-            more = [_typed(each) for each in typed if each in names]
+            more = [_show_argument(each) for each in typed if each in names]
             more = [each for each in more if each.partition("=")[0] not in before]
-            value = _said("budget")[name]
+            value = _read_table("budget")[name]
             return f"; a budget is one value: {path}({', '.join([*before, value, *more])})"
-        if name in _said("say"):
-            return f"; {_said('say')[name]}"
-        meant = _said("meant").get(name, "").split() or name_like(name, names)
+        if name in _read_table("say"):
+            return f"; {_read_table('say')[name]}"
+        meant = _read_table("meant").get(name, "").split() or name_like(name, names)
         if meant and set(meant) <= set(names):
-            how = ", ".join(_said("typed").get(each, each) for each in meant)
+            how = ", ".join(_read_table("typed").get(each, each) for each in meant)
             return f"; in place of {name}= it takes {how}"
-        if name in _said("pick"):
-            return f"; {_said('pick')[name]}"
+        if name in _read_table("pick"):
+            return f"; {_read_table('pick')[name]}"
         if name in _BUDGET and not set(_BUDGET) & set(names):
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
-        if name in _said("noise"):
-            return f"; for {name}= use {_said('noise')[name]}"
+        if name in _read_table("noise"):
+            return f"; for {name}= use {_read_table('noise')[name]}"
         if {"column", "among"} <= set(names):
-            return f"; the column is text: {path}({name!r}, {_typed('among')})"
+            return f"; the column is text: {path}({name!r}, {_show_argument('among')})"
     return ""
 
 
 @cache
-def _said(kind: str) -> Mapping[str, str]:
+def _read_table(kind: str) -> Mapping[str, str]:
     """What a table says of arguments, by their names."""
     lines = (line for line in _read_names("arguments.tsv") if line[0] == kind)
     return {name: said for _, said, names in lines for name in names.split()}
 
 
-def _typed(name: str) -> str:
-    return _said("typed").get(name, f"{name}=...")
+def _show_argument(name: str) -> str:
+    return _read_table("typed").get(name, f"{name}=...")
 
 
 def usage(name: str, parameters: Mapping[str, Parameter]) -> str:

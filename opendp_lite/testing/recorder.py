@@ -114,7 +114,7 @@ class _Observer:
             found[1][privacy_map.before(distance)] = None
         elif self.noting is None:
             for apart in self.asked:
-                given = self.declared(self.running[-1], apart) if self.running else (distance,)
+                given = self.find_declared(self.running[-1], apart) if self.running else (distance,)
                 for each in given:
                     with suppress(OpenDPLiteError):
                         self.note(privacy_map, each, self.asked[apart])
@@ -129,7 +129,7 @@ class _Observer:
         finally:
             self.noting = None
 
-    def declared(self, step: _Step, apart: Any) -> tuple[Distance, ...]:
+    def find_declared(self, step: _Step, apart: Any) -> tuple[Distance, ...]:
         """What the map of a release was asked; if nothing, the units it was made for."""
         if id(step.law) in self.asked[apart]:
             return tuple(self.asked[apart][id(step.law)][1])
@@ -177,7 +177,7 @@ class _Observer:
             )
             gaps = (abs(a - b) for a, b in zip(left, right, strict=True))
             real = _norms(least, tuple(gaps))
-        return NoiseStep(name, self.declared(one, apart), real)
+        return NoiseStep(name, self.find_declared(one, apart), real)
 
 
 @lru_cache(4096)

@@ -122,8 +122,8 @@ class Correlation(Result):
         return np.array(self.value, dtype=dtype)
 
     @property
-    def _said(self) -> str:
-        return f"{super()._said} For columns of normal shape."
+    def _footnote(self) -> str:
+        return f"{super()._footnote} For columns of normal shape."
 
     def __repr__(self) -> str:
         return str(self.table())

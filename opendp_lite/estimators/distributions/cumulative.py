@@ -317,7 +317,7 @@ class CumulativeDistribution(Answers):
         """
         return ReleaseTable.of(
             self.records(at),
-            self._said,
+            self._footnote,
             suppress=suppress,
             round_to=round,
             digits=digits,

@@ -131,9 +131,9 @@ class Ranking(Result):
         return {"keys": keys, **arrays, "confidence": self.confidence, "of": self.of}
 
     @property
-    def _said(self) -> str:
+    def _footnote(self) -> str:
         of = "the values that are shown, which are not all" if self.shown else f"{self.of} values"
-        return f"{super()._said}\nbest to worst: true places among {of}, all at once."
+        return f"{super()._footnote}\nbest to worst: true places among {of}, all at once."
 
     def __repr__(self) -> str:
         return str(self.table())

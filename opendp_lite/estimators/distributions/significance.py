@@ -111,8 +111,8 @@ class SignificanceTest(Result):
         )
 
     @property
-    def _said(self) -> str:
-        return f"{super()._said}\n{self._head}"
+    def _footnote(self) -> str:
+        return f"{super()._footnote}\n{self._head}"
 
     def __repr__(self) -> str:
         return f"{self._head}\n{self.released}"

@@ -383,18 +383,18 @@ class Checked:
     @property
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
-        return {each.scope: each.content for each in self._admitted}
+        return {each.scope: each.content for each in self._admissions}
 
     @property
     def neighbours(self) -> str:
         """What the first session counted losses for; empty before there was one."""
         try:
-            return next((str(json.loads(each.asked)[NEIGHBOURS]) for each in self._admitted), "")
+            return next((str(json.loads(each.asked)[NEIGHBOURS]) for each in self._admissions), "")
         except (ValueError, LookupError, TypeError):
             return "a unit that the first entry of its data does not state"
 
     @property
-    def _admitted(self) -> list[LedgerEntry]:
+    def _admissions(self) -> list[LedgerEntry]:
         return [each for each in self.kept if each.state is EntryState.ADMITTED]
 
 

@@ -616,11 +616,11 @@ class LedgerFile(LedgerStanding):
         if (witness := self.witness) is None:
             return
 
-        def untold(table: EntryTable) -> list[LedgerEntry]:
+        def find_untold(table: EntryTable) -> list[LedgerEntry]:
             _require_seen(table, [witness.last()], self._seen().adoptions)
             return _find_untold(table, witness, _PIECE)
 
-        while piece := self._read(untold):
+        while piece := self._read(find_untold):
             witness.append(piece)
 
     def _seen(self) -> Checked:
@@ -667,7 +667,7 @@ def _find_untold(table: EntryTable, witness: WitnessFile, most: int) -> list[Led
     witness.require_there(told)
     last = table.at(told.seen[-1].number)
     if last is None or last.hash != told.seen[-1].hash:
-        return table.untold({each.hash for each in witness.sightings().seen}, most)
+        return table.find_untold({each.hash for each in witness.sightings().seen}, most)
     return table.since(last, most)[1:]
 
 

@@ -136,7 +136,7 @@ class EntryTable(ABC):
 
         return check
 
-    def untold(self, told: Set[str], most: int = ALL) -> list[entries.LedgerEntry]:
+    def find_untold(self, told: Set[str], most: int = ALL) -> list[entries.LedgerEntry]:
         """The first entries, of which at most so many, whose hashes are not told."""
         numbers = [number for number, hashed in self.run(_HASHES) if hashed not in told][:most]
         ends = (numbers[0], numbers[-1]) if numbers else (0, 0)
