@@ -115,11 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.put(commands)
     columns = flags.add_command(commands, "columns", {"the data": flags.FILE})
-    columns.set_defaults(run=_columns)
+    columns.set_defaults(run=lambda typed: Told("\n".join(FileInput.of(typed, []).names())))
     add_report(commands)
     add_ledger(commands)
     return parser
-
-
-def _columns(arguments: argparse.Namespace) -> Told:
-    return Told("\n".join(FileInput.of(arguments, []).names()))

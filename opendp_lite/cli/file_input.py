@@ -113,7 +113,10 @@ class FileInput:
     @property
     def _source(self) -> str | BinaryIO:
         file: str = self.options.file
-        return _standard_input() if file == "-" else file
+        stream: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+        if file == "-" and stream is None:
+            raise when_run.FileError("there is no standard input to read; give the name of a file")
+        return stream if file == "-" and stream is not None else file
 
     def _ask(self, name: str | None) -> str | int | None:
         """The column as a number where the file has no header."""
@@ -131,10 +134,3 @@ class FileInput:
             )
         engine = when_run.with_pyarrow(_ENGINE, f"reading a {self._suffix} file")
         return engine.declared_columns(options.file, self.columns, _FORMATS[self._suffix])
-
-
-def _standard_input() -> BinaryIO:
-    stream: BinaryIO | None = getattr(sys.stdin, "buffer", None)
-    if stream is None:
-        raise when_run.FileError("there is no standard input to read; give the name of a file")
-    return stream

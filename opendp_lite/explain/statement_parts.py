@@ -26,11 +26,6 @@ WEAK: Final = 10.0
 """From this epsilon on, a guess whether a row is in the data may be right in 99.995 % of cases."""
 
 
-def capitalise(text: str) -> str:
-    """With a capital letter."""
-    return f"{text[0].upper()}{text[1:]}"
-
-
 def number(value: Fraction | None) -> float | None:
     """Rounded up; None where it is unknown or beyond floats."""
     return None if value is None else for_json(round_up(value))
@@ -185,7 +180,7 @@ class UnitStatement:
     def sentences(self) -> tuple[str, ...]:
         """The unit in words."""
         found = [
-            f"{capitalise(self.protected)}.",
+            f"{self.protected[0].upper()}{self.protected[1:]}.",
             f"Neighbouring datasets differ by {self.neighbours}. {self.adjacency}",
         ]
         if self.limit:

@@ -94,7 +94,9 @@ def _flow(pieces: Sequence[_Shape], width: float, lead_in: bool = False) -> _Sha
     widest = max(x + piece.width for row in rows for piece, x in row)
     for row in rows:
         below = max(piece.height / 2 for piece, _ in row)
-        middle = top + max(below, *(_above(piece) for piece, _ in row))
+        # As far above it the words of an arrow reach.
+        words = max(len(piece.arriving) * _LINE + _HEAD for piece, _ in row)
+        middle = top + max(below, words)
         for piece, x in row:
             if before is not None or lead_in:
                 drawn.append(_arrow(before, (x, middle), top, piece))
@@ -103,11 +105,6 @@ def _flow(pieces: Sequence[_Shape], width: float, lead_in: bool = False) -> _Sha
         top = middle + below + _GAP
     turns = _TURN if len(rows) > 1 else 0.0
     return _Shape("".join(drawn), widest + turns, top - _GAP)
-
-
-def _above(piece: _Shape) -> float:
-    """How far the words of the arrow to a piece reach above it."""
-    return len(piece.arriving) * _LINE + _HEAD
 
 
 def _arrow(

@@ -101,12 +101,11 @@ def error_by_loss(
         >>> dp.plotting.error_by_loss(means, [0.1, 1], n=1000, guess=40).get_xlabel()
         'privacy loss (epsilon)'
     """
+    places = rising(losses, "error_by_loss: losses")
     words = f"Error from the noise, for {n} rows and a mean of {guess}", f"privacy loss ({loss})"
-
-    def error(make: Callable[[float], AnyPrivate], at: float) -> float:
-        return noise_error(make(at), n, guess, spread)
-
-    return draw_errors(estimators, rising(losses, "error_by_loss: losses"), error, words, unit, ax)
+    return draw_errors(
+        estimators, places, lambda make, e: noise_error(make(e), n, guess, spread), words, unit, ax
+    )
 
 
 def error_by_mean(
@@ -145,13 +144,11 @@ def error_by_mean(
         >>> dp.plotting.error_by_mean(means, [0, 50, 100], n=1000).get_xlabel()
         'true mean'
     """
-    words = f"Error from the noise, for {n} rows", with_unit("true mean", unit)
-
-    def error(estimator: AnyPrivate, at: float) -> float:
-        return noise_error(estimator, n, at, spread)
-
     places = rising(means, "error_by_mean: means")
-    return draw_errors(estimators, places, error, words, unit, ax, scale="linear")
+    words = f"Error from the noise, for {n} rows", with_unit("true mean", unit)
+    return draw_errors(
+        estimators, places, lambda e, at: noise_error(e, n, at, spread), words, unit, ax, "linear"
+    )
 
 
 def error_by_rows(

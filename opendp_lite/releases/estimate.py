@@ -307,14 +307,13 @@ class Estimate(Result):
 
     def __lt__(self, other: object) -> bool:
         """By value, so that ``sorted`` and ``max`` work; with a number it is refused."""
-        if not isinstance(other, Estimate):
-            self._refuse_comparison(other)
-        return self.value < other.value
+        return self.value < self._compare_with(other)
 
     def __gt__(self, other: object) -> bool:
-        if not isinstance(other, Estimate):
-            self._refuse_comparison(other)
-        return self.value > other.value
+        return self.value > self._compare_with(other)
+
+    def _compare_with(self, other: object) -> float:
+        return other.value if isinstance(other, Estimate) else self._refuse_comparison(other)
 
     def _refuse_comparison(self, other: object) -> NoReturn:
         number = _number(other)

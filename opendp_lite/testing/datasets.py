@@ -168,12 +168,11 @@ def _of_people(
     """
     rows = _Rows(domain.rows.body, rare, seed, True)
     person = (domain.rows.names or ()).index(domain.person)
-    kinds = len(SMALL_SIZES) + len(MANY)
     for number in range(trials):
         generator = np.random.default_rng([seed, number])
-        common = rows.draw(generator, _size(generator, number % kinds))
+        size, distance = _size_and_distance(generator, number)
+        common = rows.draw(generator, size)
         common[:, person] = generator.integers(0, generator.integers(1, _SOME), len(common))
-        distance = number // kinds % (MOST_CHANGES + 1)
         lost = _lost(generator, distance)
         gone = _rows_of_people(rows, generator, person, range(-lost, 0))
         found = [each + 0.5 for each in range(distance - lost)]
@@ -242,9 +241,7 @@ class _Rows:
 def _drawn(
     rows: _Rows, generator: np.random.Generator, fixed: int | None, replaces: bool, trial: int
 ) -> Neighbours:
-    kinds = len(SMALL_SIZES) + len(MANY)
-    size = fixed or _size(generator, trial % kinds)
-    distance = trial // kinds % (MOST_CHANGES + 1)
+    size, distance = _size_and_distance(generator, trial, fixed)
     if replaces:
         distance = min(distance, size)
     lost = distance if replaces else min(_lost(generator, distance), size)
@@ -267,11 +264,16 @@ def _lost(generator: np.random.Generator, distance: int) -> int:
     return distance * int(generator.integers(0, 2))
 
 
-def _size(generator: np.random.Generator, kind: int) -> int:
-    if kind < len(SMALL_SIZES):
-        return SMALL_SIZES[kind]
+def _size_and_distance(
+    generator: np.random.Generator, trial: int, fixed: int | None = None
+) -> tuple[int, int]:
+    """How many rows there are, and how far apart the two are: each size comes at each distance."""
+    turn, kind = divmod(trial, len(SMALL_SIZES) + len(MANY))
+    distance = turn % (MOST_CHANGES + 1)
+    if fixed or kind < len(SMALL_SIZES):
+        return fixed or SMALL_SIZES[kind], distance
     low, high = MANY[kind - len(SMALL_SIZES)]
-    return int(low * (high / low) ** generator.random())
+    return int(low * (high / low) ** generator.random()), distance
 
 
 def _cut(data: Floats, lengths: Sequence[int]) -> Blocks:

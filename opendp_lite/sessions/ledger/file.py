@@ -521,16 +521,12 @@ class LedgerFile(LedgerStanding):
             self._checked.append(self.storage.check_now(first))
             self._heads.append(Checked(first))
 
-        self._in_transaction(making, writing=True, key=_random(_KEY_WORDS))
+        key = _random(_KEY_WORDS)
+        self.storage.in_transaction(making, writing=True, terms=self.terms, key=key)
 
     def _read(self, work: Callable[[EntryTable], Result]) -> Result:
         """What work gives within a transaction that reads."""
-        return self._in_transaction(work, writing=False)
-
-    def _in_transaction(
-        self, work: Callable[[EntryTable], Result], *, writing: bool, key: str = ""
-    ) -> Result:
-        return self.storage.in_transaction(work, writing=writing, terms=self.terms, key=key)
+        return self.storage.in_transaction(work, writing=False, terms=self.terms)
 
     def _write(
         self,
@@ -594,7 +590,7 @@ class LedgerFile(LedgerStanding):
                 self._checked.append(self.storage.write_check(entry))
             return entry
 
-        return self._in_transaction(writing, writing=True)
+        return self.storage.in_transaction(writing, writing=True, terms=self.terms)
 
     def _catch_up(self) -> None:
         """Checks what others added, a piece at a time, while nobody waits for it.

@@ -132,11 +132,8 @@ def _mounts() -> Iterator[tuple[Path, str]]:
         before, _, after = line.partition(" - ")
         words = before.split(" ")
         if len(words) > 4:
-            yield _unescape(words[4]), after.split(" ")[0]
-
-
-def _unescape(text: str) -> Path:
-    return Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), text))
+            point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), words[4])
+            yield Path(point), after.split(" ")[0]
 
 
 def _not_reached(path: Path, problem: OSError) -> str:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 import attrs
 
 from opendp_lite.base.errors import LedgerError
-from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.sessions.ledger import entries
 from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile
 
@@ -109,11 +108,6 @@ class EntryTable(ABC):
                 "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
             )
 
-    @property
-    def measure(self) -> AnyMeasure:
-        """Of its losses."""
-        return self.terms.losses
-
     def add(self, entry: entries.LedgerEntry) -> None:
         """Writes an entry."""
         self.run(_INSERT, *entry.row())
@@ -180,8 +174,7 @@ class EntryTable(ABC):
 
     def is_closed(self, number: int) -> bool:
         """Whether an entry says that the run of this one ended."""
-        query = "SELECT 1 FROM entries WHERE closes = ?"
-        return self.run(query, number) != []
+        return self.run("SELECT 1 FROM entries WHERE closes = ?", number) != []
 
     def trust(self, head: entries.LedgerEntry) -> entries.Checked:
         """What is asked of the entries up to one, where nobody changed them since a check."""
@@ -206,7 +199,7 @@ class EntryTable(ABC):
         return self.run(f"{_SELECT} {where}", *values)
 
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[entries.LedgerEntry]:
-        measure = self.measure
+        measure = self.terms.losses
         return (entries.LedgerEntry.of_row(row, measure) for row in rows)
 
     def _say_lost(self, seen: entries.LedgerEntry) -> LedgerError:
