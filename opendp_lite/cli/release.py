@@ -494,17 +494,12 @@ def _condition(text: str, na: Sequence[str]) -> Condition:
         )
     column, sign, value = parts.groups()
     if sign in ("=", "=="):
-        quote = value[0]
+        quote, word = value[0], value.rstrip()
         # Quotes around a comma make one word of it, as in a CSV file.
-        if (
-            quote in "'\""
-            and len(value.rstrip()) > 1
-            and value.rstrip()[-1] == quote
-            and "," not in value
-        ):
+        if quote in "'\"" and len(word) > 1 and word[-1] == quote and "," not in word:
             raise dp.ParameterError(
                 f"--where: words stand without quotes of their own; type '{column} = "
-                f"{value.rstrip().replace(quote, '')}'"
+                f"{word.replace(quote, '')}'"
             )
         among = flags.categories(value.split("|"), na, "--where")
         return Condition(text.strip(), column, among=among)

@@ -21,19 +21,6 @@ from opendp_lite.numbers.norms import Norms
 Distance = Fraction | Norms
 """A number between datasets, the norms of a difference between vectors."""
 
-__all__ = [
-    "AbsoluteDistance",
-    "ChangeOneDistance",
-    "L1Distance",
-    "L2Distance",
-    "LInfDistance",
-    "Metric",
-    "NormDistance",
-    "RowMetric",
-    "SymmetricDistance",
-    "SymmetricIdDistance",
-]
-
 
 class Metric(Storable, ABC):
     """A metric knows how a person writes its distances and how they show.

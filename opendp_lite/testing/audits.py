@@ -95,18 +95,11 @@ def own_promises(measure: AnyMeasure, measurement: AnyMeasurement, d_in: object)
     return []
 
 
-@own_promises.register
-def _pure(
-    measure: divergences.MaxDivergence, measurement: AnyMeasurement, d_in: object
-) -> list[Promise]:
-    return [Promise("a loss", float(measurement.map(d_in)), partial(_log_ratio, 0.0))]
-
-
-@own_promises.register
-def _approximate(
-    measure: divergences.ApproximateDivergence, measurement: AnyMeasurement, d_in: object
-) -> list[Promise]:
-    epsilon, delta = measurement.map(d_in)
+@own_promises.register(divergences.MaxDivergence)
+@own_promises.register(divergences.ApproximateDivergence)
+def _of_epsilon(measure: AnyMeasure, measurement: AnyMeasurement, d_in: object) -> list[Promise]:
+    loss = measurement.map(d_in)
+    epsilon, delta = loss if isinstance(loss, tuple) else (loss, 0.0)
     return [Promise("a loss", float(epsilon), partial(_log_ratio, float(delta)))]
 
 
