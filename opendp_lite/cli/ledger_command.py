@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.printing import Told, align_lines, rounded_down, rounded_up, short
-
-if TYPE_CHECKING:
-    from opendp_lite.measures.budgets import Loss, PrivacyBudget
-    from opendp_lite.measures.measure import AnyMeasure
-    from opendp_lite.sessions.ledger.entries import LedgerEntry, LedgerView
-
 
 _NOT_FINISHED: Final = "not finished"
 _HASH: Final = 12
 _SECONDS: Final = 19
 
 
-def _budget(arguments: argparse.Namespace) -> PrivacyBudget[AnyMeasure]:
+def _budget(arguments: argparse.Namespace) -> dp.measures.PrivacyBudget[Any]:
     epsilon, delta, rho, mu = arguments.epsilon, arguments.delta, arguments.rho, arguments.mu
     given = {"--epsilon": epsilon, "--rho": rho, "--mu": mu}
     typed = [name for name, value in given.items() if value is not None]
@@ -83,7 +77,7 @@ def _tell(summary: dict[str, str], *more: str) -> Told:
     return Told("\n".join([*align_lines(summary), *more]))
 
 
-def _summary(view: LedgerView) -> dict[str, str]:
+def _summary(view: when_run.LedgerView) -> dict[str, str]:
     """What a ledger is for, and how far it has come."""
     measure, terms, head = view.measure, view.terms, view.head
     left = measure.typed(view.left)
@@ -104,7 +98,7 @@ def _summary(view: LedgerView) -> dict[str, str]:
     return {title: text for title, text in found.items() if text}
 
 
-def _grid(view: LedgerView) -> list[str]:
+def _grid(view: when_run.LedgerView) -> list[str]:
     """A line for each entry; the end of a run stands in the line that paid for it."""
     paid = [each.number for each in view.entries if each.state is when_run.EntryState.RESERVED]
     releases = {number: str(place) for place, number in enumerate(paid, 1)}
@@ -126,7 +120,7 @@ def _grid(view: LedgerView) -> list[str]:
     return when_run.align([titles, *rows], {0, 1, 4, 5})
 
 
-def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str:
+def _state(view: when_run.LedgerView, entry: when_run.LedgerEntry, waiting: frozenset[int]) -> str:
     state: str = entry.state.value
     match entry.state:
         case when_run.EntryState.RESERVED:
@@ -137,7 +131,7 @@ def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str
             return state
 
 
-def _show_loss(view: LedgerView, loss: Loss) -> str:
+def _show_loss(view: when_run.LedgerView, loss: Any) -> str:
     return _join(view.measure.show(loss), rounded_up)
 
 

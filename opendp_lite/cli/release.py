@@ -9,24 +9,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import inf, nextafter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import AnyMechanism, Asked, Keys, ReportLine, Statistic
+from opendp_lite.cli.flags import AnyMeasurement, AnyMechanism, Asked, Keys, ReportLine, Statistic
 from opendp_lite.cli.printing import Told, align_lines, rounded_down, short
 from opendp_lite.cli.written import OUTPUT, writers
 from opendp_lite.numbers.exact import exact, round_up, whole
-
-if TYPE_CHECKING:
-    from opendp_lite.cli.report import PrivacyClaim
-    from opendp_lite.combinators.accounts import AnySpace
-    from opendp_lite.explain.statement import Statement
-    from opendp_lite.pipeline.core import AnyMeasurement
-
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
@@ -43,7 +36,7 @@ class Setting:
 
     statistic: Statistic
     mechanism: AnyMechanism
-    space: AnySpace
+    space: dp.Space[Any]
     budget: dict[str, float]
     data: FileInput
     groups: tuple[str, ...]
@@ -74,7 +67,7 @@ class Setting:
         loss = pipeline.map(1)
         return dict(zip(self.budget, loss if type(loss) is tuple else (loss,), strict=True))
 
-    def claim(self, pipeline: AnyMeasurement, *, explain: bool) -> PrivacyClaim:
+    def claim(self, pipeline: AnyMeasurement, *, explain: bool) -> when_run.PrivacyClaim:
         """What the pipeline promises, before any data is read."""
         at_delta = None
         if "rho" in self.budget:
@@ -247,7 +240,7 @@ class Payment:
             )
         return cls(arguments)
 
-    def open(self, space: AnySpace) -> Payment:
+    def open(self, space: dp.Space[Any]) -> Payment:
         """The ledger that is named.
 
         Args:
@@ -298,7 +291,7 @@ class Payment:
 
     def release(
         self, pipeline: AnyMeasurement, data: object
-    ) -> tuple[Any, Statement, dict[str, str]]:
+    ) -> tuple[Any, dp.releases.Statement, dict[str, str]]:
         """The release, once its price is booked, its statement, and where it stands, in words."""
         if self.ledger is None:
             return pipeline(data), pipeline.statement(), {}

@@ -6,19 +6,17 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
+from opendp_lite.cli.flags import AnyMeasurement
 from opendp_lite.cli.printing import Told
 from opendp_lite.cli.release import Payment, tell_price
 from opendp_lite.cli.written import writers
-
-if TYPE_CHECKING:
-    from opendp_lite.pipeline.core import AnyMeasurement
 
 
 @attrs.frozen

@@ -17,5 +17,7 @@ from opendp_lite.engines.files.csv import header_of as header_of
 from opendp_lite.engines.files.csv import table_of as table_of
 from opendp_lite.engines.files.source_files import files_named as files_named
 from opendp_lite.sessions.ledger.entries import EntryState as EntryState
+from opendp_lite.sessions.ledger.entries import LedgerEntry as LedgerEntry
+from opendp_lite.sessions.ledger.entries import LedgerView as LedgerView
 from opendp_lite.sessions.ledger.file import LedgerFile as LedgerFile
 from opendp_lite.sessions.sessions import try_on_names as try_on_names

@@ -10,14 +10,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import opendp_lite as dp
 from opendp_lite.cli import when_run
-
-if TYPE_CHECKING:
-    from opendp_lite.cli.report import Report
-    from opendp_lite.explain.statement import Statement
 
 Content = TypeVar("Content")
 Write = Callable[[], object]
@@ -30,11 +26,11 @@ _PAGE: Final = (
 )
 
 
-def _csv(report: Report) -> bytes:
+def _csv(report: when_run.Report) -> bytes:
     return str(dp.releases.ReleaseTable(report.columns()).to_csv()).encode()
 
 
-def _parquet(report: Report) -> bytes:
+def _parquet(report: when_run.Report) -> bytes:
     """The table, with the statement of the loss under "opendp_lite" in the file's metadata."""
     arrow, parquet = _arrow()
     table = arrow.table(report.columns())
@@ -53,13 +49,13 @@ def _as_line(text: object) -> bytes:
     return f"{text}\n".encode()
 
 
-OUTPUT: Final[Mapping[str, Callable[[Report], bytes]]] = {
+OUTPUT: Final[Mapping[str, Callable[[when_run.Report], bytes]]] = {
     ".json": lambda report: _as_line(report.as_json()),
     ".csv": _csv,
     ".parquet": _parquet,
 }
 """What makes the bytes of a release, by the end of the name."""
-_STATEMENT: Final[Mapping[str, Callable[[Statement], bytes]]] = {
+_STATEMENT: Final[Mapping[str, Callable[[dp.releases.Statement], bytes]]] = {
     ".json": lambda stated: _as_line(json.dumps(stated.as_dict(), indent=2, allow_nan=False)),
     ".html": lambda stated: _as_line(_PAGE.format(stated.as_html())),
     ".txt": _as_line,
@@ -68,7 +64,7 @@ _STATEMENT: Final[Mapping[str, Callable[[Statement], bytes]]] = {
 
 def writers(
     arguments: argparse.Namespace, output: Mapping[str, Callable[[Content], bytes]]
-) -> Callable[[Content, Statement], dict[str, Write]]:
+) -> Callable[[Content, dp.releases.Statement], dict[str, Write]]:
     """What writes the files that ``--output`` and ``--statement`` name, by their flags.
 
     Args:
@@ -89,7 +85,7 @@ def writers(
         with path.open("wb" if arguments.force else "xb") as file:
             file.write(content)
 
-    def prepare(content: Content, stated: Statement) -> dict[str, Write]:
+    def prepare(content: Content, stated: dp.releases.Statement) -> dict[str, Write]:
         found: dict[str, Write] = {}
         if release is not None:
             found["--output"] = partial(write, release[0], release[1](content))

@@ -189,14 +189,11 @@ def _label(passage: Passage, width: float) -> _Shape:
     wide = left + max(_wide(code, _CODE_WIDTH), _wide(words, _WORD_WIDTH)) + _PAD
     high = max(_LINE * (len(code) + len(words)), _SKETCH if sketch else 0) + 1.4 * _PAD
     first = (high - _LINE * (len(code) + len(words))) / 2 + _LINE - 4
+    lines = [(line, _CODE_SIZE, {"font_family": _CODE}) for line in code]
+    lines += [(line, _WORD_SIZE, {"opacity": "0.8"}) for line in words]
     told = [
         pictures.text(line, left, first + _LINE * place, font_size=size, **more)
-        for place, (line, size, more) in enumerate(
-            [
-                *((line, _CODE_SIZE, {"font_family": _CODE}) for line in code),
-                *((line, _WORD_SIZE, {"opacity": "0.8"}) for line in words),
-            ]
-        )
+        for place, (line, size, more) in enumerate(lines)
     ]
     shape = _shape(sketch, step.role, _PAD, (high - _SKETCH) / 2) if sketch else ""
     return _Shape(shape + "".join(told), wide, high)

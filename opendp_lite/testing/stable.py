@@ -583,19 +583,13 @@ def _least(case: _Case, pair: datasets.Neighbours) -> datasets.Neighbours:
         # If no part of this size can go, more than 32 rows are needed, of which none is shown.
         while size and size * _MOST_PARTS >= len(getattr(best, name)) and left:
             left -= 1
-            rows = getattr(best, name)
-            start = next(
-                (
-                    start
-                    for start in range(0, len(rows), size)
-                    if case.broken(best.without(name, start, start + size)) is not None
-                ),
-                None,
-            )
-            if start is None:
+            starts = range(0, len(getattr(best, name)), size)
+            parts = [best.without(name, start, start + size) for start in starts]
+            shorter = next((each for each in parts if case.broken(each) is not None), None)
+            if shorter is None:
                 size //= 2
             else:
-                best = best.without(name, start, start + size)
+                best = shorter
                 size = min(size, len(getattr(best, name)))
     return best
 
