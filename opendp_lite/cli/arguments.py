@@ -15,7 +15,7 @@ from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import is_number, shield
 from opendp_lite.cli.histogram_command import HISTOGRAM
 from opendp_lite.cli.ledger_command import add_ledger
-from opendp_lite.cli.printing import Told, describe_file_trouble, refuse, show, spell_flags
+from opendp_lite.cli.output import Told, describe_file_trouble, refuse, show, spell_flags
 from opendp_lite.cli.report_command import add_report
 
 COMMANDS: Final = (*released.COMMANDS, HISTOGRAM)

@@ -13,7 +13,7 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.flags import MORE, AnyMechanism, Command, ReportLine, Statistic
-from opendp_lite.cli.printing import as_typed, short
+from opendp_lite.cli.output import as_typed, short
 from opendp_lite.numbers.exact import exact
 
 Estimator = Callable[..., AnyMechanism]

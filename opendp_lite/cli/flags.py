@@ -13,7 +13,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import when_run
-from opendp_lite.cli.printing import EXACT, Told, as_typed
+from opendp_lite.cli.output import EXACT, Told, as_typed
 from opendp_lite.numbers.exact import confidence_of, exact, open_probability, positive
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.flags import AnyMechanism, Command, Labels, ReportLine, Statistic
-from opendp_lite.cli.printing import as_typed, short
+from opendp_lite.cli.output import as_typed, short
 from opendp_lite.numbers.exact import exact, whole
 
 _MOST_BINS: Final = 2**20

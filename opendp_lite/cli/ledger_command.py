@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
-from opendp_lite.cli.printing import Told, align_lines, rounded_down, rounded_up, short
+from opendp_lite.cli.output import Told, align_lines, rounded_down, rounded_up, short
 
 _NOT_FINISHED: Final = "not finished"
 _HASH: Final = 12

@@ -17,8 +17,7 @@ import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import AnyMeasurement, AnyMechanism, Asked, Keys, ReportLine, Statistic
-from opendp_lite.cli.printing import Told, align_lines, rounded_down, short
-from opendp_lite.cli.written import OUTPUT, writers
+from opendp_lite.cli.output import OUTPUT, Told, align_lines, rounded_down, short, writers
 from opendp_lite.numbers.exact import exact, round_up, whole
 
 DELTA: Final = Fraction(1, 10**6)

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from opendp_lite.cli.flags import ReportLine, Statistic
-from opendp_lite.cli.printing import align_lines, rounded_up, short
+from opendp_lite.cli.output import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, for_json
 from opendp_lite.estimators.distributions.histograms import key_cell, label
 from opendp_lite.explain.statement_parts import WEAK

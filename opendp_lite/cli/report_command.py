@@ -14,9 +14,8 @@ import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import AnyMeasurement
-from opendp_lite.cli.printing import Told
+from opendp_lite.cli.output import Told, writers
 from opendp_lite.cli.release import Payment, tell_price
-from opendp_lite.cli.written import writers
 
 
 @attrs.frozen

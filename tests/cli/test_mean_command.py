@@ -25,7 +25,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.cli import when_run
 from opendp_lite.cli.arguments import parse as parsed
-from opendp_lite.cli.printing import rounded_up
+from opendp_lite.cli.output import rounded_up
 from opendp_lite.numbers.exact import exact
 
 RAND_HIE = Path(__file__).parents[2] / "docs" / "data" / "rand_hie.csv"

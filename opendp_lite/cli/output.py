@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
+import io
+import json
 import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Final
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import attrs
 
+import opendp_lite as dp
 from opendp_lite.base.errors import Argument, OpenDPLiteError
+from opendp_lite.cli import when_run
 from opendp_lite.numbers.exact import digits_down, digits_up
 
 _REFUSED: Final = 2
@@ -153,3 +161,120 @@ def describe_file_trouble(problem: OSError) -> str:
             return f"you may not read {name}; ask its owner for the right to"
         case _:
             return f"{name} cannot be read: {problem.strerror or type(problem).__name__}"
+
+
+Content = TypeVar("Content")
+Write = Callable[[], object]
+
+# The arguments that name files that a command reads.
+_READ: Final = ("file", "pipeline", "ledger")
+_PAGE: Final = (
+    "<!doctype html><html lang='en'><meta charset='utf-8'><title>Statement of privacy</title>"
+    "<body style='font-family:sans-serif;margin:2em'>{}</body></html>"
+)
+
+
+def _csv(report: when_run.Report) -> bytes:
+    return str(dp.releases.ReleaseTable(report.columns()).to_csv()).encode()
+
+
+def _parquet(report: when_run.Report) -> bytes:
+    """The table, with the statement of the loss under "opendp_lite" in the file's metadata."""
+    arrow, parquet = _arrow()
+    table = arrow.table(report.columns())
+    statement = json.dumps({"column": report.column, **report.statement})
+    found = io.BytesIO()
+    parquet.write_table(table.replace_schema_metadata({"opendp_lite": statement}), found)
+    return found.getvalue()
+
+
+def _arrow() -> tuple[Any, Any]:
+    arrow, what = when_run.with_pyarrow, "writing a .parquet file"
+    return arrow("pyarrow", what), arrow("pyarrow.parquet", what)
+
+
+def _as_line(text: object) -> bytes:
+    return f"{text}\n".encode()
+
+
+OUTPUT: Final[Mapping[str, Callable[[when_run.Report], bytes]]] = {
+    ".json": lambda report: _as_line(report.as_json()),
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
+"""What makes the bytes of a release, by the end of the name."""
+_STATEMENT: Final[Mapping[str, Callable[[dp.releases.Statement], bytes]]] = {
+    ".json": lambda stated: _as_line(json.dumps(stated.as_dict(), indent=2, allow_nan=False)),
+    ".html": lambda stated: _as_line(_PAGE.format(stated.as_html())),
+    ".txt": _as_line,
+}
+
+
+def writers(
+    arguments: argparse.Namespace, output: Mapping[str, Callable[[Content], bytes]]
+) -> Callable[[Content, dp.releases.Statement], dict[str, Write]]:
+    """What writes the files that ``--output`` and ``--statement`` name, by their flags.
+
+    Args:
+        arguments: All that was typed.
+        output: What makes the bytes of a release, by the end of the name.
+
+    Raises:
+        ParameterError: If one cannot be written, as far as is known before the release, or if the
+            command reads it.
+    """
+    release = _file(arguments, "--output", output)
+    statement = _file(arguments, "--statement", _STATEMENT)
+    if release and statement and release[0].resolve() == statement[0].resolve():
+        raise dp.ParameterError("--statement: --output names the same file; name another one")
+
+    def write(path: Path, content: bytes) -> None:
+        # A file that came meanwhile is not written over either.
+        with path.open("wb" if arguments.force else "xb") as file:
+            file.write(content)
+
+    def prepare(content: Content, stated: dp.releases.Statement) -> dict[str, Write]:
+        found: dict[str, Write] = {}
+        if release is not None:
+            found["--output"] = partial(write, release[0], release[1](content))
+        if statement is not None:
+            found["--statement"] = partial(write, statement[0], statement[1](stated))
+        return found
+
+    return prepare
+
+
+def _file(
+    arguments: argparse.Namespace, flag: str, forms: Mapping[str, Callable[[Content], bytes]]
+) -> tuple[Path, Callable[[Content], bytes]] | None:
+    """The file that an option names and what makes its bytes; None without the option."""
+    typed = vars(arguments)
+    name = typed[flag.removeprefix("--")]
+    if name is None:
+        return None
+    path = Path(name)
+    form = forms.get(path.suffix.lower())
+    if form is None:
+        raise dp.ParameterError(f"{flag}: the name must end in {' or '.join(forms)}, got {name!r}")
+    folder = path.parent
+    if not folder.is_dir():
+        raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
+    if path.exists() and not arguments.force:
+        raise dp.ParameterError(
+            f"{flag}: {str(path)!r} is there already, and its release may have been paid for; name "
+            "another file, or add --force to write over it"
+        )
+    if path.exists():
+        read = (
+            when_run.files_named(each) or [Path(each)] for each in map(typed.get, _READ) if each
+        )
+        if any(other.exists() and path.samefile(other) for other in chain.from_iterable(read)):
+            raise dp.ParameterError(
+                f"{flag}: {str(path)!r} is a file that is read, such as the data or the "
+                "ledger; name another"
+            )
+    if path.suffix.lower() == ".parquet":
+        _arrow()
+    return path, form
