@@ -122,8 +122,7 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(self.splitlines())
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def __contains__(self, words: str) -> bool:
         return words in "\n".join([*in_columns(self._rows(), inf), *self.closing, *self.where])
@@ -235,8 +234,7 @@ class Drawing:
     def __str__(self) -> str:
         return "\n".join(text_picture(self.explained))
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<div>{self.svg}</div>"

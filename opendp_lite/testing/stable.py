@@ -142,7 +142,7 @@ def parts_of(found: object) -> Iterator[tuple[str, object]]:
 @parts_of.register
 def _of_function(found: FunctionType) -> NamedParts:
     yield from closure(found).items()
-    if found.__module__.split(".")[0] == _PACKAGE:
+    if (found.__module__ or "").split(".")[0] == _PACKAGE:
         return
     yield "code", found.__code__
     named = found.__code__.co_varnames
