@@ -107,7 +107,7 @@ def test_a_copy_is_shown_with_its_trouble(made, refused, ledger, tmp_path):
 
 def test_verify(made, refused, ledger, monkeypatch):
     assert made("ledger", "verify", ledger.path).startswith("whole ")
-    monkeypatch.setattr(tables, "read_clock", lambda: "1970-01-01T00:00:00Z")
+    monkeypatch.setattr(tables.entries, "read_clock", lambda: "1970-01-01T00:00:00Z")
     ledger.reserve(Fraction(0), asked="{}")
     assert "was set back before entry 5;" in made("ledger", "verify", ledger.path)
     whole = ledger.path.read_bytes()
