@@ -106,11 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, help="show program's version number and exit"
     )
     commands = parser.add_subparsers(
-        title="commands",
-        prog=_PROGRAM,
-        dest="command",
-        metavar="COMMAND",
-        required=True,
+        title="commands", prog=_PROGRAM, dest="command", metavar="COMMAND", required=True
     )
     for command in COMMANDS:
         command.put(commands)

@@ -63,10 +63,5 @@ def follow_progress(blocks: dp.Blocks, terminal: TextIO | None = None) -> dp.Blo
     if terminal is None or not terminal.isatty():
         return blocks
     return Followed(
-        blocks.open,
-        blocks.columns,
-        blocks.size,
-        blocks.names,
-        given=blocks,
-        terminal=terminal,
+        blocks.open, blocks.columns, blocks.size, blocks.names, given=blocks, terminal=terminal
     )

@@ -365,11 +365,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
 
 
 def tell_price(
-    told: dict[str, Any],
-    price: dict[str, str],
-    explanation: Sequence[str] = (),
-    *,
-    as_json: bool,
+    told: dict[str, Any], price: dict[str, str], explanation: Sequence[str] = (), *, as_json: bool
 ) -> Told:
     """What a release would cost, and what a ledger has left for it."""
     if as_json:

@@ -234,10 +234,7 @@ def html_of_each(releases: Iterable[tuple[str, object]]) -> str:
 
 
 def html_grid(
-    head: str,
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    pictures: Sequence[str] = (),
+    head: str, titles: Sequence[str], rows: Sequence[Sequence[str]], pictures: Sequence[str] = ()
 ) -> str:
     """A line of text and a table with a row of titles, for notebooks.
 

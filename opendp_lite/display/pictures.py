@@ -365,12 +365,7 @@ TABLE: Final = Sketch(
 BODY: Final = Sketch("a convex set", arc((0, 0), 0.75, 0.05, 0.8), CROSS)
 ARROW: Final = Sketch(
     "a vector",
-    lines=(
-        *AXES,
-        ((-0.8, -0.8), (0.7, 0.6)),
-        ((0.7, 0.6), (0.25, 0.5)),
-        ((0.7, 0.6), (0.5, 0.15)),
-    ),
+    lines=(*AXES, ((-0.8, -0.8), (0.7, 0.6)), ((0.7, 0.6), (0.25, 0.5)), ((0.7, 0.6), (0.5, 0.15))),
 )
 NUMBER: Final = Sketch(
     "a number",

@@ -46,11 +46,7 @@ _REACH: Final = 1.6
 
 
 def noise_probabilities(
-    pipeline: AnyPrivate,
-    *,
-    confidence: Number = 0.95,
-    unit: str = "",
-    ax: Axes | None = None,
+    pipeline: AnyPrivate, *, confidence: Number = 0.95, unit: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draws how probable each noise is, and how far off a release may be.
 
@@ -125,11 +121,7 @@ _TURN: Final = np.linspace(0, 2 * np.pi, 201)
 
 
 def noise_shapes(
-    spreads: Sequence[Number] = (4, 1),
-    *,
-    rho: Number = 0.5,
-    unit: str = "",
-    ax: Axes | None = None,
+    spreads: Sequence[Number] = (4, 1), *, rho: Number = 0.5, unit: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draws the noise of one budget in two columns, for the ways in which PLAN may scale them.
 

@@ -472,11 +472,7 @@ def _cells(first: Estimate, second: Estimate) -> TwoCells | None:
 
 
 def _of_cells(
-    one: Estimate,
-    other: Estimate,
-    value: float,
-    error: float,
-    ends: Callable[..., IntervalEnds],
+    one: Estimate, other: Estimate, value: float, error: float, ends: Callable[..., IntervalEnds]
 ) -> Estimate:
     found = Estimate(
         value,

@@ -171,9 +171,7 @@ class NotPrivateFloat(_NotPrivate, float):
     """An exact number of a pipeline without noise."""
 
 
-def mark_as_exact(
-    value: np.ndarray | float,
-) -> NotPrivateArray | NotPrivateInt | NotPrivateFloat:
+def mark_as_exact(value: np.ndarray | float) -> NotPrivateArray | NotPrivateInt | NotPrivateFloat:
     """The value, which says in its repr that it is not private."""
     if isinstance(value, np.ndarray):
         return value.view(NotPrivateArray)

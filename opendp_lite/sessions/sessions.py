@@ -333,9 +333,7 @@ class Session(accounts.Spender[M]):
             refuse_name(self, name, "ask")
 
     def __call__(
-        self,
-        query: Mechanism[Any, Any, R] | Measurement[Any, Any, R],
-        note: str = "",
+        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R], note: str = ""
     ) -> Release[R]:
         """A release of the query, if what is left of the budget pays for it.
 

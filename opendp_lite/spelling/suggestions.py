@@ -32,10 +32,7 @@ _PREFIXES: Final = compile_pattern(
 
 
 def argument_hint(
-    path: str,
-    args: Sequence[object],
-    typed: Collection[str],
-    parameters: Mapping[str, Parameter],
+    path: str, args: Sequence[object], typed: Collection[str], parameters: Mapping[str, Parameter]
 ) -> str:
     """What to say of a call that a step does not take; empty where nothing is known.
 

@@ -90,10 +90,7 @@ class Neighbours:
 
 
 def neighbours(
-    space: AnySpace,
-    seed: int,
-    trials: int,
-    rare: Sequence[float] = (),
+    space: AnySpace, seed: int, trials: int, rare: Sequence[float] = ()
 ) -> Iterator[Neighbours]:
     """Pairs of datasets of a space: rows added, removed, replaced, and put in another order.
 

@@ -353,10 +353,7 @@ def _check_profile(measure: Measure[Loss], loss: Loss) -> None:
     profile = measure.profile(loss)
     deltas = _deltas(profile)
     require(all(0 <= delta <= 1 for delta in deltas), f"a delta of {loss} is no probability")
-    require(
-        all(b <= a for a, b in pairwise(deltas)),
-        f"delta rises with epsilon at {loss}",
-    )
+    require(all(b <= a for a, b in pairwise(deltas)), f"delta rises with epsilon at {loss}")
     for delta in (Fraction(1, 10**6), Fraction(1, 100)):
         if profile.delta(Fraction(10**4)) <= delta:
             epsilon = profile.epsilon(delta)

@@ -31,12 +31,7 @@ from opendp_lite.sessions.ledger.place import resolve
 from opendp_lite.sessions.ledger.postgres import PostgresDatabase, is_url
 from opendp_lite.sessions.ledger.sqlite import SqliteFile
 from opendp_lite.sessions.ledger.tables import ALL, WAIT, EntryTable, Result, Storage
-from opendp_lite.sessions.ledger.witness import (
-    CheckMark,
-    Sightings,
-    WitnessFile,
-    write_counted,
-)
+from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile, write_counted
 from opendp_lite.sessions.text import (
     check_budget,
     check_line,
