@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import repeat
-from typing import Any, get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -279,7 +279,7 @@ def _elide(value: object) -> object:
 def _read_annotations(constructor: Callable[..., object]) -> tuple[tuple[type[Domain], ...], ...]:
     """The kinds of domain before and after a step, by its annotations."""
     space_name, *_ = signatures.signature_of(constructor).parameters
-    hints = signatures.hints_of(constructor)
+    hints = get_type_hints(constructor)
     returned = get_args(hints.get("return"))
     return _kinds(hints.get(space_name)), _kinds(returned[1]) if len(returned) == 2 else ()
 

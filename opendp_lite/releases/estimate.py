@@ -390,12 +390,12 @@ def difference(first: Estimate, second: Estimate, *, independent: bool | None = 
         True
     """
     one, other, apart, cells = _pair("difference", first, second, independent)
+    value = one.value - other.value
     if cells is not None:
-        value = one.value - other.value
         error = cells.difference_error(value, sampling=one.sampling)
-        return _of_cells(one, other, value, error, cells.difference)
+        return _of_cells(one, value, error, cells.difference)
     error = join_errors(one.standard_error, other.standard_error, independent=apart)
-    return _join(one, other, one.value - other.value, error, partial(subtract, independent=apart))
+    return _join(one, other, value, error, partial(subtract, independent=apart))
 
 
 def ratio(first: Estimate, second: Estimate, *, independent: bool | None = None) -> Estimate:
@@ -423,16 +423,15 @@ def ratio(first: Estimate, second: Estimate, *, independent: bool | None = None)
         True
     """
     one, other, apart, cells = _pair("ratio", first, second, independent)
-    if cells is not None and other.value:
-        value = one.value / other.value
-        error = cells.ratio_error(value, sampling=one.sampling)
-        return _of_cells(one, other, value, error, cells.ratio)
+    ends = partial(divide, independent=apart)
     if other.value == 0:
-        return _join(one, other, nan, inf, partial(divide, independent=apart))
+        return _join(one, other, nan, inf, ends)
     value = one.value / other.value
+    if cells is not None:
+        error = cells.ratio_error(value, sampling=one.sampling)
+        return _of_cells(one, value, error, cells.ratio)
     # To the first order, by the derivatives of a / b.
     error = join_errors(one.standard_error, value * other.standard_error, independent=apart)
-    ends = partial(divide, independent=apart)
     return _join(one, other, value, error / abs(other.value), ends)
 
 
@@ -472,7 +471,7 @@ def _cells(first: Estimate, second: Estimate) -> TwoCells | None:
 
 
 def _of_cells(
-    one: Estimate, other: Estimate, value: float, error: float, ends: Callable[..., IntervalEnds]
+    one: Estimate, value: float, error: float, ends: Callable[..., IntervalEnds]
 ) -> Estimate:
     found = Estimate(
         value,

@@ -167,9 +167,8 @@ class Estimates(Result):
         place = which if isinstance(which, int | np.integer) else self._place(name)
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
-        ends = low, high
         found = Estimate(
-            value, error, ends, self.confidence, sampling=self.sampling, several=self.several
+            value, error, (low, high), self.confidence, sampling=self.sampling, several=self.several
         )
         if self.noises:
             return copy_with(found, sources=self.noises[place])

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from keyword import iskeyword
 from math import isfinite
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -141,12 +141,6 @@ def _entry_text(value: Any) -> str:
 def signature_of(function: Callable[..., object]) -> inspect.Signature:
     """The signature, read once."""
     return inspect.signature(function)
-
-
-@lru_cache(maxsize=1024)
-def hints_of(function: Callable[..., object]) -> Mapping[str, Any]:
-    """The annotations, read once."""
-    return get_type_hints(function)
 
 
 def without_first(signature: inspect.Signature) -> inspect.Signature:
