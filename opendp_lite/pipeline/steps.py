@@ -49,7 +49,7 @@ from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, sh
 from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.space import Example, Space
 from opendp_lite.spelling import signatures
-from opendp_lite.spelling.description import UNPROVED, Description, Proof, attach, describe
+from opendp_lite.spelling.description import UNPROVED, Description, F, Proof, attach, describe
 
 Before = TypeVar("Before", bound=Space[Domain])
 Later = TypeVar("Later", bound=Space[Domain])
@@ -379,9 +379,6 @@ def _steps(
         return step(recipe)
 
     return decorate if constructor is None else decorate(constructor)
-
-
-F = TypeVar("F")
 
 
 @attrs.frozen(repr=False)

@@ -546,11 +546,12 @@ def scores(first: Readings, second: Readings, train: int, grid: int | None) -> I
             yield Score(lowest, lowest_bit(a[:, j]), lowest_bit(b[:, j]))
             unit = 2.0 ** (_WHOLE if grid is None else grid)
             beyond = f"{entry} modulo {unit!r}"
-            yield Score(beyond, *(_quiet(np.remainder, x[:, j], unit) for x in (a, b)))
+            one, two = (_quiet(np.remainder, x[:, j], unit) for x in (a, b))
+            yield Score(beyond, one, two)
     pairs = [(i, j) for place, i in enumerate(chosen) for j in chosen[place + 1 :]]
     for i, j in pairs[:_PAIRS]:
-        gap = (_quiet(np.subtract, x[:, i], x[:, j]) for x in (a, b))
-        yield Score(f"entry {i} less entry {j}", *gap)
+        one, two = (_quiet(np.subtract, x[:, i], x[:, j]) for x in (a, b))
+        yield Score(f"entry {i} less entry {j}", one, two)
 
 
 def _quiet(compute: np.ufunc, values: Floats, other: Floats | float) -> Floats:
