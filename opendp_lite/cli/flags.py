@@ -90,10 +90,6 @@ class ReportLine:
         return {name: interval for name, interval in named.items() if interval is not None}
 
 
-def _nothing(_: object) -> dict[str, str]:
-    return {}
-
-
 @attrs.frozen
 class Statistic:
     """A mechanism for some columns, and how its releases are told.
@@ -131,7 +127,7 @@ class Statistic:
     heading: str = ""
     advice: str = MORE
     together: bool = False
-    tell: Callable[[Any], dict[str, str]] = _nothing
+    tell: Callable[[Any], dict[str, str]] = lambda _: {}
     weights: str | None = None
 
     def hides(self, line: ReportLine) -> bool:

@@ -256,12 +256,8 @@ def _of_one_kind(cells: Sequence[object]) -> Sequence[object]:
     """Cells that arrow can hold: as text where they are of several kinds, or of none it knows."""
     kinds = {type(each) for each in cells if each is not None}
     if len(kinds) <= 1 or kinds <= {int, float}:
-        return [each if kinds <= {int} else _plain(each) for each in cells]
+        return [str(each) if isinstance(each, tuple) else each for each in cells]
     return [None if each is None else str(each) for each in cells]
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, tuple) else value
 
 
 def _find_library(name: str) -> Any:

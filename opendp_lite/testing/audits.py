@@ -67,11 +67,11 @@ class Promise:
     claim: float
     least: Callable[[Floats, Floats], Floats]
 
+    @np.errstate(all="ignore")
     def strain(self, p: Floats, q: Floats) -> Floats:
         """How near the claim an event comes: 1 at the claim, above 2 beyond it."""
         least = self.least(p, q)
-        with np.errstate(all="ignore"):
-            share = np.where(least > 0, np.minimum(least / self.claim, 1.0), 0.0)
+        share = np.where(least > 0, np.minimum(least / self.claim, 1.0), 0.0)
         beyond = (least - self.claim) / (self.claim + _TINY)
         return np.where(least > self.claim, 2 + beyond, share)
 
@@ -115,23 +115,21 @@ def _hockey_stick(epsilon: float, p: Floats, q: Floats) -> Floats:
     return np.maximum(p - exp(epsilon) * q, 0.0)
 
 
+@np.errstate(all="ignore")
 def _log_ratio(delta: float, p: Floats, q: Floats) -> Floats:
     """The least epsilon for which p <= e^epsilon q + delta."""
     rest = p - delta
-    with np.errstate(all="ignore"):
-        found: Floats = np.where(rest > q, np.log(rest / q), 0.0)
-    return found
+    return np.where(rest > q, np.log(rest / q), 0.0)
 
 
+@np.errstate(all="ignore")
 def _renyi(p: Floats, q: Floats) -> Floats:
     """The largest Renyi divergence of coins p and q over its order, at some orders."""
     order = _ORDERS.reshape(-1, *[1] * np.ndim(p))
-    with np.errstate(all="ignore"):
-        hit = order * np.log(p) + (1 - order) * np.log(q)
-        miss = order * np.log1p(-p) + (1 - order) * np.log1p(-q)
-        total = np.logaddexp(hit, miss) / (order - 1) / order
-        found: Floats = np.where(p > q, np.nan_to_num(total, nan=0.0).max(axis=0), 0.0)
-    return found
+    hit = order * np.log(p) + (1 - order) * np.log(q)
+    miss = order * np.log1p(-p) + (1 - order) * np.log1p(-q)
+    total = np.logaddexp(hit, miss) / (order - 1) / order
+    return np.where(p > q, np.nan_to_num(total, nan=0.0).max(axis=0), 0.0)
 
 
 _FEWEST = 100
@@ -554,10 +552,10 @@ def scores(first: Readings, second: Readings, train: int, grid: int | None) -> I
         yield Score(f"entry {i} less entry {j}", one, two)
 
 
+@np.errstate(all="ignore")
 def _quiet(compute: np.ufunc, values: Floats, other: Floats | float) -> Floats:
     """What a function of numpy gives, without a warning of what is NaN or beyond floats."""
-    with np.errstate(all="ignore"):
-        found: Floats = compute(values, other)
+    found: Floats = compute(values, other)
     return found
 
 
@@ -595,21 +593,21 @@ def _keep(x: Floats, low: Floats, high: Floats) -> Floats:
     return np.clip(rows, low, high)
 
 
+@np.errstate(all="ignore")
 def _telling(a: Floats, b: Floats, gaps: Floats) -> list[int]:
     """The entries that differ most, in units of their spread."""
     if a.shape[1] <= MOST_ENTRIES:
         return list(range(a.shape[1]))
-    with np.errstate(all="ignore"):
-        spread = np.nanstd(np.concatenate([a, b]), axis=0)
-        ranks = np.nan_to_num(np.abs(gaps) / spread, nan=0.0)
+    spread = np.nanstd(np.concatenate([a, b]), axis=0)
+    ranks = np.nan_to_num(np.abs(gaps) / spread, nan=0.0)
     return sorted(np.argsort(-ranks, kind="stable")[:MOST_ENTRIES].tolist())
 
 
+@np.errstate(all="ignore")
 def lowest_bit(values: Floats) -> Floats:
     """The largest e for which each value is a multiple of 2^e; infinite for 0."""
     share, exponent = np.frexp(values)
-    with np.errstate(all="ignore"):
-        whole = np.abs(np.nan_to_num(share) * 2.0**53).astype(np.int64)
+    whole = np.abs(np.nan_to_num(share) * 2.0**53).astype(np.int64)
     lowest = np.log2((whole & -whole).clip(1).astype(np.float64)) + exponent - 53
     found: Floats = np.where(values == 0, np.inf, lowest)
     return np.where(np.isnan(values), np.nan, found)

@@ -113,13 +113,9 @@ def resolve(path: object) -> Path:
 
 def file_system_of(path: Path) -> str:
     """The kind of file system that a path stands on; empty where the system does not tell."""
-    best, kind = -1, ""
-    for point, found in _mounts():
-        if path.is_relative_to(point):
-            depth = len(point.parts)
-            if depth >= best:
-                best, kind = depth, found
-    return kind
+    # The last of those that are mounted at one place hides the others.
+    around = [(point, kind) for point, kind in _mounts() if path.is_relative_to(point)]
+    return max(reversed(around), key=lambda each: len(each[0].parts), default=(path, ""))[1]
 
 
 def _mounts() -> Iterator[tuple[Path, str]]:
