@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, NoReturn
 
-from opendp_lite.base.errors import OpenDPLiteError, name_like
+from opendp_lite.base.errors import Argument, OpenDPLiteError, name_like
 from opendp_lite.cli import commands as released
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import is_number, shield
+from opendp_lite.cli.flags import is_number
 from opendp_lite.cli.histogram_command import HISTOGRAM
 from opendp_lite.cli.ledger_command import add_ledger
-from opendp_lite.cli.output import Told, describe_file_trouble, refuse, show, spell_flags
+from opendp_lite.cli.output import Told, refuse, show
 from opendp_lite.cli.report_command import add_report
 
 COMMANDS: Final = (*released.COMMANDS, HISTOGRAM)
@@ -57,7 +58,7 @@ def run(argv: Sequence[str] | None) -> int:
     try:
         return show(arguments.run(arguments))
     except OSError as problem:
-        return refuse(describe_file_trouble(problem))
+        return refuse(_describe_file_trouble(problem))
     except OpenDPLiteError as problem:
         return refuse(". ".join([spell_flags(problem), *getattr(problem, "__notes__", ())]))
     except Exception as problem:
@@ -75,7 +76,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         SystemExit: With status 2 for an unknown option, with 0 after ``--help``.
     """
     parser = _parser()
-    words = shield(argv)
+    words = _shield(argv)
     for flag, word, after in zip(words, words[1:], [*words[2:], "--"], strict=False):
         parts = [part.strip() for part in word.split(",")]
         if flag in _PAIRS and len(parts) > 1 and after[:1] == "-" and all(map(is_number, parts)):
@@ -91,6 +92,16 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         meant = f"; did you mean {near[0]}?" if near else way
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
     return arguments
+
+
+def _shield(argv: Sequence[str]) -> list[str]:
+    """The words as argparse reads them: ``--bounds=-10`` is two of them, and ``-10`` no option."""
+    words: list[str] = []
+    for word in argv:
+        flag, equals, value = word.partition("=")
+        numbers = flag[:2] == "--" and all(map(is_number, value.split(",")))
+        words += [flag, value] if equals and numbers else [word]
+    return [f" {word}" if word.startswith("-") and is_number(word) else word for word in words]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,3 +126,45 @@ def _parser() -> argparse.ArgumentParser:
     add_report(commands)
     add_ledger(commands)
     return parser
+
+
+# Those that are called otherwise than the parameter.
+_FLAGS: Final = {"name": "data-name"}
+_WORDS: Final = {"\t": "tab"}
+
+
+def spell_flags(problem: OpenDPLiteError) -> str:
+    """A refusal as a person in a shell reads it: an argument is a flag, whose step is plain."""
+    parts = problem.args
+    for place, part in enumerate(parts):
+        if isinstance(part, Argument) and part.step:
+            parts = parts[place:]
+            break
+    return "".join(_flag(part) if isinstance(part, Argument) else str(part) for part in parts)
+
+
+def _flag(argument: Argument) -> str:
+    flag = _FLAGS.get(argument.name, argument.name.replace("_", "-"))
+    value = argument.value
+    match value:
+        case True | None:
+            return f"--{flag}"
+        case False:
+            return f"--no-{flag}"
+        case _:
+            typed = "..." if value is ... else shlex.quote(_WORDS.get(value, str(value)))
+            return f"--{flag} {typed}"
+
+
+def _describe_file_trouble(problem: OSError) -> str:
+    """Says which file could not be read and what to do."""
+    name = "the data" if problem.filename is None else repr(str(problem.filename))
+    match problem:
+        case FileNotFoundError():
+            return f"there is no file {name}; check its name and folder"
+        case IsADirectoryError():
+            return f"{name} is a folder; give a file in it"
+        case PermissionError():
+            return f"you may not read {name}; ask its owner for the right to"
+        case _:
+            return f"{name} cannot be read: {problem.strerror or type(problem).__name__}"

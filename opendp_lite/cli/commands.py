@@ -64,7 +64,7 @@ def _of_values(
     typed = arguments.bounds
     bounds = None if typed is None else flags.rising_ends(typed, "--bounds")
     ends = map(as_typed, bounds or ())
-    impute, level = flags.impute_value(arguments), flags.level_of(arguments)
+    impute, level = _impute_value(arguments), flags.level_of(arguments)
     mechanism = estimator(*ends, **budget, confidence=level)
     # The number of rows of a group is private: there, rows without a value are left out.
     by_middle = arguments.size is not None and arguments.by is None
@@ -74,6 +74,30 @@ def _of_values(
     filled = mechanism if impute is None else dp.impute(as_typed(impute)) >> mechanism
     columns, note = (arguments.column,), ("clipped", treated)
     return Statistic(name, target, columns, float, filled, note=note, **{"lines": one_line, **more})
+
+
+def _impute_value(arguments: argparse.Namespace) -> Fraction | None:
+    """The value that stands for a missing one, if you named it."""
+    missing = arguments.missing
+    if missing == flags.DROP and arguments.size is not None:
+        raise dp.ParameterError(
+            "--missing drop changes the number of rows, which --size declares as public; "
+            "give --missing VALUE, or leave it out for the middle of the bounds"
+        )
+    return None if missing is None or missing == flags.DROP else exact(missing, "--missing")
+
+
+def _weights_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The column of weights and the largest weight, by the names that estimators have for them."""
+    if arguments.weights is None:
+        return {}
+    typed = (arguments.person, arguments.size, arguments.missing)
+    if arguments.most is None or any(each is not None for each in typed):
+        raise dp.ParameterError(
+            "--weights NAME goes with --most W, the largest weight, and not with --person, --size "
+            "or --missing"
+        )
+    return {"weights": arguments.weights.strip(), "most": arguments.most}
 
 
 def _target(words: str, arguments: argparse.Namespace) -> str:
@@ -136,7 +160,7 @@ def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
 
 def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     _check_method(arguments, budget)
-    weights, target = flags.weights_of(arguments), _target("mean", arguments)
+    weights, target = _weights_of(arguments), _target("mean", arguments)
 
     def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
         if weights:
@@ -160,7 +184,7 @@ def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
 
 
 def _proportion(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
-    weights, level = flags.weights_of(arguments), flags.level_of(arguments)
+    weights, level = _weights_of(arguments), flags.level_of(arguments)
     among = flags.categories(arguments.among, arguments.na, "--among")
     typed = arguments.column
     column, sampling = None if typed is None else typed.strip(), arguments.sampling

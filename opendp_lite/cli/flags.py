@@ -17,16 +17,6 @@ from opendp_lite.cli.output import EXACT, Told, as_typed
 from opendp_lite.numbers.exact import confidence_of, exact, open_probability, positive
 
 
-def shield(argv: Sequence[str]) -> list[str]:
-    """The words as argparse reads them: ``--bounds=-10`` is two of them, and ``-10`` no option."""
-    words: list[str] = []
-    for word in argv:
-        flag, equals, value = word.partition("=")
-        numbers = flag[:2] == "--" and all(map(is_number, value.split(",")))
-        words += [flag, value] if equals and numbers else [word]
-    return [f" {word}" if word.startswith("-") and is_number(word) else word for word in words]
-
-
 def is_number(word: str) -> bool:
     """Whether a word is a number in plain digits, which Python reads as a float."""
     try:
@@ -330,30 +320,6 @@ def rising_ends(given: Sequence[float], flag: str) -> tuple[Fraction, Fraction]:
 def level_of(arguments: argparse.Namespace) -> float:
     """The confidence."""
     return as_typed(confidence_of(arguments.confidence, "--confidence"))
-
-
-def weights_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The column of weights and the largest weight, by the names that estimators have for them."""
-    if arguments.weights is None:
-        return {}
-    typed = (arguments.person, arguments.size, arguments.missing)
-    if arguments.most is None or any(each is not None for each in typed):
-        raise dp.ParameterError(
-            "--weights NAME goes with --most W, the largest weight, and not with --person, --size "
-            "or --missing"
-        )
-    return {"weights": arguments.weights.strip(), "most": arguments.most}
-
-
-def impute_value(arguments: argparse.Namespace) -> Fraction | None:
-    """The value that stands for a missing one, if you named it."""
-    missing = arguments.missing
-    if missing == DROP and arguments.size is not None:
-        raise dp.ParameterError(
-            "--missing drop changes the number of rows, which --size declares as public; "
-            "give --missing VALUE, or leave it out for the middle of the bounds"
-        )
-    return None if missing is None or missing == DROP else exact(missing, "--missing")
 
 
 def lists_for(

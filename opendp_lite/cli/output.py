@@ -6,7 +6,6 @@ import argparse
 import io
 import json
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -18,15 +17,11 @@ from typing import Any, Final, TypeVar
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.base.errors import Argument, OpenDPLiteError
 from opendp_lite.cli import when_run
 from opendp_lite.numbers.exact import digits_down, digits_up
 
 _REFUSED: Final = 2
 _NOBODY_READS: Final = 141
-# Those that are called otherwise than the parameter.
-_FLAGS: Final = {"name": "data-name"}
-_WORDS: Final = {"\t": "tab"}
 
 
 EXACT: Final = 2**53
@@ -124,43 +119,6 @@ def refuse(text: str) -> int:
     """Prints an error in one line; returns the exit status."""
     print(f"opendp-lite: error: {text}", file=sys.stderr)
     return _REFUSED
-
-
-def spell_flags(problem: OpenDPLiteError) -> str:
-    """A refusal as a person in a shell reads it: an argument is a flag, whose step is plain."""
-    parts = problem.args
-    for place, part in enumerate(parts):
-        if isinstance(part, Argument) and part.step:
-            parts = parts[place:]
-            break
-    return "".join(_flag(part) if isinstance(part, Argument) else str(part) for part in parts)
-
-
-def _flag(argument: Argument) -> str:
-    flag = _FLAGS.get(argument.name, argument.name.replace("_", "-"))
-    value = argument.value
-    match value:
-        case True | None:
-            return f"--{flag}"
-        case False:
-            return f"--no-{flag}"
-        case _:
-            typed = "..." if value is ... else shlex.quote(_WORDS.get(value, str(value)))
-            return f"--{flag} {typed}"
-
-
-def describe_file_trouble(problem: OSError) -> str:
-    """Says which file could not be read and what to do."""
-    name = "the data" if problem.filename is None else repr(str(problem.filename))
-    match problem:
-        case FileNotFoundError():
-            return f"there is no file {name}; check its name and folder"
-        case IsADirectoryError():
-            return f"{name} is a folder; give a file in it"
-        case PermissionError():
-            return f"you may not read {name}; ask its owner for the right to"
-        case _:
-            return f"{name} cannot be read: {problem.strerror or type(problem).__name__}"
 
 
 Content = TypeVar("Content")

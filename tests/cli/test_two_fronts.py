@@ -8,7 +8,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.base.errors import Argument, LedgerError
-from opendp_lite.cli.output import spell_flags
+from opendp_lite.cli.arguments import spell_flags
 
 PLAIN = "a,b\n1,2\n"
 
