@@ -132,14 +132,14 @@ def _of_run(value: object) -> Sequence[object]:
     return ()
 
 
-Events: TypeAlias = "tuple[Event, ...]"
+Events: TypeAlias = "tuple[Exchange, ...]"
 
 _SHORT: Final = 300
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 
 @attrs.frozen(eq=False)
-class Event:
+class Exchange:
     """What was asked, what was paid, and what came back; or a program that ran.
 
     Attributes:
@@ -171,7 +171,7 @@ class _Recorder(Witness):
     """Writes down what happens."""
 
     def __init__(self) -> None:
-        self.list: list[Event] = []
+        self.list: list[Exchange] = []
 
     def see_answer(self, query: object, price: Loss, answer: Callable[[], Answer]) -> Answer:
         return self._note(query, price, answer)
@@ -184,10 +184,10 @@ class _Recorder(Witness):
         try:
             found = work()
         except Exception as refusal:
-            outer.append(Event(query, price, tuple(self.list), None, refusal))
+            outer.append(Exchange(query, price, tuple(self.list), None, refusal))
             raise
         else:
-            outer.append(Event(query, price, tuple(self.list), _copy(found), None))
+            outer.append(Exchange(query, price, tuple(self.list), _copy(found), None))
             return found
         finally:
             self.list = outer
@@ -251,14 +251,14 @@ class _Replayer(Witness):
             raise self._find_departure("it asked the same and gave another result")
         return found
 
-    def _next(self, happened: str) -> Event:
+    def _next(self, happened: str) -> Exchange:
         if self.fault is not None:
             raise _Departure
         if not self.left:
             raise self._find_departure(f"it {happened}, and nothing more before")
         return self.left.pop(0)
 
-    def _within(self, before: Event, work: Callable[[], Answer]) -> Answer:
+    def _within(self, before: Exchange, work: Callable[[], Answer]) -> Answer:
         """Does the work of an event, which must ask what it asked and end as it ended."""
         outer, self.left = self.left, list(before.within)
         try:
