@@ -35,7 +35,7 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
         >>> dates_in(np.array(["2024-01-31", "NaT"], dtype="M8[D]"))
         array([datetime.date(2024, 1, 31), None], dtype=object)
     """
-    plain = found.astype(_DAY if are_days(found.dtype) else _FINEST)
+    plain = _near(found).astype(_DAY if are_days(found.dtype) else _FINEST)
     held = plain.astype(object)
     told = np.fromiter((isinstance(each, date) for each in held), np.bool_, len(held))
     odd = ~np.isnat(found) & ~(told & (plain.astype(found.dtype) == found))
@@ -98,11 +98,7 @@ def _naive(value: object) -> datetime | np.datetime64 | None:
 
 
 def _microseconds(found: NDArray[np.datetime64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Those since 1970, rounded down, and where there is a rest; anything for NaT.
-
-    A year that Python does not have is a week before or behind all that it has: then all is exact,
-    and no cast fails.
-    """
+    """Those since 1970, rounded down, and where there is a rest; anything for NaT."""
     unit, _ = np.datetime_data(found.dtype)
     if unit in _FINER:
         # numpy's own cast to days fails for picoseconds. No such time is outside of Python's years.
@@ -110,9 +106,19 @@ def _microseconds(found: NDArray[np.datetime64]) -> tuple[NDArray[np.int64], NDA
         return whole, rest != 0
     if unit == "generic":  # it holds nothing but NaT
         return np.zeros(len(found), np.int64), np.zeros(len(found), np.bool_)
+    return _near(found).astype(_FINEST).astype(np.int64), np.zeros(len(found), np.bool_)
+
+
+def _near(found: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+    """A year that Python does not have is a week before or behind all that it has.
+
+    Then all is exact, and no cast fails. No time in units below a microsecond is so far.
+    """
+    if np.datetime_data(found.dtype)[0] in (*_FINER, "generic"):
+        return found
     low, high = (end.astype(found.dtype) for end in (_BEFORE, _BEHIND))
-    inside = np.minimum(np.maximum(found, low), high)
-    return inside.astype(_FINEST).astype(np.int64), np.zeros(len(found), np.bool_)
+    inside: NDArray[np.datetime64] = np.minimum(np.maximum(found, low), high)
+    return inside
 
 
 def whole_days(found: NDArray[np.datetime64]) -> NDArray[np.int64]:

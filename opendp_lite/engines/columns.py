@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError
-from opendp_lite.engines.data.arrays import EntryMap, Layout
+from opendp_lite.engines.data.arrays import ColumnRows, EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
 from opendp_lite.engines.data.expressions import (
@@ -25,7 +25,7 @@ from opendp_lite.engines.data.expressions import (
     number_of,
 )
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
-from opendp_lite.engines.data.open_data import NUMBERS, check_size, is_records, opened_table, read
+from opendp_lite.engines.data.open_data import NUMBERS, check_size, opened_table, read
 from opendp_lite.engines.data.source import BLOCK_ENTRIES, RowBlocks, Source, attempt
 from opendp_lite.engines.data.sparse import apply_block
 from opendp_lite.engines.data.table import Column, ColumnReading, NamedColumns, place_of, places_of
@@ -42,7 +42,11 @@ class _Presence(ColumnReading):
         return "PRESENCE"
 
     def __call__(self, column: object) -> Source:
-        return values_of(column).as_numbers(_mark_missing)
+        values = values_of(column)
+        lacking = values.lacking
+        if lacking is None:
+            return values.as_numbers(_mark_missing)
+        return ColumnRows(values.column, lambda piece: np.where(lacking(piece), np.nan, 0.0))
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
@@ -190,8 +194,7 @@ class Dataset:
     def require(self, names: Sequence[str], step: str) -> None:
         """Refuses names that a step asks for and a table does not have. No row is read."""
         there = self.listed
-        # The rows of a list of dictionaries say its names, and a refusal would tell of them.
-        if there is None or (self.declared is None and is_records(self.data)):
+        if there is None or getattr(self.whole, "by_rows", False):
             return
         try:
             places_of(names, there, getattr(self.whole, "more", ""))

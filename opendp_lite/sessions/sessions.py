@@ -440,6 +440,14 @@ class Session(accounts.Spender[M]):
                 f"{query!r} for {found.metric.words(found.unit)}; open a session with "
                 f"space={found!r}"
             )
+        whom = self.space if isinstance(self.metric, distances.SymmetricIdDistance) else None
+        # In data without names it is the place of a column that says whose rows they are.
+        if whom is not None and found.domain != whom.domain:
+            raise SpaceError(
+                f"{query!r} was made for {found!r} and the session has {whom!r}: people might be "
+                "told apart by another column. Hand over the query without its space, or open a "
+                f"session with space={found!r}"
+            )
         return query
 
     def __enter__(self) -> Self:

@@ -94,7 +94,12 @@ def test_categories_in_an_array_of_dates() -> None:
 def test_what_python_has_no_date_of_is_text() -> None:
     found = dates_in(np.array(["2024-01-01", "2024-01-01T00:00:00.000000001"], "M8[ns]"))
     assert found.tolist() == [TIMES[0], "2024-01-01T00:00:00.000000001"]
-    assert dates_in(np.array(["12024-01-01"], "M8[D]")).tolist() == ["12024-01-01"]
+    for unit in ("Y", "D", "h", "s", "ms"):
+        far = np.array(["12024-01-01", "300000-01-01", "NaT"], f"M8[{unit}]")
+        texts = [*np.datetime_as_string(far[:2]), None]
+        assert dates_in(far).tolist() == texts
+        keys = QUERIES["keys"].insecure_release({"x": np.tile(far, 3)}, 1).value
+        assert [*keys] == sorted(texts[:2])
     frame = pd.DataFrame({"x": pd.to_datetime([1, 2, 2], unit="ns")})
     for data in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
         keys = QUERIES["keys"].insecure_release(data, 1).value
@@ -115,6 +120,28 @@ def test_other_types_are_counted_and_are_no_categories(name: str) -> None:
     for query in ("categories", "keys", "ids"):
         with pytest.raises(dp.DataError, match=r"'x': values of .*time zone of them"):
             QUERIES[query](ODD[name])
+
+
+FAR = pa.array([1, None, 2**50], pa.int64())
+BEYOND = {
+    "a time of a zone": FAR.view(pa.timestamp("s", tz="UTC")),
+    "a part of a microsecond": FAR.view(pa.time64("ns")),
+    "a duration": FAR.view(pa.duration("s")),
+    "a time of a zone in polars": pl.Series([1, None, 2**53]).cast(pl.Datetime("ms", "UTC")),
+    "a duration in polars": pl.Series([1, None, 2**62]).cast(pl.Duration("ms")),
+    "a time of a zone in pandas": pd.Series(
+        np.array([1, "NaT", 2**50], "M8[s]"), dtype="datetime64[s, UTC]"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_python_cannot_hold_is_there(name: str) -> None:
+    """A count makes no object of it: one row more is no reason to refuse the others."""
+    column = BEYOND[name]
+    make = {pa.Array: pa.table, pl.Series: pl.DataFrame, pd.Series: pd.DataFrame}
+    (table,) = (each for kind, each in make.items() if isinstance(column, kind))
+    assert QUERIES["presence"].insecure_release(table({"x": column}), 1).value == 2
 
 
 def test_a_missing_date_in_a_list_is_a_missing_number() -> None:

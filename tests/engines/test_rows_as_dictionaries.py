@@ -55,6 +55,11 @@ def test_a_list_without_rows_has_any_column() -> None:
         dp.histogram("x", categories=[1], epsilon=1),
         dp.proportion("x", among=[1], epsilon=1),
         dp.table(person="x") >> dp.bound_contributions(1) >> dp.count() >> NOISE,
+        dp.table(person="a") >> dp.bound_contributions(1) >> dp.select("x") >> TOTAL,
+        dp.table(person="a") >> dp.bound_contributions(1) >> dp.by("x", [1], dp.count() >> NOISE),
+        dp.sample(0.5, dp.select("x") >> TOTAL),
+        dp.table() >> dp.adaptive(lambda ask: ask(dp.select("x") >> TOTAL), budget=dp.epsilon(1e9)),
+        dp.linear_regression("x", ["a"], bounds=[(0, 9), (0, 9)], epsilon=1),
     ],
     ids=repr,
 )
@@ -64,6 +69,7 @@ def test_no_row_decides_which_columns_there_are_or_in_which_order(query: Any, fi
     rows = [{"a": 1.0, "b": 2.0}] * 40
     for data in (rows, [first, *rows], [*rows, first]):
         query(data)
+        query(dp.Blocks(lambda data=data: [data, [], data[:1]]))
         dp.session(data, dp.epsilon(1e12, delta=0.5), space=query.bound.input_space)(query)
         total = dp.records(columns=2) >> dp.select(0) >> TOTAL
         refusal(lambda data=data, total=total: total(data), "in no order")

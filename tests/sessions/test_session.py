@@ -117,6 +117,12 @@ def test_the_unit_is_the_same_for_all_releases():
         ask(cheap >> dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=1))
     with pytest.raises(dp.SpaceError):
         dp.session(SURVEY, dp.rho(1), space=PEOPLE)(dp.table() >> TENTH)
+    # In an array the names are places: the other column would say whose rows they are.
+    there, other = (dp.records(columns=names, person="id") for names in (["id", "x"], ["x", "id"]))
+    with pytest.raises(dp.SpaceError, match=r"told apart by another column.*columns=\['x', 'id'\]"):
+        dp.session(np.zeros((9, 2)), dp.rho(1), space=there)(
+            other >> dp.bound_contributions(1) >> TENTH
+        )
     replaced = dp.records(size=300, metric=dp.ChangeOneDistance())
     sized = dp.session(SURVEY["age"], dp.rho(1), space=replaced)
     assert sized(dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)).number == 1

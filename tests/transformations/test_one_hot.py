@@ -84,6 +84,17 @@ def test_no_row_decides_how_the_others_are_read():
             assert (dp.one_hot([long]) >> dp.sum())(data).tolist() == [2], odd
 
 
+@pytest.mark.parametrize(("kind", "first"), [(np.float16, 2**11 + 1), (np.float32, 2**24 + 1)])
+def test_the_ends_of_a_run_are_exact_for_short_floats(kind, first):
+    """Compared as they are, they round the ends: a row would be in the cell of another key."""
+    column = np.array([first - 1, first + 1, first + 3, np.nan], kind)
+    for values in (column, pd.Series(column), pl.Series(column), pa.array(column)):
+        one = dp.select("x") >> dp.one_hot(range(first, first + 3), other=True) >> dp.sum()
+        assert one({"x": values}).tolist() == [0, 1, 0, 2]
+        both = dp.select("g", "x") >> dp.one_hot([[0, 1], range(first, first + 3)]) >> dp.sum()
+        assert both({"g": [1] * 4, "x": values}).tolist() == [0, 0, 0, 0, 1, 0]
+
+
 def test_text_and_numbers_beside_each_other_are_told_apart():
     mixed = {"x": [1, "1", 1.0, True, "a", None, [3], {}]}
     counts = dp.select("x") >> dp.one_hot([1, "1", "a", None], other=True) >> dp.sum()

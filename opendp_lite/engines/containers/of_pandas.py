@@ -116,7 +116,7 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
         return Values.of_dates(values, False, np.asarray)
     if isinstance(kind, pd.IntervalDtype | pd.PeriodDtype):
         return Values(values, _objects, only=kind.type)
-    return Values(values, _objects, unfit=f"dtype {kind}")
+    return Values(values, _objects, unfit=f"dtype {kind}", lacking=pd.isna)
 
 
 def _of_categorical(column: pd.Categorical, listed: Values) -> Values:

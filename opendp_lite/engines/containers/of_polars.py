@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 import attrs
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
@@ -68,8 +69,13 @@ def _values_of_series(named: pl.Series) -> Values:
         return Values(column, array, is_text=False)
     if kind == pl.Date or (isinstance(kind, pl.Datetime) and kind.time_zone is None):
         return Values.of_dates(column, kind == pl.Date, pl.Series.to_numpy)
-    barred = "" if kind in (pl.Object, pl.Null) else f"type {kind}"
-    return Values(column, _objects, unfit=barred)
+    if kind in (pl.Object, pl.Null):
+        return Values(column, _objects)
+    return Values(column, _objects, unfit=f"type {kind}", lacking=_find_nulls)
+
+
+def _find_nulls(piece: pl.Series) -> NDArray[np.bool_]:
+    return piece.is_null().to_numpy()
 
 
 def _values_of_text(column: pl.Series) -> Values:

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.arrays import ColumnRows, no_numbers
@@ -127,8 +128,13 @@ def _values_of_column(column: arrow.Array | arrow.ChunkedArray) -> Values:
         return Values.of_dates(column, types.is_date(kind), _dates)
     if _is_number(kind):
         return Values(column, _numbers_or_objects, is_text=False)
-    barred = "" if types.is_null(kind) else f"type {kind}"
-    return Values(column, _numbers_or_objects, unfit=barred)
+    if types.is_null(kind):
+        return Values(column, _numbers_or_objects)
+    return Values(column, _numbers_or_objects, unfit=f"type {kind}", lacking=_find_nulls)
+
+
+def _find_nulls(piece: arrow.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(_list_none(piece).is_null())
 
 
 def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:

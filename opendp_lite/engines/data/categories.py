@@ -248,6 +248,8 @@ class Categories:
 
     def _of_floats(self, values: Numeric) -> Floats:
         missing = np.isnan(values)
+        if values.dtype.itemsize < np.dtype(np.float64).itemsize:
+            values = values.astype(np.float64)  # A half or a single rounds the ends of a run.
         if self._run is not None:
             found = self._in_run(values)
         else:

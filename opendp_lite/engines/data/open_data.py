@@ -285,6 +285,8 @@ class RecordColumns(NamedColumns):
     whether any row has it.
     """
 
+    by_rows: ClassVar[bool] = True
+
     def rows(self, columns: Sequence[Column]) -> Source:
         names = [each.name for each in columns if each.name is not None]
         if len(names) < len(columns):

@@ -110,6 +110,8 @@ class NamedColumns(Table):
     size: int
     more: str = ""
     together: Callable[[Sequence[int]], InMemory | None] = lambda _: None
+    by_rows: ClassVar[bool] = False
+    """Whether the rows say which columns there are, so that a refusal would tell of them."""
 
     @cached_property
     def listed(self) -> tuple[str, ...]:

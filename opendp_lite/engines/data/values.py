@@ -39,6 +39,8 @@ class Values:
         only: The class of which all values are, where none of them is text, a number or a date.
         levels: The different values, where the container lists them; a place below 0 is missing.
         fits_all: Whether no categories are refused, whatever the type says.
+        lacking: Of types that hold more than Python's do: which of a slice of the column are
+            missing, without making objects of them.
     """
 
     column: Cuttable
@@ -50,6 +52,7 @@ class Values:
     only: type | None = None
     levels: Sequence[object] | None = None
     fits_all: bool = False
+    lacking: Callable[[Any], NDArray[np.bool_]] | None = None
 
     @classmethod
     def of_dates(

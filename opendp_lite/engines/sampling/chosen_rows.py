@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -111,7 +111,7 @@ def _choose_here(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
         if isinstance(whole, NamedColumns | ArrayRows):
             here = _as_table(whole, dataset.titles)
             places = _in_memory(choice, here, dataset.size)
-            kept: Blocks | NamedColumns = NamedColumns(
+            kept: Blocks | NamedColumns = type(here)(
                 here.names, lambda place: _pick(here, place, places), len(places)
             )
         elif isinstance(whole, SparseMatrix):
@@ -156,8 +156,9 @@ def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> Places:
 
 @attrs.frozen(eq=False, repr=False)
 class Piece:
-    """Copies of some rows, and their places in the data."""
+    """Copies of some rows, and their places in the data, for a table of some kind."""
 
+    table: type[NamedColumns]
     names: tuple[str, ...]
     held: tuple[object, ...]
     places: Places
@@ -172,13 +173,13 @@ class Piece:
             return self
         inside = np.flatnonzero(stays)
         held = tuple(_take(column, inside) for column in self.held)
-        return Piece(self.names, held, self.places[inside])
+        return Piece(self.table, self.names, held, self.places[inside])
 
 
 def _tables_of(pieces: Sequence[Piece]) -> Blocks:
     """The rows of some pieces, as blocks."""
     tables = [
-        NamedColumns(piece.names, piece.held.__getitem__, len(piece.places)) for piece in pieces
+        piece.table(piece.names, piece.held.__getitem__, len(piece.places)) for piece in pieces
     ]
     return Blocks(lambda: tables, columns=None)
 
@@ -240,7 +241,9 @@ class Unchosen:
         might come in another order. A block of which no row is chosen stays, without rows: a
         refusal of one of its columns must not tell that one was.
         """
-        whole = cast(Source | NamedColumns, Dataset(block, self.declared, None).whole)
+        whole = Dataset(block, self.declared, None).whole
+        if isinstance(whole, Blocks):
+            return  # A list without rows has whatever column is asked for.
         table = _as_table(whole, self.declared)
         start, found = choice.seen, []
         for rows in read(table.rows(choice.rule.columns)):
@@ -252,7 +255,7 @@ class Unchosen:
             place for place, name in enumerate(names) if self.wanted is None or name in self.wanted
         ]
         held = tuple(_pick(table, place, places - start) for place in wanted)
-        pieces.append(Piece(tuple(names[place] for place in wanted), held, places))
+        pieces.append(Piece(type(table), tuple(names[place] for place in wanted), held, places))
         if choice.full(_WAITING_PIECES):
             chosen = choice.settle()
             pieces[:] = [piece.among(chosen) for piece in pieces]
