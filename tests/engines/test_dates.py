@@ -30,7 +30,8 @@ QUERIES = {
 def days() -> Iterator[Any]:
     held = pa.array(DAYS, pa.date32())
     yield {"x": np.array(DAYS, "M8[D]")}
-    yield {"x": np.ma.masked_array(np.array(DAYS, "M8[D]"), [each is None for each in DAYS])}
+    masked, shown = [each is None for each in DAYS], [each or DAYS[0] for each in DAYS]
+    yield {"x": np.ma.masked_array(np.array(shown, "M8[D]"), masked)}
     yield pd.DataFrame({"x": pd.Series(DAYS, dtype="date32[pyarrow]")})
     yield pl.DataFrame({"x": DAYS})
     yield pa.table({"x": held})
