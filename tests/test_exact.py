@@ -139,6 +139,8 @@ def test_no_value_makes_the_exact_numbers_raise() -> None:
     assert found == (0, most, -most, Fraction(0.1))
     assert dp.Grid(np.array([3, -(2**63)]), -1).exact == (Fraction(3, 2), -(2**62))
     assert dp.Grid(np.array([2**70], dtype=object), 1).exact == (2**71,)
+    far = np.array([2**1100, -(2**1100)], dtype=object)
+    assert dp.Grid(far, 0).floats.tolist() == [most, -most]
 
 
 def test_a_float_stands_for_the_simplest_fraction_that_rounds_to_it() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import copysign
 from sys import float_info
 from typing import Any, Final
 
@@ -125,4 +124,5 @@ def _scale(step: int, exponent: int) -> float:
     try:
         return step / (1 << -exponent) if exponent < 0 else float(step << exponent)
     except OverflowError:
-        return copysign(float_info.max, step)
+        # Not by ``copysign``, for which the step itself may be beyond floats.
+        return float_info.max if step > 0 else -float_info.max
