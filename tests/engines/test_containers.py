@@ -30,21 +30,12 @@ ONE_COLUMN = {
     "reversed": np.array(VALUES[::-1])[::-1],
     "byte-swapped": np.array(VALUES).astype(">f8"),
     "read-only": np.frombuffer(np.array(VALUES).tobytes()),
-    "list": VALUES,
     "tuple": tuple(VALUES),
     "fractions": [Fraction(v) for v in VALUES],
     "decimals": [Decimal(str(v)) for v in VALUES],
     "objects": np.array(VALUES, dtype=object),
     "masked": np.ma.masked_array([*VALUES], mask=False),
-    "pandas series": pd.Series(VALUES),
-    "pandas frame": pd.DataFrame({"x": VALUES}),
-    "polars series": pl.Series(VALUES),
-    "polars frame": pl.DataFrame({"x": VALUES}),
-    "arrow array": pa.array(VALUES),
-    "arrow chunks": pa.chunked_array([VALUES[:1], VALUES[1:]]),
-    "arrow table": pa.table({"x": VALUES}),
     "blocks": dp.Blocks(lambda: iter([VALUES[:1], np.array(VALUES[1:])])),
-    "blocks of frames": dp.Blocks(lambda: iter([pd.DataFrame({"x": VALUES})])),
 }
 
 
@@ -101,27 +92,6 @@ def test_missing_values_become_nan_in_every_container():
         assert pipeline(data).tolist() == [6]
 
 
-def test_memory_mapped_arrays(tmp_path):
-    path = tmp_path / "values.npy"
-    np.save(path, np.arange(200_000.0) % 7)
-    mapped = np.load(path, mmap_mode="r")
-    assert TOTAL(mapped).tolist() == [float((np.arange(200_000) % 7).sum())]
-
-
-def test_named_columns_are_picked_from_tables():
-    pipeline = dp.records(columns=["b", "a"]) >> dp.clamp(0, 10) >> dp.sum()
-    for table in (
-        pd.DataFrame({"a": [1], "b": [2], "text": ["x"]}),
-        pl.DataFrame({"a": [1], "b": [2], "text": ["x"]}),
-        pa.table({"a": [1], "b": [2], "text": ["x"]}),
-    ):
-        assert pipeline(table).tolist() == [2, 1]
-    chosen = dp.records(columns=["age", "visits"]) >> dp.select("visits") >> TOTAL
-    assert chosen(pd.DataFrame({"visits": [3.0], "age": [40.0]})).tolist() == [3]
-    with pytest.raises(dp.DataError, match="did you mean 'visit'"):
-        chosen(pd.DataFrame({"visit": [3.0], "age": [40.0]}))
-
-
 def test_empty_data_in_every_container():
     for data in ([], np.empty(0), np.empty((0, 1)), pd.DataFrame({"x": []}), pa.array([], "f8")):
         assert TOTAL(data).tolist() == [0]
@@ -174,12 +144,6 @@ def test_many_columns_without_their_rows_have_none():
     frame = pd.DataFrame(np.ones((5, 130))).add_prefix("c")
     total = dp.select(*frame.columns) >> dp.clamp(0, 1) >> dp.sum()
     assert not np.array(total(names_alone(frame))).any()
-
-
-def test_named_columns_are_picked_from_blocks_of_tables():
-    swapped = pd.DataFrame({"visits": [3.0], "age": [40.0], "text": ["x"]})
-    pipeline = dp.records(columns=["age", "visits"]) >> dp.clamp(0, 100) >> dp.sum()
-    assert pipeline(dp.Blocks(lambda: iter([swapped, swapped]), columns=2)).tolist() == [80, 6]
 
 
 def test_sized_blocks():
