@@ -313,7 +313,7 @@ def test_budgets_and_runs(run, tmp_path):
 @pytest.mark.parametrize(("loss", "runs"), [(0.001, 2), (1000, 7)])
 def test_few_runs_at_the_ends(run, tmp_path, loss, runs):
     words = ("--rho", loss, "--epsilon", loss, "--runs", runs, "--out", tmp_path)
-    status, _, err = run("figure3", *words)
+    status, _, err = run("table1", *words)
     assert status == 0, err
-    for line in lines(tmp_path / "figure3.csv"):
+    for line in lines(tmp_path / "table1.csv"):
         assert float(line["found"]) > 0
