@@ -702,8 +702,3 @@ def test_accuracy_is_known_before_anything_is_spent():
 
     with pytest.raises(dp.SpaceError, match="accuracy"):
         dp.by("key", ["a"], counts >> doubled).accuracy(0.95)
-
-
-def test_data_that_is_no_table_is_told_what_to_do():
-    with pytest.raises(dp.DataError, match="the columns are none"):
-        (X >> dp.mean(0, 9, epsilon=1, confidence=None))(pd.DataFrame())

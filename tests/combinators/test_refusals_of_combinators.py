@@ -6,6 +6,7 @@ from itertools import permutations
 from math import nan
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import opendp_lite as dp
@@ -16,6 +17,7 @@ NAMES = {
     **{name: getattr(dp.combinators, name) for name in dp.combinators.__all__},
     "dp": dp,
     "np": np,
+    "pd": pd,
     "nan": nan,
     "COUNT": COUNT,
     "SUM": SUM,
@@ -88,6 +90,11 @@ REFUSALS = {
     "best_of(dp.count(), score=float)": r"ends in noise; put noise after dp\.count\(\)",
     "best_of(dp.records() >> COUNT, score=float)": "best_of takes .* bound to no space.*leave out",
     "best_of(dp.count() >> dp.gaussian(rho=1), score=float)": "no exact price",
+    "dp.by('key', COUNT, epsilon=2, delta=0.5).bind(dp.table(person='id'))": (
+        r"dp.bound_contributions\(3\)"
+    ),
+    "MEAN(pd.DataFrame())": "the columns are none",
+    "dp.sample(0.01, MEAN)({'a': [1.0] * 5, 'x': [1.0] * 9})": "differ in length",
     "dp.sample(0, COUNT)": "above 0 and at most 1; got 0",
     "dp.sample(-0.1, COUNT)": "above 0",
     "dp.sample(1.01, COUNT)": "at most 1",

@@ -285,13 +285,6 @@ def test_groups():
         assert all(0.8 < found[key] < 1.2 for key in ("f", "m"))
 
 
-def test_columns_of_different_lengths_are_refused_whatever_is_sampled():
-    with pytest.raises(dp.DataError, match="differ in length"):
-        dp.sample(0.01, dp.select("b") >> dp.clamp(0, 1) >> dp.sum() >> QUIET)(
-            {"a": [1.0] * 5, "b": [1.0] * 9}
-        )
-
-
 def test_a_resize_within_is_of_the_sample():
     inner = dp.clamp(0, 1) >> dp.resize(100, fill=0) >> dp.sum() >> dp.laplace(epsilon=1)
     assert dp.sample(0.1, inner).map(1) == pytest.approx(log1p(0.1 * expm1(inner.map(1))))

@@ -125,11 +125,6 @@ def test_it_costs_the_same_however_many_keys_are_found(before, pipeline):
     assert len(whole(data)) <= 3
 
 
-def test_persons_need_bounded_rows_first():
-    with pytest.raises(dp.SpaceError, match=r"dp.bound_contributions\(3\)"):
-        dp.table(person="id") >> dp.by("key", COUNT, epsilon=2 * SURE, delta=0.5)
-
-
 def test_no_rows_and_no_keys():
     for table in ({"key": []}, {"key": [None, float("nan")]}, pd.DataFrame({"key": []})):
         assert dict(dp.by("key", COUNT, epsilon=2 * SURE, delta=0.5)(table)) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf, nan
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -31,6 +32,8 @@ NAMES = {
     "FEATURES": FEATURES,
     "NOISY": NOISY,
     "COSINES": FEATURES >> NOISY,
+    "NAMED": dp.records(columns=["y", "a", "sex", "age"]),
+    "SURVEY": {"sex": ["f", "m"], "age": np.array([3.0, 10.0])},
     "WORK": dp.records(columns=["w", "t"], size=9, metric=REPLACE),
     "LINE": {"y": (-100, 200), "a": (0, 50), "b": (0, 100)},
 }
@@ -171,6 +174,10 @@ PARAMETERS = {
     "dp.linear_regression('y', [], [(0, 1)], rho=1)": "one at least",
     "dp.linear_regression('y', ['a', 'b'], LINE, rho=1, robust=2)": "robust is True or False",
     "dp.linear_regression('y', 'a', [(0, 1), (1, 0)], rho=1)": "lower must be below",
+    "dp.table() >> dp.histogram(['a', 'b'], edges=[0, 1], epsilon=1)": (
+        "columns with edges come last"
+    ),
+    "dp.table() >> dp.histogram(['a', 'b'], categories=[[1]], epsilon=1)": "2 columns",
     "dp.histogram(['a', 'b'], categories=[range(5000)] * 2, epsilon=1)": (
         "25000000 cells are more than 2"
     ),
@@ -199,7 +206,13 @@ PARAMETERS = {
         for given in ("[(0, 1, 2), (0, 1)]", "[(0, 1), 3]", "[(1, 0), (0, 1)]", "'3'")
     },
 }
+DATA = {
+    "dp.histogram(categories=['f'], epsilon=1)(SURVEY)": "say which",
+    "dp.histogram('age', categories=['f'], epsilon=1)(SURVEY)": "holds numbers",
+}
 SPACES = {
+    "NAMED >> dp.histogram('agee', edges=[0, 1], epsilon=1)": "did you mean 'age'",
+    "NAMED >> dp.linear_regression('y', ['a', 'b'], LINE, rho=1)": "'b'",
     "dp.table() >> dp.histogram('a', edges={'age': [0, 1]}, epsilon=1)": "a list for each",
     "TABLE >> dp.multivariate_mean({'a': (0, 1)}, rho=1)": "a pair for each column",
     "TABLE >> dp.multivariate_mean([(0, 1)] * 3, rho=1)": "3 pairs of bounds for 2 columns",
@@ -242,7 +255,8 @@ SPACES = {
 @pytest.mark.parametrize(
     ("kind", "code", "words"),
     [(dp.ParameterError, *each) for each in PARAMETERS.items()]
-    + [(dp.SpaceError, *each) for each in SPACES.items()],
+    + [(dp.SpaceError, *each) for each in SPACES.items()]
+    + [(dp.DataError, *each) for each in DATA.items()],
 )
 def test_what_is_typed_wrongly_is_refused_in_words(kind, code, words):
     with pytest.raises(kind, match=words):

@@ -249,14 +249,6 @@ def test_a_release_has_no_more_digits_than_its_cell():
     assert "90.000 (89.999 to 90.001 in" in str(ages([90] * 3000))
 
 
-@pytest.mark.parametrize("name", ["sure", "sampling"])
-def test_refusals(name):
-    with pytest.raises(dp.ParameterError, match=f"{name} is True or False"):
-        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.9, **{name: "yes"}).bind(
-            dp.records()
-        )
-
-
 def test_three_quantiles_have_ends_for_a_population_and_more_have_sure_intervals():
     """Those of quartiles would be 2.2 times as wide with one choice for all."""
     rows, ratio = np.random.default_rng(2).normal(50, 10, 5000), []

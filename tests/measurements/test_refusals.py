@@ -104,6 +104,10 @@ REFUSALS = {
     "dp.count() >> dp.noisy_max(epsilon=1)": "gives one number. There is nothing to ch",
     "dp.clamp(0, 1) >> dp.noisy_max(epsilon=1)": "vector",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=0.9, sampling=2)": "True or False",
+    "quantile(0.5, bounds=(0, 1), rho=1, confidence=0.9, sure='yes')": "sure is True or False",
+    "quantile(np.arange(1, 64) / 64, bounds=(0, 9), epsilon=1e-300, confidence=None)": (
+        "outside of what floats can hold"
+    ),
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=95)": "0.95",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=1)": "between 0 and 1",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=100)": "out of reach, ask for 0.99",

@@ -229,8 +229,3 @@ def test_by_groups_and_in_a_session():
     found = people(table | {"id": np.arange(6000) // 2})
     assert found["a"].value == pytest.approx(2, abs=0.3)
     assert people.explain()
-
-
-def test_a_column_that_is_not_there_is_refused_before_any_data():
-    with pytest.raises(dp.SpaceError, match="'b'"):
-        dp.records(columns=["y", "a"]) >> fit(rho=1)

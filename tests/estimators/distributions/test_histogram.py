@@ -337,19 +337,6 @@ def test_extreme_budgets(epsilon: float) -> None:
     assert "interval" in repr(found)
 
 
-def test_columns_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(dp.ParameterError, match="columns with edges come last"):
-        dp.table() >> dp.histogram(["a", "b"], edges=[0, 1], epsilon=1)
-    with pytest.raises(dp.SpaceError, match="did you mean 'age'"):
-        REPLACE >> dp.histogram("agee", edges=[0, 1], epsilon=1)
-    with pytest.raises(dp.ParameterError, match="2 columns"):
-        dp.table() >> dp.histogram(["a", "b"], categories=[[1]], epsilon=1)
-    with pytest.raises(dp.DataError, match="say which"):
-        dp.histogram(categories=["f"], epsilon=1)(SURVEY)
-    with pytest.raises(dp.DataError, match="holds numbers"):
-        dp.histogram("age", categories=["f"], epsilon=1)({"age": np.array(SURVEY["age"])})
-
-
 def test_one_release_whatever_the_order() -> None:
     generator = np.random.default_rng(0)
     data = generator.integers(0, 50, 100_000)
