@@ -499,15 +499,6 @@ def test_coverage_of_entries_that_depend_on_each_other():
     assert found[0].standard_errors[0] == pytest.approx(3 * sqrt(21), 1e-6)
 
 
-def test_discrete_noise_covers_at_least_what_is_asked():
-    counted = dp.count() >> dp.laplace(epsilon=1, confidence=0.9)
-    found = [counted.insecure_release([1.0] * 50, seed=s).value for s in range(1000)]
-    share = np.mean([each.interval[0] <= 50 <= each.interval[1] for each in found])
-    truly = 1 - 2 * exp(-3) / (1 + exp(-1))
-    assert abs(share - truly) < 5 * sqrt(truly * (1 - truly) / 1000)
-    assert {each.interval[1] - each.value for each in found} == {2}
-
-
 def test_hostile_values_have_intervals_too():
     noisy = dp.vector(5) >> dp.laplace(scale=1e-9, confidence=0.5)
     with np.errstate(all="raise"):

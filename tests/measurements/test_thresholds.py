@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
 import opendp_lite as dp
 from opendp_lite.engines.distinct import CountKeys, KeyCounts
@@ -394,32 +394,6 @@ def test_a_unit_of_several_rows_is_paid_for() -> None:
     assert threshold.loss(change)[1] <= delta
 
 
-def appearances(threshold: Threshold, keys: int, seed: int) -> int:
-    """How many of so many keys of one row each are released."""
-    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
-    found = bound.insecure_release(np.arange(keys, dtype=np.float64), seed=seed).value
-    assert min(found.values()) >= threshold.least
-    return len(found)
-
-
-def unlikely(count: int, keys: int, chance: float) -> bool:
-    """Whether so many appearances are beyond what chance gives in all but 2e-7 of the cases."""
-    low, high = binom.ppf([1e-7, 1 - 1e-7], keys, chance)
-    return not low <= count <= high
-
-
-def test_a_key_of_one_row_appears_as_often_as_claimed() -> None:
-    """By simulation, false by chance once in 5e6; a threshold too low by one would be seen."""
-    threshold, keys = truncated(1, "0.01"), 200_000
-    count = appearances(threshold, keys, seed=1)
-    claimed = float(threshold.chance(1))
-    assert not unlikely(count, keys, claimed)
-    for other in (threshold.least - 1, threshold.least + 1):
-        chance = TruncatedThreshold(other, threshold.scale).chance(1)
-        assert unlikely(count, keys, float(chance))
-    assert unlikely(count, keys, claimed / 2)
-
-
 def truncated(epsilon: Any, delta: Any) -> TruncatedThreshold:
     """For one row that is added or removed."""
     one = Change(1, 1, 1)
@@ -540,27 +514,6 @@ def test_sparse_rows_and_hostile_numbers() -> None:
     assert list(keys_of(np.array([2**64 - 1, 2**64 - 1, 1, 1], dtype=np.uint64))) == [1, 2**64 - 1]
     assert list(keys_of(np.array([2**63 - 1, -(2**63)] * 2))) == [-float(2**63), 2**63 - 1]
     assert list(keys_of(np.array([True, False] * 2))) == [0, 1]
-
-
-TRUE_ERRORS = {
-    "Laplace": (0.5, LaplaceThreshold(1, Fraction(2)).law.standard_deviation ** 2, 5.1),
-    "Gaussian": (3, gaussian_of(Change(12, 1, 1), 3, 1e-6).variance + Fraction(1, 12), 2),
-}
-"""An epsilon, the mean square error there, and that of a square over the square of its mean."""
-
-
-@pytest.mark.parametrize("name", TRUE_ERRORS)
-def test_counts_are_noisy_by_the_scale(name: str) -> None:
-    """The mean square error of 4000 keys far above the threshold; 6 deviations, 2e-9."""
-    epsilon, true, spread_of_squares = TRUE_ERRORS[name]
-    data: Any = np.repeat(np.arange(4000.0), 100)
-    space: Any = dp.records()
-    if name == "Gaussian":
-        data, space = {"id": np.arange(400_000), "city": data}, spread(12)
-    bound = space >> dp.measurements.thresholded_counts(epsilon=epsilon, delta=1e-6)
-    errors = np.array(list(bound.insecure_release(data, seed=2).value.values())) - 100.0
-    assert len(errors) == 4000
-    assert abs(np.mean(errors**2) / float(true) - 1) < 6 * np.sqrt(spread_of_squares / 4000)
 
 
 def keys_of(data: Any, *columns: str) -> dict[Any, int]:

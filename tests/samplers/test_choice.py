@@ -420,13 +420,6 @@ def test_the_law_is_the_published_one(exponents):
     assert fit(found, np.where(chances > 1e-9, chances, 0)) > LEAST_P
 
 
-def test_the_law_is_that_of_the_largest_score_with_exponential_noise():
-    exponents = np.array([0.0, 0.5, 1.3])
-    noisy = np.random.default_rng(2).exponential(size=(200_000, 3)) - exponents
-    found = np.bincount(noisy.argmax(axis=1)) / 200_000
-    assert np.abs(found - flipped_in_every_order(exponents)).max() < 6 * 0.5 / 200_000**0.5
-
-
 @pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(2), Fraction(1, 10**25)])
 def test_a_coin_that_floats_cannot_decide_is_decided_exactly(exponent, monkeypatch):
     """Uniform numbers that share up to 130 bits with the probability, to either side."""
