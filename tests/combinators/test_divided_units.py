@@ -98,7 +98,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("kinds", "budget"), PROGRAMS, ids=repr)
 def test_a_program_in_groups_loses_no_more_than_it_says_to_any_replaced_row(
     ways: Ways, kinds: list[str], budget: Any, seed: int
