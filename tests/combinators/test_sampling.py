@@ -1,4 +1,4 @@
-"""Samples of rows and random pairs of them: their laws, their losses, and what they refuse."""
+"""Samples of rows and random pairs of them: which rows, what they cost, and what they refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise: its laws against the claims, many releases, one's own, and what it says of accuracy."""
+"""Noise: what it costs, many releases, one's own, and what it says of accuracy."""
 
 from __future__ import annotations
 

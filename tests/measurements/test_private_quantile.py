@@ -1,4 +1,7 @@
-"""Private quantiles: the loss of the exact law for all small data, and what a person sees."""
+"""Private quantiles: what they cost, where they lie, and what a person sees.
+
+Their exact law is for ``tests/test_exact_laws.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,12 @@ from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.measurements.quantile.columns import (
     ColumnsElsewhere,
-    LatticeLine,
     _CellsOf,
     _NumbersElsewhere,
 )
 from opendp_lite.measurements.quantile.places import lattices_of
-from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
-from opendp_lite.samplers.rank_choice import CellChoice, NumbersInCells, RankLaw
+from opendp_lite.samplers.rank_choice import NumbersInCells, RankLaw
 from tests.own_steps import RELATIONS, doubled, space_of
 
 module = import_module("opendp_lite.measurements.quantile.private_quantile")
@@ -210,18 +211,6 @@ def test_the_slope_is_below_what_was_asked_for():
             assert plain > loss * (1 - Fraction(1, 2**49))
             assert root**2 > loss * (1 - Fraction(1, 2**48))
     assert module._slope(Fraction(10**9), root=False) == 2**10
-
-
-def test_the_law_of_the_release_is_the_law_of_its_objects():
-    """The measurement draws with the chooser whose law is checked above."""
-    bound = built(0.5, "add or remove", epsilon=1)
-    law = laws_of(bound)[0][0]
-    data = np.array([0.2, 0.2, 0.9])
-    entropies = [InsecureSeededEntropy(seed) for seed in range(20)]
-    lattice = LinearLattice(0.0, 1.0)
-    cells = [CellChoice(lattice, law).cell(data, e) for e in entropies]
-    expected = LatticeLine(lattice).values(np.array(cells)).tolist()
-    assert [bound.insecure_release(data, seed).value for seed in range(20)] == expected
 
 
 @pytest.mark.parametrize("way", [{"bounds": (0, 1)}, {"candidates": np.linspace(0, 1, 1001)}])

@@ -1,4 +1,7 @@
-"""Choices among scores: their exact laws against the claims, through sums under both relations."""
+"""Choices among scores: their exact laws for vectors, and what a person sees.
+
+Through sums, under both relations, they are for ``tests/test_exact_laws.py``.
+"""
 
 from __future__ import annotations
 
