@@ -113,6 +113,7 @@ def _reach(waiting: deque[object]) -> Iterator[float]:
         if id(each) in seen:
             continue
         seen.add(id(each))
+        kind = type(each)
         if isinstance(each, bool | str | bytes):
             continue
         if isinstance(each, int | float | Fraction):
@@ -120,8 +121,13 @@ def _reach(waiting: deque[object]) -> Iterator[float]:
             with suppress(TypeError):
                 if -_LARGEST <= each <= _LARGEST:
                     yield float(each)
-        else:
+        elif attrs.has(kind) or isinstance(each, Collection) or not _is_ours(kind):
+            # Engines keep limits of their own in what declares no fields: no step mentions these.
             waiting.extend(part for _, part in islice(parts_of(each), _MOST))
+
+
+def _is_ours(made: type | FunctionType) -> bool:
+    return (made.__module__ or "").split(".")[0] == _PACKAGE
 
 
 _READS = {"LOAD_GLOBAL", "LOAD_NAME"}
@@ -142,7 +148,7 @@ def parts_of(found: object) -> Iterator[tuple[str, object]]:
 @parts_of.register
 def _of_function(found: FunctionType) -> NamedParts:
     yield from closure(found).items()
-    if (found.__module__ or "").split(".")[0] == _PACKAGE:
+    if _is_ours(found):
         return
     yield "code", found.__code__
     named = found.__code__.co_varnames

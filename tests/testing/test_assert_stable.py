@@ -280,6 +280,8 @@ def test_numbers_in_the_code_are_found() -> None:
 
     found = constants(lambda x: inner(x) + 123.5, ("lower", 0.375), dp.bodies.Box(-9, 4))
     assert {17.25, 123.5, 0.375, -9, 4} <= set(found)
+    # The sum knows how many rows it adds at once: a limit of the engine is none of the step.
+    assert max(constants((dp.clamp(0, 10) >> dp.sum()).bound.function)) == 10
 
 
 def test_a_run_takes_about_a_second() -> None:
