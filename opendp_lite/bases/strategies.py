@@ -338,8 +338,7 @@ class Tree(Strategy):
         return np.concatenate([self._sums(of_cells, size) for size in self.sizes], axis=-1)
 
     def _sums(self, of_cells: Numeric, size: int) -> Numeric:
-        found: Numeric = of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
-        return found
+        return of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
 
     def _solve(self, of_cells: Floats) -> Floats:
         """Divided by the matrix times its transpose; 0 in cells that are none."""

@@ -135,8 +135,7 @@ class Ball(Body):
         scaled = (rows - middle) / size
         slack = SLACK * (1 + float(np.max(np.abs(middle) / size))) + excess(self.columns)
         norms = np.linalg.norm(scaled, ord=self.p, axis=1)
-        found: NDArray[np.bool_] = norms <= 1 + slack
-        return found
+        return norms <= 1 + slack
 
     def shift(self, offset: Values) -> Ball:
         return Ball(self.size, self.p, each(add, self.middle, offset), self.columns)

@@ -172,8 +172,7 @@ class Box(Body):
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         low, high = self._floats
         slack = SLACK * np.maximum(np.abs(low), np.abs(high))
-        found: NDArray[np.bool_] = np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
-        return found
+        return np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
 
     def shift(self, offset: Values) -> Box:
         lower, upper = (each(add, end, offset) for end in self.bounds())

@@ -31,14 +31,12 @@ _ENTRIES = 2**21
 
 def l1_length(rows: Whole) -> Floats:
     """The l1 norm along the last axis; exact below 2^53."""
-    found: Floats = np.abs(rows).sum(axis=-1).astype(np.float64)
-    return found
+    return np.abs(rows).sum(axis=-1).astype(np.float64)
 
 
 def l2_length(rows: Whole) -> Floats:
     """The l2 norm along the last axis; the square is exact below 2^63."""
-    found: Floats = np.sqrt((rows * rows).sum(axis=-1).astype(np.float64))
-    return found
+    return np.sqrt((rows * rows).sum(axis=-1).astype(np.float64))
 
 
 def farthest(points: Whole, length: Length) -> float:
@@ -242,8 +240,7 @@ class Points(Body):
         """A number for each row: of its bits, in integers modulo 2^64."""
         bits = np.ascontiguousarray(rows).view(np.uint64)
         products: NDArray[np.uint64] = (bits ^ (bits >> _HALF)) * self._mixers
-        found: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
-        return found
+        return products.sum(axis=1, dtype=np.uint64)
 
     @cached_property
     def _by_mix(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:

@@ -111,10 +111,7 @@ class Simplex(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         total = nearest(self.total)
-        found: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
-            rows.sum(axis=1) <= total * (1 + SLACK)
-        )
-        return found
+        return np.all(rows >= -SLACK * total, axis=1) & (rows.sum(axis=1) <= total * (1 + SLACK))
 
     def filling(self) -> FillRows:
         """The whole row: any entry alone might lead beyond the total."""
@@ -238,8 +235,7 @@ class NonNegativeBall(Ball):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         least = -SLACK * to_floats(self.size)
-        found: NDArray[np.bool_] = np.all(rows >= least, axis=1) & super().holds(rows)
-        return found
+        return np.all(rows >= least, axis=1) & super().holds(rows)
 
     def non_negative(self) -> bool:
         return True
@@ -479,8 +475,7 @@ class OuterProducts(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         off = np.linalg.norm((rows - self.project(rows)) / nearest(self.size), axis=1)
-        found: NDArray[np.bool_] = off <= SLACK
-        return found
+        return off <= SLACK
 
     def shift(self, offset: Values) -> Ball:
         return self._ball().shift(offset)

@@ -399,7 +399,7 @@ class _NoisyThreshold(RunningProgram):
         answer is left is found, and the answer taken, in one go. It is taken before the comparison
         and given back after an answer below, so that an interruption costs it.
         """
-        moved = max(self._moved(query, size) * (self.space.unit / size) for size in self.sizes)
+        moved = max(_move(query, size) * (self.space.unit / size) for size in self.sizes)
         self.process.require()
         with self.lock:
             if self.busy.locked():
@@ -428,14 +428,6 @@ class _NoisyThreshold(RunningProgram):
                 "above_threshold: all answers above were given. Stop after the last, or let "
                 "most= be larger"
             )
-
-    def _moved(self, query: AnyTest, size: Fraction) -> Fraction:
-        """How far a query moves with so many rows.
-
-        By the map: the unit of an output space by hand is what its author wrote beside the map.
-        """
-        found = cast(Norms, query.stability_map(size)).over(1)
-        return cast(Fraction, require_sensitivity(found, "above_threshold").linf)
 
     def _noise(self, mean: Fraction) -> Fraction:
         parts = self.space.unit.numerator if len(self.sizes) > 1 else 1
@@ -534,6 +526,15 @@ class ThresholdTest:
 
     def __reduce__(self) -> NoReturn:
         raise ParameterError("test cannot be pickled: it ends with its program")
+
+
+def _move(query: AnyTest, size: Fraction) -> Fraction:
+    """How far a query moves with so many rows.
+
+    By the map: the unit of an output space by hand is what its author wrote beside the map.
+    """
+    found = cast(Norms, query.stability_map(size)).over(1)
+    return cast(Fraction, require_sensitivity(found, "above_threshold").linf)
 
 
 def _no_query(given: object) -> str:

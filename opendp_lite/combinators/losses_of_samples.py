@@ -116,7 +116,7 @@ def amplify(
 
 
 @amplify.register
-def _pure(
+def _amplify_epsilon(
     measure: MaxDivergence, losses: Callable[[int], Fraction], sampling: Sampling, units: int
 ) -> Fraction:
     hit, loss = sampling.hit(units), losses(units)
@@ -131,7 +131,7 @@ def _pure(
 
 @amplify.register(ZeroConcentratedDivergence)
 @amplify.register(GaussianDivergence)
-def _concentrated(
+def _amplify_rho_or_mu(
     measure: ZeroConcentratedDivergence | GaussianDivergence,
     losses: Callable[[int], Fraction],
     sampling: Sampling,
@@ -144,7 +144,7 @@ def _concentrated(
 
 
 @amplify.register
-def _approximate(
+def _amplify_pair(
     measure: ApproximateDivergence, losses: Callable[[int], Pair], sampling: Sampling, units: int
 ) -> Pair:
     hit, (epsilon, delta) = sampling.hit(units), losses(units)
@@ -252,7 +252,7 @@ class AmplifiedProfile(_OfSample):
 
     @property
     def rho(self) -> Fraction | None:
-        # Of a sample no more is lost than of all: see ``_concentrated``.
+        # Of a sample no more is lost than of all: see ``_amplify_rho_or_mu``.
         known = [self.inner.rho, None if self.pure is None else zcdp_of_pure(self.pure)]
         return min((rho for rho in known if rho is not None), default=None)
 
@@ -465,8 +465,7 @@ def _both_ways(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
     """At least the deltas at levels of either sign, for a curve that holds both ways round."""
     below = np.minimum(levels, 0.0)
     far = draw_chords(knots, deltas, np.abs(levels))
-    found: Floats = -np.expm1(below) + np.exp(below) * far + 2.0**-50 * (levels < 0)
-    return found
+    return -np.expm1(below) + np.exp(below) * far + 2.0**-50 * (levels < 0)
 
 
 @lru_cache(maxsize=256)
@@ -512,5 +511,4 @@ def _binomial(number: int, rate: float) -> Floats:
 def _log_sum(exponents: Floats) -> Floats:
     """The logarithm of the sum of their exponentials, for each column."""
     top = exponents.max(axis=0)
-    found: Floats = top + np.log(np.exp(exponents - top).sum(axis=0))
-    return found
+    return top + np.log(np.exp(exponents - top).sum(axis=0))

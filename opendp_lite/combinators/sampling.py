@@ -186,9 +186,8 @@ class _Subset:
 def _require_rows(space: AnySpace) -> None:
     """Refuses a space of which no loss of a sample is known."""
     metric = space.metric
-    if isinstance(metric, SymmetricIdDistance):
-        return
-    if metric in (SymmetricDistance(), ChangeOneDistance()):
+    known = SymmetricDistance(), ChangeOneDistance()
+    if isinstance(metric, SymmetricIdDistance) or metric in known:
         return
     if not isinstance(metric, RowMetric):
         raise SpaceError(

@@ -307,8 +307,7 @@ class Convolution:
 
     def cumulant(self, tilt: float) -> Floats:
         """That of the sum."""
-        found: Floats = np.sum([count * one.cumulant(tilt) for one, count in self.parts], axis=0)
-        return found
+        return np.sum([count * one.cumulant(tilt) for one, count in self.parts], axis=0)
 
     def delta(self, level: float) -> float:
         """At least the delta at this level."""

@@ -271,11 +271,7 @@ def keep(
     after = attrs.evolve(domain, size=None)
     unit = 2 * cast(Fraction, space.unit)
     fewer = attrs.evolve(space, domain=after, metric=SymmetricDistance(), unit=unit)
-    return Transformation(space, fewer, only, _twice)
-
-
-def _twice(distance: Fraction) -> Fraction:
-    return 2 * distance
+    return Transformation(space, fewer, only, lambda distance: 2 * distance)
 
 
 @stage(
@@ -621,8 +617,7 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
 
     def fill(missing: int) -> Floats:
         shares = np.modf((np.arange(missing) + 0.5) * _GOLDEN)[0]
-        found: Floats = (lower + width * shares)[:, None]
-        return found
+        return (lower + width * shares)[:, None]
 
     return fill
 

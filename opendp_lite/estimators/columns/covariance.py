@@ -377,7 +377,7 @@ def covariance(
     bounded = tuple(BoundedColumn.between(low, high, "covariance") for low, high in pairs)
     whole = budget_of("covariance", rho, epsilon, delta).with_choices()
     asked = Request.within(whole, "covariance", confidence, sampling)
-    plan = _CovariancePlan(bounded, whole, asked.confidence, asked.sampling, space.domain.names)
+    plan = _CovariancePlan(bounded, asked, space.domain.names)
     for place, column in enumerate(bounded):
         median = whole.median(bounds=column.typed)
         (plan.rows(space) >> select(place) >> median).bind(space)
@@ -399,10 +399,13 @@ class _CovariancePlan:
     """What was asked of a covariance."""
 
     columns: tuple[BoundedColumn, ...]
-    budget: Budget
-    confidence: float | None
-    sampling: bool
+    request: Request
     names: tuple[str, ...] | None
+
+    @property
+    def budget(self) -> Budget:
+        """All of it."""
+        return self.request.whole
 
     def rows(self, space: RowSpace) -> Around:
         """The rows in bounds; where their number is public, with the middles for missing values."""
@@ -429,14 +432,14 @@ class _CovariancePlan:
         found = self._sums(ask, rows >> clip_to_norm(radius), radius, searches)
         units = np.outer(widths, widths)
         matrix, most = _possible(found.matrix * units, halves), np.outer(halves, halves)
-        if self.confidence is None:
+        if self.request.confidence is None:
             return matrix
         noise = found.standard_errors() * units
-        if self.sampling:
+        if self.request.sampling:
             found = self._with_spread(ask, rows >> clip_to_norm(radius), found)
-        low, high = (each * units for each in found.interval(self.confidence))
-        _, seen = found.interval((1 + self.confidence) / 2)
-        variances, share = np.diagonal(seen * units), (1 - self.confidence) / 4
+        low, high = (each * units for each in found.interval(self.request.confidence))
+        _, seen = found.interval((1 + self.request.confidence) / 2)
+        variances, share = np.diagonal(seen * units), (1 - self.request.confidence) / 4
         hidden = self._hidden(ask, unseen, variances, found.rows, share)
         # Where nothing is hidden, 0 is no end: it lay in every interval once.
         low = np.where(hidden > 0, np.minimum(low, -hidden), low)
@@ -451,12 +454,12 @@ class _CovariancePlan:
             matrix,
             error,
             (np.minimum(low.clip(-most, most), matrix), np.maximum(high.clip(-most, most), matrix)),
-            self.confidence,
+            self.request.confidence,
             self.names,
             max(found.rows, 0.0),
-            self.sampling,
-            of_noise if self.sampling else None,
-            self.sampling and ask.space.unit > 1,
+            self.request.sampling,
+            of_noise if self.request.sampling else None,
+            self.request.sampling and ask.space.unit > 1,
         )
 
     def _radius(self, ask: AnyAsk, rows: Around) -> Fraction:
@@ -517,7 +520,7 @@ class _CovariancePlan:
         space, size = ask.space, ask.space.domain.size
         of_rows = _ROWS if size is None else Fraction(0)
         left = 1 - _MIDDLES - _RINGS - searches * _RADIUS - _TOTALS - of_rows
-        left -= _SQUARES if self.sampling else 0
+        left -= _SQUARES if self.request.sampling else 0
         products, totals = rows >> outer_products() >> sum(), rows >> sum()
 
         queries = [

@@ -264,12 +264,12 @@ class Frame:
         x = [block[:, place] - each for place, each in enumerate(self.middle)]
         return (block[:, -1] - self.at - _weigh(x, self.slopes)) / self.unit
 
-    def moved(self, fit: Fit) -> Frame:
+    def move_to(self, fit: Fit) -> Frame:
         """The same coordinates of x, around a fit in them."""
         slopes = self.slopes + self.unit * fit.value[1:] @ self.turn
         return attrs.evolve(self, at=self.at + self.unit * float(fit.value[0]), slopes=slopes)
 
-    def turned(self, gram: NoisyGram) -> Frame:
+    def turn_by(self, gram: NoisyGram) -> Frame:
         """The same line, in coordinates in which columns are uncorrelated and of variance 1.
 
         Noise that is alike in all directions then hurts all of them alike, also where columns move
@@ -378,12 +378,11 @@ class _Tail:
             places, rows, end, hidden = np.array([reach]), np.ones(1), reach, 0.0
         return cls(places / unit, rows.clip(0), end / unit, hidden)
 
-    def moved(self, cuts: Floats) -> Floats:
+    def cut_off(self, cuts: Floats) -> Floats:
         """What each cut takes off a row on average. Hidden rows thin out exponentially."""
         shown = np.maximum(self.places[:, None] - cuts, 0).T @ self.rows
         hidden = self.hidden * self.end / 2 * np.exp(2 - 2 * cuts / self.end)
-        found: Floats = (shown + hidden) / self.rows.sum()
-        return found
+        return (shown + hidden) / self.rows.sum()
 
 
 def _width(limits: Limits, reach: float, narrowest: float) -> float:
@@ -490,7 +489,7 @@ class _RegressionRun:
             found = NoisyGram.of(self.ask(query), off)
             if not found.weak:
                 left -= rough / 2
-                frame = how.frame.moved(self._fit(how, found, rough / 2)).turned(found)
+                frame = how.frame.move_to(self._fit(how, found, rough / 2)).turn_by(found)
                 if looks:
                     left -= _TAIL
                     frame, tail = self._residuals(frame, tail)
@@ -504,10 +503,10 @@ class _RegressionRun:
         query, off = self._squares(how, part)
         fit, filling = self._fit(how, NoisyGram.of(self.ask(query), off), left - part), None
         if plan.robust:
-            scores = attrs.evolve(how, frame=how.frame.moved(fit), scores=True)
+            scores = attrs.evolve(how, frame=how.frame.move_to(fit), scores=True)
             query, off = self._squares(scores, sandwich)
             filling = NoisyGram.of(self.ask(query), off)
-        return self._shown(how, fit, filling)
+        return self._show(how, fit, filling)
 
     def _fit(self, how: WeightedRow, gram: NoisyGram, share: Fraction) -> Fit:
         """From the noisy products with the residuals."""
@@ -592,29 +591,29 @@ class _RegressionRun:
         kept = np.minimum((1 + radii**2) / (1 + squares), 1) @ spread / max(spread.sum(), _TINY)
         known = np.maximum(self.rows * kept[:, None], 1.0)
         noise = one * long * cuts / known
-        shift = _SHIFT * tail.moved(cuts) ** 2 + (_BENT * (1 - kept[:, None])) ** 2
+        shift = _SHIFT * tail.cut_off(cuts) ** 2 + (_BENT * (1 - kept[:, None])) ** 2
         best = int(np.argmin(1 / known + noise**2 + shift))
         row, column = divmod(best, _STEPS)
         return WeightedRow(frame, float(long[row, 0]), float(cuts[column]))
 
     def _squares(self, how: WeightedRow, share: Fraction) -> tuple[Noisy[Floats], float]:
         """The sum of outer products, and the deviation of its noise."""
-        summed = self._weighted(how) >> outer_products() >> sum()
+        summed = self._weigh_rows(how) >> outer_products() >> sum()
         return even_noise(summed, self.plan.budget.part(share), self.ask.space)
 
     def _products(self, how: WeightedRow, share: Fraction) -> tuple[Noisy[Floats], float]:
         """The sum of the products with the residuals, and the deviation of its noise."""
-        summed = self._weighted(attrs.evolve(how, scores=True, square=True)) >> sum()
+        summed = self._weigh_rows(attrs.evolve(how, scores=True, square=True)) >> sum()
         return even_noise(summed, self.plan.budget.part(share), self.ask.space)
 
-    def _weighted(self, how: WeightedRow) -> Around:
+    def _weigh_rows(self, how: WeightedRow) -> Around:
         body = Ball(how.longest, columns=len(self.plan.columns) + how.square)
         return self.plan.rows >> map_rows(how, body)
 
-    def _shown(self, how: WeightedRow, fit: Fit, filling: NoisyGram | None) -> Regression:
+    def _show(self, how: WeightedRow, fit: Fit, filling: NoisyGram | None) -> Regression:
         """In the units of the columns."""
         frame = how.frame
-        found, turned = frame.moved(fit), frame.jacobian()
+        found, turned = frame.move_to(fit), frame.jacobian()
         noise = turned @ fit.noise() @ turned.T
         names = tuple(map(str, self.plan.picked))
         return Regression(
@@ -669,10 +668,6 @@ def _bounds_by_column(recipe: Callable[P, R]) -> Callable[P, R]:
     # Among them the constructor itself, by which ``calls`` pickles a recipe.
     vars(in_order).update(vars(recipe))
     return in_order
-
-
-def _is_pair(given: object) -> bool:
-    return isinstance(given, Sequence) and len(given) == _PAIR
 
 
 def _columns(x: Column | Sequence[Column]) -> tuple[Column, ...]:
@@ -755,7 +750,9 @@ def linear_regression(
             f"{step}: y and the columns of x must be different, and one at least; got y = "
             f"{quote(y)} and x = {quote(x)}"
         )
-    if not isinstance(bounds, Sequence) or not all(map(_is_pair, bounds)):
+    if not isinstance(bounds, Sequence) or not all(
+        isinstance(each, Sequence) and len(each) == _PAIR for each in bounds
+    ):
         raise ParameterError(
             f"{step}: bounds are two numbers for each column, as in {{'pay': (0, 100), 'age': "
             "(18, 65)}"
@@ -765,7 +762,7 @@ def linear_regression(
             f"{step} needs bounds of y and then of each x, {len(columns)} pairs in all; got "
             f"{len(bounds)}"
         )
-    first, *others = (BoundedColumn.between(each[0], each[1], step) for each in bounds)
+    first, *others = (BoundedColumn.between(low, high, step) for low, high in bounds)
     bounded = (*others, first)
     if robust not in (True, False):
         raise ParameterError(f"{step}: robust is True or False, got {quote(robust)}")

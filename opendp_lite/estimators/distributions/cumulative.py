@@ -147,8 +147,7 @@ class CumulativeDistribution(Answers):
             squares = products.squares + shares * (shares * length - 2 * products.along)
         else:
             squares = products.squares - products.along**2 / length
-        found: Floats = np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
-        return found
+        return np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
 
     @cached_property
     def _at_edges(self) -> Floats:

@@ -317,5 +317,4 @@ def _square_from(share: float, block: Floats) -> Floats:
 
     The mean is that share of the width above the lower bound.
     """
-    found: Floats = plain_nan((block[:, :1] * (1 - share) - block[:, 1:] * share) ** 2)
-    return found
+    return plain_nan((block[:, :1] * (1 - share) - block[:, 1:] * share) ** 2)

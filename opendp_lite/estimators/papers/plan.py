@@ -93,9 +93,7 @@ def normal_variance(
     def program(ask: Ask[Zcdp]) -> Floats:
         middle = np.zeros(space.domain.columns)
         if early:
-            middle = each_column(
-                ask(private_quantile(0.5, bounds=(-most, most), rho=early, confidence=None))
-            )
+            middle = _find_quantiles(ask, 0.5, most, early)
         found: Floats = deviations(ask, by, middle, most, budget - early, group) ** 2
         return found.clip(max=most**2)
 
@@ -113,6 +111,12 @@ def check_way(by: object, group: object) -> None:
     whole(group, "group", least=1)
 
 
+def _find_quantiles(ask: Ask[Zcdp], share: Number, bound: float, rho: Fraction) -> Floats:
+    """A quantile of each column, for entries of at most this size."""
+    ends = -bound, bound
+    return each_column(ask(private_quantile(share, bounds=ends, rho=rho, confidence=None)))
+
+
 def deviations(
     ask: Ask[Zcdp], by: Deviations, middle: Floats, bound: float, rho: Fraction, group: int
 ) -> Floats:
@@ -125,9 +129,7 @@ def deviations(
         medians = each_column(ask(on_random_pairs(half_square, group)))
         return np.sqrt(medians / median_of_mean_square(group))
     if by == "direct":
-        upper = each_column(
-            ask(private_quantile(_ONE_SIGMA, bounds=(-bound, bound), rho=rho, confidence=None))
-        )
+        upper = _find_quantiles(ask, _ONE_SIGMA, bound, rho)
         return np.maximum(upper - middle, bound * _NARROWEST)
     if by == "magnitude":
         ends = (bound * _NARROWEST, 2 * bound)
@@ -211,9 +213,7 @@ def plan_mean(
     root = sqrt(space.domain.columns)
 
     def plan(ask: Ask[ZeroConcentratedDivergence]) -> Floats:
-        middle = each_column(
-            ask(private_quantile(0.5, bounds=(-most, most), rho=rho_center, confidence=None))
-        )
+        middle = _find_quantiles(ask, 0.5, most, rho_center)
         sigma = deviations(ask, variances, middle, most, rho_spread, group)
         sigma = sigma + sigma.mean()
         shape = sigma ** (2 / (power + 2))

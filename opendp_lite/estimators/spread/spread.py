@@ -198,8 +198,7 @@ class NoisyMoments:
         hidden = self.rows <= self.budget.exceeded(self.scales[2], _ROWS_DOUBTED)
         means = np.linspace(-1.0, 1.0, _MEANS).tolist() if hidden else [self._mean]
         with_each = [self._levels_with(variances, each, 0.0 if hidden else 1.0) for each in means]
-        found: Floats = np.min(with_each, axis=0)
-        return found
+        return np.min(with_each, axis=0)
 
     def _levels_with(self, variances: Floats, mean: float, estimated: float) -> Floats:
         """The confidence at which each variance just fits with a mean."""
@@ -382,6 +381,13 @@ def _as_deviation(variance: float, error: float) -> Shown:
     return root, min(error / (2 * root), sqrt(error)) if root else sqrt(error)
 
 
+_CHANGES: Final = (
+    "Values beyond the bounds are clipped to them, and beside these to limits that a part of the "
+    "budget finds. Missing values are left out; where the number of rows is public they count as "
+    "the middle of the bounds."
+)
+
+
 def _examples() -> list[Example]:
     return [
         example(records(), 0, 100, rho=0.1, confidence=None),
@@ -420,11 +426,7 @@ def variance(
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The variance of one column, for values of any shape.",
-    changes=(
-        "Values beyond the bounds are clipped to them, and beside these to limits that a part of "
-        "the budget finds. Missing values are left out; where the number of rows is public they "
-        "count as the middle of the bounds. It is the variance of the clipped values."
-    ),
+    changes=f"{_CHANGES} It is the variance of the clipped values.",
     proof=costs_budget(
         "An `adaptive` program. A row is in one ring, so numbers of rows in rings move by 1 "
         "in l1 and l2, or by 2 and sqrt(2) where it is replaced. The sums are of clipped "
@@ -519,11 +521,7 @@ def standard_deviation(
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The standard deviation of one column, for values of any shape.",
-    changes=(
-        "Values beyond the bounds are clipped to them, and beside these to limits that a part of "
-        "the budget finds. Missing values are left out; where the number of rows is public they "
-        "count as the middle of the bounds."
-    ),
+    changes=_CHANGES,
     proof=costs_budget("A function of the release of `variance`."),
     examples=_examples,
 )

@@ -323,8 +323,7 @@ class _NumbersElsewhere(InCells):
         return self._find(_CountBefore(self.cells, edges))
 
     def _find(self, how: _CountCells[Summary]) -> Summary:
-        found: Summary = ask_for(FoldRequest(self.rows, how, self.cells.step))
-        return found
+        return ask_for(FoldRequest(self.rows, how, self.cells.step))
 
 
 @attrs.frozen(eq=False)

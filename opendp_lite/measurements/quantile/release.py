@@ -106,8 +106,7 @@ class Stretches:
 
 
 def _weights(widths: Floats) -> Counts:
-    found: Counts = np.rint(_FINE * np.sqrt(np.maximum(widths, 1))).astype(np.int64)
-    return found
+    return np.rint(_FINE * np.sqrt(np.maximum(widths, 1))).astype(np.int64)
 
 
 def _farther(places: Floats, levels: Floats, end: float, shares: Floats) -> Floats:
