@@ -437,10 +437,7 @@ def calibrate(
         middle = (good + bad) // 2 if whole else (good + bad) / 2
         if middle in (good, bad):
             break
-        if fits(middle):
-            good = middle
-        else:
-            bad = middle
+        good, bad = (middle, bad) if fits(middle) else (good, middle)
     return make(good)
 
 

@@ -113,10 +113,8 @@ class Threshold(ABC):
             below, enough = enough, 2 * enough
         while enough - below > 1:
             middle = (below + enough) // 2
-            if fits(attrs.evolve(self, least=middle)):
-                enough = middle
-            else:
-                below = middle
+            met = fits(attrs.evolve(self, least=middle))
+            below, enough = (below, middle) if met else (middle, enough)
         return attrs.evolve(self, least=enough)
 
     def pass_on(self, found: KeyCounts, entropy: Entropy) -> dict[Hashable, int]:

@@ -233,10 +233,8 @@ def _find_epsilon(curve: Profile, delta: Fraction) -> Fraction:
         middle = (low + high) / 2
         if high - low <= 1e-15 * high or middle in (low, high):
             break
-        if curve.delta(Fraction(middle)) <= delta:
-            high = middle
-        else:
-            low = middle
+        met = curve.delta(Fraction(middle)) <= delta
+        low, high = (low, middle) if met else (middle, high)
     # The upper end, at which the delta was certified.
     return Fraction(high) if known is None else min(known, Fraction(high))
 
@@ -428,10 +426,7 @@ class ConcentratedProfile(Profile):
             low, high = high, high * 2
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            if slope(middle) < 0:
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if slope(middle) < 0 else (low, middle)
         return max(high, 1 + 1e-9)
 
 
@@ -527,10 +522,8 @@ def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
         low, high = high, high * 2
     while high > _SMALLEST and high - low > 1e-13 * high:
         middle = (low + high) / 2
-        if GaussianProfile(Fraction(middle) ** 2).delta(epsilon) <= delta:
-            low = middle
-        else:
-            high = middle
+        met = GaussianProfile(Fraction(middle) ** 2).delta(epsilon) <= delta
+        low, high = (middle, high) if met else (low, middle)
     if low == 0:
         raise ParameterError(
             f"epsilon = {round_up(epsilon)}, delta = {round_up(delta)} would need infinite noise"

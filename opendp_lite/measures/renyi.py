@@ -302,10 +302,8 @@ def _find_more(rooms: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
     low, high = -math.log(len(parts)) / min(rate for rate, _ in parts) - 1, 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if sum(math.exp(max(rate * (room + middle), -700.0)) for rate, room in parts) >= 1:
-            high = middle
-        else:
-            low = middle
+        total = sum(math.exp(max(rate * (room + middle), -700.0)) for rate, room in parts)
+        low, high = (low, middle) if total >= 1 else (middle, high)
     return enough + Fraction(high)
 
 
@@ -316,10 +314,8 @@ def _find_largest(measure: RenyiDivergence, left: Charges) -> Fraction:
     high = max(left[0], *left[_FIRST:]) + 1
     for _ in range(_DIGITS):
         middle = short_below((low + high) / 2)
-        if measure.within(measure.loss((middle, 0)), left):
-            low = middle
-        else:
-            high = middle
+        paid = measure.within(measure.loss((middle, 0)), left)
+        low, high = (middle, high) if paid else (low, middle)
     return max(low, left[0])
 
 

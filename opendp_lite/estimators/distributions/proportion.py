@@ -151,10 +151,8 @@ def proportion(
                 f"among=['yes'], weights='w', most=4, epsilon=1); got {quote(weights)}"
             )
         rows = select_columns(space, [column, weights], "proportion") >> _ones(chosen)
-        budget_and_more: Any = {"rho": rho, "epsilon": epsilon, "delta": delta}
-        share: Any = weighted_mean(
-            0, 1, most=most, **budget_and_more, confidence=confidence, sampling=sampling
-        )
+        asked: Any = {"rho": rho, "epsilon": epsilon, "delta": delta, "confidence": confidence}
+        share: Any = weighted_mean(0, 1, most=most, **asked, sampling=sampling)
         return cast(Measured[float | Estimate], rows >> share >> _as_share)
     picked = pick_columns(space, column, "proportion", numbers=chosen.reading is NUMBERS)
     whole = budget_of("proportion", rho, epsilon, delta)

@@ -192,8 +192,9 @@ class _Planned:
     def first(self) -> float:
         """For counts of doublings."""
         plain = max(self.plan.for_plain(self.rows), _LEAST_LOOK)
+        sparse = self.plan.share_for(_SPARSE_SHARE * self.rows / self.plan.doubts.anywhere)
         usual = _MOST_PLAIN_LOOK if self.enough else self._most
-        return max(plain, min(self._for_sparse, usual))
+        return max(plain, min(sparse, usual))
 
     @property
     def again(self) -> float:
@@ -247,10 +248,6 @@ class _Planned:
     @property
     def _most(self) -> float:
         return min(_MOST_LOOK, _MOST_LOOKED - self.plan.for_median(self.rows))
-
-    @property
-    def _for_sparse(self) -> float:
-        return self.plan.share_for(_SPARSE_SHARE * self.rows / self.plan.doubts.anywhere)
 
     @property
     def _for_tails(self) -> float:

@@ -327,10 +327,8 @@ def concentrated_loss(epsilon: Fraction, delta: Fraction) -> Fraction:
     low, high = 0.0, float(gaussian_ratio(epsilon, delta)) / 2
     while high - low > _PRECISE * high:
         middle = (low + high) / 2
-        if ConcentratedProfile(Fraction(middle)).delta(epsilon) <= delta:
-            low = middle
-        else:
-            high = middle
+        met = ConcentratedProfile(Fraction(middle)).delta(epsilon) <= delta
+        low, high = (middle, high) if met else (low, middle)
         if high < _LEAST_RHO:
             raise ParameterError(
                 f"epsilon = {nearest(epsilon):g}, delta = {nearest(delta):g} would need infinite "

@@ -220,8 +220,9 @@ def private_quantile(
                 "both"
             )
         places = among(space, candidates)
+    order = tuple(distinct.index(q) for q in wanted)
     if level is not None and with_ends and not by_parts:
-        asked = tuple(distinct.index(q) for q in wanted), several, level, sampling
+        asked = order, several, level, sampling
         return _with_two_ends(space, places, distinct, whole, share_of_columns, *asked)
     for_values = Fraction(1) if level is None else 1 - _FOR_INTERVALS
     chooser = (_by_parts if by_parts else _alone)(space, distinct, whole.power)
@@ -231,7 +232,6 @@ def private_quantile(
     if level is not None:
         each = [whole.part(share * _FOR_INTERVALS) for share in share_of_columns]
         laws = tuple(_interval_law(space, distinct, part, level, sampling) for part in each)
-    order = tuple(distinct.index(q) for q in wanted)
     release = QuantileRelease(places, choosers, columns, order, several, laws)
     one_row = 1 / cast(Fraction, space.unit)
     ranges = [part.range() * one_row for part in each]

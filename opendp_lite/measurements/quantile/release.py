@@ -363,10 +363,7 @@ class QuantileRelease:
         if not self.laws:
             return self._numbers(self.places.values(cells).T)
         found = [self._estimates(value, j, each, entropy) for j, each in enumerate(cells)]
-        if self.columns == 1:
-            return found[0].take(self.order) if self.several else found[0][0]
-        rows = tuple(tuple(column[i] for column in found) for i in self.order)
-        return rows if self.several else rows[0]
+        return _shape([each.take(self.order) for each in found], self.several)
 
     def _numbers(self, found: Floats) -> Floats | float:
         """From a row for each distinct quantile and a column for each column."""
@@ -551,10 +548,7 @@ class EndsRelease:
             self._present([each[j] for each in found], rows, self.places.line(j))
             for j in range(self.columns)
         ]
-        if self.columns == 1:
-            return columns[0] if self.several else columns[0][0]
-        by_quantile = tuple(zip(*columns, strict=True))
-        return by_quantile if self.several else by_quantile[0]
+        return _shape(columns, self.several)
 
     def _of_quantile(
         self, value: Data, laws: tuple[TwoEnds, ...], rows: float, entropy: Entropy
@@ -622,6 +616,12 @@ class EndsRelease:
         several = self.repeated and sampling
         every = Estimates(*all_of_them, sampling=sampling, shared_noise=True, several=several)
         return every.take(self.order)
+
+
+def _shape(columns: Sequence[Estimates | tuple[Estimate, ...]], several: bool) -> object:
+    """The estimates of each column as numpy shapes quantiles: those of one quantile together."""
+    found = columns[0] if len(columns) == 1 else tuple(zip(*columns, strict=True))
+    return found if several else found[0]
 
 
 def _numbers(line: SortedLine, cells: Sequence[int | None]) -> tuple[float, float, float]:
