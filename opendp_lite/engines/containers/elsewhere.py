@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial, reduce
 from platform import python_version_tuple
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 import attrs
 import numpy as np
@@ -131,24 +131,27 @@ _NOT_SENT: Final = (
 )
 
 
-class Partitions(ABC):
-    """Rows in the hands of a library that computes on other machines."""
+@attrs.frozen(eq=False, repr=False)
+class DistributedRows(Blocks):
+    """Rows in partitions of a library that computes on other machines. They are never loaded here.
 
-    library: ClassVar[str]
-    """Its name, for a refusal."""
+    ``held`` is what the library calls them: a frame, say.
+    """
 
-    @property
-    @abstractmethod
-    def columns(self) -> int:
-        """How many there are."""
+    held: Any = attrs.field(kw_only=True)
+
+    @classmethod
+    def of(cls, held: Any, columns: int) -> Self:
+        """The rows of what has so many columns."""
+        return cls(partial(_not_loaded, cls.library), max(1, columns), held=held)
 
     @abstractmethod
     def empty(self) -> object:
         """A container as the partitions are, with their types and without rows."""
 
     @abstractmethod
-    def only(self, names: Sequence[str]) -> Partitions:
-        """The same with some columns of a table alone, and with one at least."""
+    def pick(self, names: Sequence[str]) -> Any:
+        """What is held with some columns of a table alone, and with one at least."""
 
     @abstractmethod
     def dumps(self, work: object) -> bytes:
@@ -158,22 +161,9 @@ class Partitions(ABC):
     def outcome(self, work: SentWork) -> Outcome:
         """Has work done where each partition lies, and its outcomes merged to one."""
 
-
-@attrs.frozen(eq=False, repr=False)
-class DistributedRows(Blocks):
-    """Rows in partitions on other machines. They are never loaded here."""
-
-    partitions: Partitions = attrs.field(kw_only=True)
-
-    @classmethod
-    def of(cls, partitions: Partitions) -> DistributedRows:
-        """The rows of some partitions."""
-        refused = partial(_not_loaded, partitions.library)
-        return cls(refused, max(1, partitions.columns), partitions=partitions)
-
     def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
         with QUIET:
-            empty = attempt(self.partitions.empty, self._fail("describe"))
+            empty = attempt(self.empty, self._fail("describe"))
             if columns is None:
                 open_source(empty)
             else:
@@ -185,20 +175,16 @@ class DistributedRows(Blocks):
         names = tuple(dict.fromkeys(column.name for column in columns or ()))
         if columns is None or None in names:
             return self
-        return attrs.evolve(self, partitions=self.partitions.only(list(map(str, names))))
+        return attrs.evolve(self, held=self.pick(list(map(str, names))))
 
     @property
     def engine(self) -> Engine | None:
-        """What computes expressions of their columns, if anything does."""
-        return self.partitions if isinstance(self.partitions, Engine) else None
-
-    @property
-    def library(self) -> str:
-        return self.partitions.library
+        """What computes expressions of their columns, if they do."""
+        return self if isinstance(self, Engine) else None
 
     def summary(self, rows: Any, job: Callable[[Any], object], merge: Merge) -> Any:
-        send = partial(SentWork.of, rows, job, merge, self.partitions.dumps)
-        run = partial(self.partitions.outcome, attempt(send, _NOT_SENT))
+        send = partial(SentWork.of, rows, job, merge, self.dumps)
+        run = partial(self.outcome, attempt(send, _NOT_SENT))
         return attempt(run, self._fail("compute")).value()
 
     def _fail(self, verb: str) -> str:

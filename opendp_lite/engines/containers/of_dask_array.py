@@ -12,7 +12,7 @@ import dask.array as arrays  # type: ignore[import-not-found,import-untyped,unus
 import numpy as np
 from dask.delayed import Delayed, delayed  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, Partitions, SentWork
+from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, SentWork
 from opendp_lite.engines.data.arrays import require_shape
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
@@ -22,12 +22,10 @@ _FAN: Final = 16
 
 
 @attrs.frozen(eq=False, repr=False)
-class DaskPartitions(Partitions):
+class DaskPartitions(DistributedRows):
     """A collection of dask, of which each partition is one block."""
 
     library: ClassVar[str] = "dask"
-
-    collection: Any
 
     @abstractmethod
     def delay(self) -> Sequence[Delayed]:
@@ -60,18 +58,14 @@ def _merge(work: SentWork, outcomes: Sequence[Outcome]) -> Outcome:
 class _ArrayChunks(DaskPartitions):
     """An array of one or two dimensions; a chunk holds whole rows."""
 
-    @property
-    def columns(self) -> int:
-        return 1 if self.collection.ndim == 1 else int(self.collection.shape[1])
-
     def empty(self) -> np.ndarray:
-        return np.empty((0, self.columns), self.collection.dtype)
+        return np.empty((0, self.columns or 0), self.held.dtype)
 
-    def only(self, names: Sequence[str]) -> _ArrayChunks:
-        return self
+    def pick(self, names: Sequence[str]) -> Any:
+        return self.held
 
     def delay(self) -> Sequence[Delayed]:
-        whole = self.collection
+        whole = self.held
         if whole.ndim > 1:
             whole = whole.rechunk({1: -1})
         return list(whole.to_delayed().ravel())
@@ -80,4 +74,4 @@ class _ArrayChunks(DaskPartitions):
 @open_rows.register
 def _of_array(data: arrays.Array) -> Blocks:
     require_shape(data.ndim)
-    return DistributedRows.of(_ArrayChunks(data))
+    return _ArrayChunks.of(data, 1 if data.ndim == 1 else int(data.shape[1]))

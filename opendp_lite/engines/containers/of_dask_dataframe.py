@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import dask.dataframe as frames  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -10,7 +11,6 @@ import pandas as pd  # type: ignore[import-untyped]
 from dask.dataframe.utils import UNKNOWN_CATEGORIES  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from dask.delayed import Delayed  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from opendp_lite.engines.containers.elsewhere import DistributedRows
 from opendp_lite.engines.containers.of_dask_array import DaskPartitions
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
@@ -20,29 +20,25 @@ from opendp_lite.engines.data.open_data import open_rows
 class _Frames(DaskPartitions):
     """A frame, or one column of it; the partitions are those of pandas."""
 
-    @property
-    def columns(self) -> int:
-        return 1 if self.collection.ndim == 1 else len(self.collection.columns)
-
     def empty(self) -> pd.Series | pd.Index | pd.DataFrame:
         """As dask describes its partitions, without the text that it lists in place of values."""
-        meta = self.collection._meta
-        if self.collection.ndim == 1:
+        meta = self.held._meta
+        if self.held.ndim == 1:
             return _unlist(meta)
         found = meta.copy()
         for place in range(len(meta.columns)):
             found.isetitem(place, _unlist(meta.iloc[:, place]))
         return found
 
-    def only(self, names: Sequence[str]) -> _Frames:
-        if self.collection.ndim == 1:
-            return self
-        have = list(self.collection.columns)
+    def pick(self, names: Sequence[str]) -> Any:
+        if self.held.ndim == 1:
+            return self.held
+        have = list(self.held.columns)
         asked = [name for name in have if str(name) in names]
-        return _Frames(self.collection[asked or have[:1]])
+        return self.held[asked or have[:1]]
 
     def delay(self) -> Sequence[Delayed]:
-        return list(self.collection.to_delayed())
+        return list(self.held.to_delayed())
 
 
 def _unlist(column: pd.Series | pd.Index) -> pd.Series | pd.Index:
@@ -55,4 +51,4 @@ def _unlist(column: pd.Series | pd.Index) -> pd.Series | pd.Index:
 
 @open_rows.register
 def _of_frame(data: frames.Series | frames.Index | frames.DataFrame) -> Blocks:
-    return DistributedRows.of(_Frames(data))
+    return _Frames.of(data, 1 if data.ndim == 1 else len(data.columns))

@@ -15,7 +15,7 @@ from pyspark.sql import functions  # type: ignore[import-not-found,import-untype
 from pyspark.sql.pandas.types import to_arrow_schema  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.columns import BATCH_ENTRIES
-from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, Partitions, SentWork
+from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, SentWork
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, to_key
 from opendp_lite.engines.data.open_data import open_rows
@@ -35,17 +35,15 @@ _ZONE: Final = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).p
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Frame(Partitions, Engine):
+class _Frame(DistributedRows, Engine):
     """A frame, which adds up itself, or whose partitions come in batches."""
 
     library: ClassVar[str] = "Spark"
     sums: ClassVar[bool] = True
 
-    frame: sql.DataFrame
-
     @property
     def session(self) -> sql.SparkSession:
-        return self.frame.sparkSession
+        return self.held.sparkSession
 
     @classmethod
     def public(cls, session: sql.SparkSession, columns: Mapping[str, list[Any]]) -> _Frame:
@@ -54,16 +52,17 @@ class _Frame(Partitions, Engine):
         ]
         rows = functions.inline(functions.arrays_zip(*columns))
         # In two partitions, as other rows: what is known beforehand might be computed beforehand.
-        return cls(session.range(1).select(*listed).select(rows).repartition(2))
+        frame = session.range(1).select(*listed).select(rows).repartition(2)
+        return cls.of(frame, len(columns))
 
     @property
     def _by_place(self) -> sql.DataFrame:
         """Columns named by their places: Spark would read dots and another case in a name."""
-        return self.frame.toDF(*(f"column {place}" for place in range(self.columns)))
+        return self.held.toDF(*(f"column {place}" for place in range(len(self.held.columns))))
 
     def _column(self, name: str) -> tuple[sql.Column, str]:
-        place = self.frame.columns.index(name)
-        return functions.col(f"column {place}"), self.frame.schema[place].dataType.simpleString()
+        place = self.held.columns.index(name)
+        return functions.col(f"column {place}"), self.held.schema[place].dataType.simpleString()
 
     def number(self, name: str) -> sql.Column | None:
         column, kind = self._column(name)
@@ -126,25 +125,21 @@ class _Frame(Partitions, Engine):
         for row in found.drop("rows").collect():
             yield tuple(bytes(cell) if isinstance(cell, bytearray) else cell for cell in row)
 
-    @property
-    def columns(self) -> int:
-        return len(self.frame.columns)
-
     def empty(self) -> arrow.Table:
-        return to_arrow_schema(self.frame.schema, **_ZONE).empty_table()
+        return to_arrow_schema(self.held.schema, **_ZONE).empty_table()
 
-    def only(self, names: Sequence[str]) -> _Frame:
-        own = self.frame.columns
+    def pick(self, names: Sequence[str]) -> sql.DataFrame:
+        own = self.held.columns
         places = [place for place, name in enumerate(own) if name in names]
         picked = (functions.col(f"column {place}").alias(own[place]) for place in places or [0])
-        return _Frame(self._by_place.select(*picked))
+        return self._by_place.select(*picked)
 
     def dumps(self, work: object) -> bytes:
         return bytes(cloudpickle.dumps(work))
 
     def outcome(self, work: SentWork) -> Outcome:
         """Merged on the workers to a few rows, and those here; an empty frame may have none."""
-        found = self.frame.mapInArrow(partial(_of_part, work), _SCHEMA)
+        found = self.held.mapInArrow(partial(_of_part, work), _SCHEMA)
         merged = found.repartition(_FEW).mapInArrow(partial(_merge, work), _SCHEMA)
         outcomes = [pickle.loads(bytes(row[_COLUMN])) for row in merged.collect()]
         return work.merge(outcomes) if outcomes else work.of_part(0, ())
@@ -185,4 +180,4 @@ def _as_batch(outcome: Outcome) -> arrow.RecordBatch:
 
 @open_rows.register
 def _of_frame(data: sql.DataFrame) -> Blocks:
-    return DistributedRows.of(_Frame(data))
+    return _Frame.of(data, len(data.columns))

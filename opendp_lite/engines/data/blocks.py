@@ -8,7 +8,7 @@ from errno import ENOENT
 from functools import partial
 from inspect import GEN_CREATED, getgeneratorstate, isgenerator
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import attrs
 
@@ -111,6 +111,9 @@ class Blocks(Table):
         NotPrivate([6.])
     """
 
+    library: ClassVar[str] = ""
+    """As that of a ``Source``."""
+
     open: Callable[[], Iterable[object]] = attrs.field(validator=_opens_anew)
     columns: int | None = attrs.field(default=1, converter=_columns)
     size: int | None = attrs.field(default=None, converter=public_size)
@@ -145,11 +148,6 @@ class Blocks(Table):
     def only(self, columns: Sequence[Column] | None) -> Blocks:
         """The same, for a pass that needs these columns alone, None for all."""
         return self
-
-    @property
-    def library(self) -> str:
-        """As that of a ``Source``."""
-        return ""
 
     def summary(self, rows: Any, job: Callable[[Any], object], merge: Merge) -> Any:
         """What a job makes of these blocks, which ``rows`` has as ``given``, beside a ``part``."""
