@@ -50,7 +50,6 @@ def _number_or_fraction(text: str) -> float | Fraction:
 
 AnyMechanism: TypeAlias = "dp.Mechanism[Any, Any]"
 """A release of whatever rows, in whatever measure, once it is bound."""
-AnyMeasurement: TypeAlias = "dp.Measurement[Any, Any, Any]"
 Labels = tuple[Hashable, ...]
 MORE: Final = "use more rows, narrower bounds or a larger budget"
 """What helps where the noise hides a number, as a rule."""

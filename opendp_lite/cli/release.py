@@ -16,7 +16,7 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import AnyMeasurement, AnyMechanism, Asked, Keys, ReportLine, Statistic
+from opendp_lite.cli.flags import AnyMechanism, Asked, Keys, ReportLine, Statistic
 from opendp_lite.cli.output import OUTPUT, Told, align_lines, rounded_down, short, writers
 from opendp_lite.numbers.exact import exact, round_up, whole
 
@@ -35,7 +35,7 @@ class Setting:
 
     statistic: Statistic
     mechanism: AnyMechanism
-    space: dp.Space[Any]
+    space: when_run.AnySpace
     budget: dict[str, float]
     data: FileInput
     groups: tuple[str, ...]
@@ -43,7 +43,7 @@ class Setting:
     where: Sequence[Condition]
 
     @property
-    def pipeline(self) -> AnyMeasurement:
+    def pipeline(self) -> when_run.AnyMeasurement:
         """The mechanism on its space."""
         return self.mechanism.bind(self.space)
 
@@ -61,12 +61,12 @@ class Setting:
             return "adding or removing one row", "any one row, added or removed"
         return f"replacing one of {self.size} rows", "any one row, replaced by any other"
 
-    def loss(self, pipeline: AnyMeasurement) -> dict[str, float]:
+    def loss(self, pipeline: when_run.AnyMeasurement) -> dict[str, float]:
         """The loss of the pipeline, by name."""
         loss = pipeline.map(1)
         return dict(zip(self.budget, loss if type(loss) is tuple else (loss,), strict=True))
 
-    def claim(self, pipeline: AnyMeasurement, *, explain: bool) -> when_run.PrivacyClaim:
+    def claim(self, pipeline: when_run.AnyMeasurement, *, explain: bool) -> when_run.PrivacyClaim:
         """What the pipeline promises, before any data is read."""
         at_delta = None
         if "rho" in self.budget:
@@ -239,7 +239,7 @@ class Payment:
             )
         return cls(arguments)
 
-    def open(self, space: dp.Space[Any]) -> Payment:
+    def open(self, space: when_run.AnySpace) -> Payment:
         """The ledger that is named.
 
         Args:
@@ -276,7 +276,7 @@ class Payment:
                 )
         return attrs.evolve(self, ledger=ledger)
 
-    def price(self, pipeline: AnyMeasurement) -> dict[str, str]:
+    def price(self, pipeline: when_run.AnyMeasurement) -> dict[str, str]:
         """What the release would cost, and what is left now, in words; nothing is paid."""
         if self.ledger is None:
             return {}
@@ -289,7 +289,7 @@ class Payment:
         }
 
     def release(
-        self, pipeline: AnyMeasurement, data: object
+        self, pipeline: when_run.AnyMeasurement, data: object
     ) -> tuple[Any, dp.releases.Statement, dict[str, str]]:
         """The release, once its price is booked, its statement, and where it stands, in words."""
         if self.ledger is None:

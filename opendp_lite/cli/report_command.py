@@ -13,7 +13,6 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import AnyMeasurement
 from opendp_lite.cli.output import Told, writers
 from opendp_lite.cli.release import Payment, tell_price
 
@@ -22,7 +21,7 @@ from opendp_lite.cli.release import Payment, tell_price
 class _Releases:
     """A release of any kind, with the promise of its pipeline."""
 
-    pipeline: AnyMeasurement
+    pipeline: when_run.AnyMeasurement
     found: object
     explain: bool
     ledger: dict[str, str]
@@ -82,7 +81,7 @@ def _as_line(told: _Releases) -> bytes:
     return f"{told.as_json()}\n".encode()
 
 
-def _require_named(pipeline: AnyMeasurement, names: Sequence[str]) -> None:
+def _require_named(pipeline: when_run.AnyMeasurement, names: Sequence[str]) -> None:
     """Refuses a pipeline that reads a column which no flag names. No row is read."""
     try:
         when_run.try_on_names(pipeline, {name: [] for name in names})
@@ -94,7 +93,7 @@ def _require_named(pipeline: AnyMeasurement, names: Sequence[str]) -> None:
         ) from None
 
 
-def _load(name: str) -> AnyMeasurement:
+def _load(name: str) -> when_run.AnyMeasurement:
     found = dp.from_json(Path(name).read_text("utf-8"))
     if not isinstance(found, dp.Mechanism | dp.Measurement):
         raise dp.ParameterError("--pipeline: what the file spells does not end in noise")

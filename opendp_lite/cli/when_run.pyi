@@ -5,6 +5,7 @@ from opendp_lite.cli.release import release as release
 from opendp_lite.cli.report import NUMBERS as NUMBERS
 from opendp_lite.cli.report import PrivacyClaim as PrivacyClaim
 from opendp_lite.cli.report import Report as Report
+from opendp_lite.combinators.accounts import AnySpace as AnySpace
 from opendp_lite.combinators.accounts import find_price as find_price
 from opendp_lite.display.formatting import align as align
 from opendp_lite.display.formatting import plain as plain
@@ -16,6 +17,7 @@ from opendp_lite.engines.files.csv import csv_column as csv_column
 from opendp_lite.engines.files.csv import header_of as header_of
 from opendp_lite.engines.files.csv import table_of as table_of
 from opendp_lite.engines.files.source_files import files_named as files_named
+from opendp_lite.pipeline.core import AnyMeasurement as AnyMeasurement
 from opendp_lite.sessions.ledger.entries import EntryState as EntryState
 from opendp_lite.sessions.ledger.entries import LedgerEntry as LedgerEntry
 from opendp_lite.sessions.ledger.entries import LedgerView as LedgerView
