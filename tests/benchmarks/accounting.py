@@ -17,6 +17,7 @@ import numpy as np
 from compare import Row
 
 import opendp_lite as dp
+from opendp_lite.combinators.accounts import find_price
 from opendp_lite.measures import curve as composed
 from opendp_lite.measures import loss_distribution
 from opendp_lite.measures.profile import _find_epsilon
@@ -164,9 +165,8 @@ def budget_of_order(order: Fraction) -> dp.measures.PrivacyBudget:
 
 def most_queries(query: dp.Mechanism, budget: dp.measures.PrivacyBudget) -> int:
     """How many equal queries the budget pays for."""
-    measure, bound = budget.measure, dp.records() >> query
-    price = measure.charge(bound.output_measure, bound._loss(1))
-    fits = range(10**6)
+    measure, fits = budget.measure, range(10**6)
+    price = find_price(dp.records() >> query, measure)
     return bisect(
         fits,
         False,

@@ -230,7 +230,7 @@ def _spell(loss: Loss) -> str:
 
 def _rank_errors(size: int, count: int, loss: Loss) -> tuple[float, float]:
     """The mean rank errors, with recursion and with each quantile alone for an even part."""
-    made = partial(dp.private_quantile, bounds=(-10, 10))
+    made = partial(dp.private_quantile, bounds=(-10, 10), confidence=None)
     wanted = [i / (count + 1) for i in range(1, count + 1)]
     ((kind, value),) = loss.items()
     together = dp.records() >> made(wanted, **loss)

@@ -13,12 +13,7 @@ from scipy.stats import chi2_contingency, f_oneway
 
 import opendp_lite as dp
 from opendp_lite.estimators.distributions.histograms import Histogram
-from opendp_lite.estimators.distributions.significance import (
-    _draw_cells,
-    _Groups,
-    _independence,
-    _Noise,
-)
+from opendp_lite.estimators.distributions.significance import _draw_cells, _Groups, _independence
 
 RUNS = 2000
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -126,7 +121,13 @@ def _of_means(
     groups: int, rows: int, shift: float, loss: dict[str, float], runs: int
 ) -> tuple[float, float, float]:
     """How often the p-value is small, here and without privacy, and how often rows are too few."""
-    generator, noise = np.random.default_rng(5), _Noise("epsilon" in loss)
+    generator, pure = np.random.default_rng(5), "epsilon" in loss
+
+    def draw(deviation: float, size: int) -> np.ndarray:
+        if pure:
+            return generator.laplace(0, deviation / 2**0.5, size)
+        return generator.normal(0, deviation, size)
+
     deviations = tuple(
         2**0.5 / (share * loss["epsilon"])
         if "epsilon" in loss
@@ -138,10 +139,10 @@ def _of_means(
         values = generator.normal(0.1, 0.2, (groups, rows))
         values[0] += shift
         values = values.clip(-1, 1)
-        sums = values.sum(axis=1) + noise.draw(generator, deviations[0], groups)
-        counts = rows + noise.draw(generator, deviations[1], groups)
-        squares = float((values**2).sum() + noise.draw(generator, deviations[2], 1)[0])
-        _, p, warned = _Groups(sums, counts, squares, deviations, noise).compare()
+        sums = values.sum(axis=1) + draw(deviations[0], groups)
+        counts = rows + draw(deviations[1], groups)
+        squares = float((values**2).sum() + draw(deviations[2], 1)[0])
+        _, p, warned = _Groups(sums, counts, squares, deviations, pure).compare()
         few += warned
         small += p <= 0.05 and not warned
         plain += f_oneway(*values).pvalue <= 0.05

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from fractions import Fraction
 from math import ceil, floor, isnan
 from pathlib import Path
@@ -256,3 +257,17 @@ def test_all_tables_are_read() -> None:
 
 def test_the_page_shows_what_the_long_run_found() -> None:
     assert make_table() in read("docs/how-we-know.md")
+
+
+def test_benchmarks_that_pages_name_are_there() -> None:
+    """They import parts of the package that no test of theirs holds in place."""
+    for library in ("opendp", "diffprivlib"):
+        pytest.importorskip(library)
+    code = "import runpy; print(*runpy.run_path('tests/benchmarks/__main__.py')['GROUPS'])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md"))
+    typed = re.findall(r"python tests/benchmarks(?: --processor-time)?((?: [a-z_]+)+)", pages)
+    names = {word for words in typed for word in words.split()}
+    assert len(names) > 25
+    assert names <= set(done.stdout.split())
