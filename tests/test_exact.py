@@ -143,6 +143,18 @@ def test_no_value_makes_the_exact_numbers_raise() -> None:
     assert dp.Grid(far, 0).floats.tolist() == [most, -most]
 
 
+def test_steps_of_any_size_are_the_floats_that_they_say() -> None:
+    """Python's integers, and powers of two that are no floats."""
+    steps = np.array([3 * 2**70, -1], dtype=object)
+    assert dp.Grid(steps, -2).floats.tolist() == [3 * 2.0**68, -0.25]
+    assert dp.Grid(steps, 0).floats.tolist() == [3 * 2.0**70, -1]
+    assert dp.Grid(steps, 3).floats.tolist() == [3 * 2.0**73, -8]
+    assert dp.Grid(np.array([2**20]), -1080).floats.tolist() == [2.0**-1060]
+    few = dp.Grid(np.array([3, -1]), -1)
+    assert few.floats.tolist() == [1.5, -0.5]
+    assert (few[::-1].exact, (2 * few).tolist()) == ((Fraction(-1, 2), Fraction(3, 2)), [3, -1])
+
+
 def test_a_float_stands_for_the_simplest_fraction_that_rounds_to_it() -> None:
     """Unless 15 digits write it: 12 / 19 is 0.631578947368421."""
     fractions = {Fraction(top, under) for under in range(1, 100) for top in range(1, under)}
