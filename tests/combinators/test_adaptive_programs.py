@@ -17,7 +17,6 @@ from tests.opened import Opened
 from tests.own_steps import REPLACE, doubled
 
 PURE, ZCDP = dp.MaxDivergence(), dp.ZeroConcentratedDivergence()
-APPROXIMATE = dp.ApproximateDivergence()
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
 TOTAL = dp.clamp(0, 4) >> dp.sum()
 DATA = [1.0, 2.0, 3.0]

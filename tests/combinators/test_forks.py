@@ -20,7 +20,6 @@ pytestmark = [
 Tables = dp.Space[dp.Rows]
 LOW = -(10**9)
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
-ZCDP = dp.ZeroConcentratedDivergence()
 
 
 def in_a_fork(work: Callable[[], object]) -> str:

@@ -67,9 +67,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(
-    "scale", [Fraction(1, 3), Fraction(1), Fraction(37, 3), Fraction(2**12 + 1)], ids=str
-)
+@pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_ties_are_decided_exactly(kind, scale):
     """With either sign: an error of a float within its bound must not show."""

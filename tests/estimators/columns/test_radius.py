@@ -18,7 +18,6 @@ from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from tests.estimators.cases import WILD, space_of
 from tests.exact_losses import lost
 
-E = dp.estimators
 REPLACE = dp.ChangeOneDistance()
 COUNTED = dp.transformations.norm() >> dp.bins([0.0, 1.0, 2.0, 4.0]) >> dp.sum()
 POINTING = _directions_beyond(0.5) >> dp.sum()

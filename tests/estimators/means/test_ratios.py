@@ -72,7 +72,6 @@ def test_count_and_size_keep_the_map():
     assert 0 <= sized([3.0] * 9) <= 10
 
 
-E = dp.estimators
 REPLACE = dp.ChangeOneDistance()
 TABLE = dp.records(columns=2)
 
