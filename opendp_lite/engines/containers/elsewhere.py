@@ -80,7 +80,7 @@ class SentWork:
 
     @classmethod
     def of(
-        cls, rows: Any, job: Callable[[Any], object], merge: Merge, dumps: Callable[[object], bytes]
+        cls, rows: Any, job: Callable[..., object], merge: Merge, dumps: Callable[[object], bytes]
     ) -> SentWork:
         """The work for the parts of these rows, pickled by a function."""
         return cls(dumps((attrs.evolve(rows, given=Blocks(tuple)), job, merge)), find_versions())
@@ -182,7 +182,7 @@ class DistributedRows(Blocks):
         """What computes expressions of their columns, if they do."""
         return self if isinstance(self, Engine) else None
 
-    def summary(self, rows: Any, job: Callable[[Any], object], merge: Merge) -> Any:
+    def summary(self, rows: object, job: Callable[..., object], merge: Merge) -> Any:
         send = partial(SentWork.of, rows, job, merge, self.dumps)
         run = partial(self.outcome, attempt(send, _NOT_SENT))
         return attempt(run, self._fail("compute")).value()

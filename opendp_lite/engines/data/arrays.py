@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from math import inf, nan
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import attrs
 import numpy as np
@@ -103,6 +103,9 @@ class EntryFold(Reduction[Summary]):
         return 2**62
 
 
+T = TypeVar("T")
+_Masked: TypeAlias = np.ma.MaskedArray[Any, Any]
+
 # Refusals here speak of types and shapes, never of a value or of where it stands.
 
 
@@ -186,7 +189,7 @@ class ColumnRows(InMemory):
         return found if found.ndim == 2 else found.reshape(-1, 1)
 
 
-def is_masked(array: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+def is_masked(array: object) -> TypeGuard[_Masked]:
     """Whether it is an array of which some entries may be masked."""
     # Before somebody imports them there are none, and their import takes six milliseconds. A
     # signal handler that reads data may interrupt it: the class is not there yet.
@@ -216,7 +219,7 @@ def require_shape(dimensions: int) -> None:
         )
 
 
-def require_numbers(dtype: np.dtype[Any]) -> None:
+def require_numbers(dtype: np.dtype[np.generic]) -> None:
     """Raises ``DataError`` for a type of which no value is a number."""
     if dtype.kind not in "biufO":
         raise DataError(no_numbers(_KINDS.get(dtype.kind, f"values of dtype {dtype}")))
@@ -266,7 +269,7 @@ def array_of(data: Sequence[Any]) -> Numeric:
     return _all_floats(np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape))
 
 
-def list_rows(data: Sequence[object]) -> list[Any]:
+def list_rows(data: Sequence[T]) -> list[T]:
     """The values of a list that are rows: lists, tuples and arrays that are no single number.
 
     All are looked at: else the first row would decide how all others are read, and the time would
@@ -300,7 +303,7 @@ def floats_of(values: Numeric, odd: set[str]) -> Floats:
     return found.reshape(values.shape)
 
 
-def _unmask(array: np.ma.MaskedArray[Any, Any]) -> Numeric:
+def _unmask(array: _Masked) -> Numeric:
     """What is masked is missing."""
     if array.dtype.kind not in "biuf":
         require_numbers(array.dtype)

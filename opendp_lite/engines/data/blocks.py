@@ -149,7 +149,7 @@ class Blocks(Table):
         """The same, for a pass that needs these columns alone, None for all."""
         return self
 
-    def summary(self, rows: Any, job: Callable[[Any], object], merge: Merge) -> Any:
+    def summary(self, rows: object, job: Callable[..., object], merge: Merge) -> Any:
         """What a job makes of these blocks, which ``rows`` has as ``given``, beside a ``part``."""
         return job(rows)
 
