@@ -48,6 +48,7 @@ def _number_or_fraction(text: str) -> float | Fraction:
     return number(text)
 
 
+Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 AnyMechanism: TypeAlias = "dp.Mechanism[Any, Any]"
 """A release of whatever rows, in whatever measure, once it is bound."""
 Labels = tuple[Hashable, ...]
@@ -245,7 +246,7 @@ def read_help() -> Mapping[str, Sequence[str]]:
 
 
 def add_command(
-    commands: argparse._SubParsersAction[Any],
+    commands: Commands,
     name: str,
     groups: Mapping[str, Mapping[str, Option]],
     under: str = "",
@@ -403,7 +404,7 @@ class Command:
         """Makes the release that the arguments ask for."""
         return when_run.release(arguments, self.asked)
 
-    def put(self, commands: argparse._SubParsersAction[Any]) -> None:
+    def put(self, commands: Commands) -> None:
         """Adds the command to those of a parser."""
         budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
         _, needs, *_ = read_help()[self.name]

@@ -166,7 +166,7 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
 }
 
 
-def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
+def add_ledger(commands: flags.Commands) -> None:
     """Adds the command to those of a parser."""
     whole = flags.add_command(commands, "ledger", {})
     actions = whole.add_subparsers(title="actions", metavar="ACTION", required=True)

@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -100,7 +99,7 @@ def _load(name: str) -> when_run.AnyMeasurement:
     return found.bound
 
 
-def add_report(commands: argparse._SubParsersAction[Any]) -> None:
+def add_report(commands: flags.Commands) -> None:
     """Adds the command to those of a parser."""
     columns = dict.fromkeys(("--numbers", "--words"), flags.text_option("NAME", nargs="+"))
     saved = flags.text_option("FILE", required=True)
