@@ -102,6 +102,16 @@ def test_with_hardly_any_noise_it_is_that_of_numpy(loss):
             assert estimate.rows == pytest.approx(weights / 2, abs=1e-4)
 
 
+@pytest.mark.parametrize("loss", [{"rho": 1e12}, {"epsilon": 1e7}])
+def test_its_error_for_the_population_is_that_of_a_ratio_of_two_means(loss):
+    """By Taylor's rule; rows with the most weight lie at the lower bound, so none is cut."""
+    rows = np.concatenate([table(400), [[-9.0, 9.0]] * 20])
+    distances = rows[:, 1].clip(0, 2) * (rows[:, 0].clip(-3, 5) - plain(rows))
+    right = np.sqrt((distances**2).sum()) / rows[:, 1].clip(0, 2).sum()
+    found = (TABLE >> dp.weighted_mean(-3, 5, most=2, **loss))(rows)
+    assert found.standard_error == pytest.approx(right, rel=0.02)
+
+
 def test_the_published_denominator_is_the_number_of_rows():
     """Rows (w x, R - w x) total N R: the paper's mean of 4 and, at half the weight, 10 is 4.5."""
     rows = np.repeat([[4.0, 1.0], [10.0, 0.5]], 50, axis=0)
