@@ -338,7 +338,8 @@ class Tree(Strategy):
         return np.concatenate([self._sums(of_cells, size) for size in self.sizes], axis=-1)
 
     def _sums(self, of_cells: Numeric, size: int) -> Numeric:
-        return of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
+        found: Numeric = of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
+        return found
 
     def _solve(self, of_cells: Floats) -> Floats:
         """Divided by the matrix times its transpose; 0 in cells that are none."""

@@ -135,7 +135,8 @@ class Ball(Body):
         scaled = (rows - middle) / size
         slack = SLACK * (1 + float(np.max(np.abs(middle) / size))) + excess(self.columns)
         norms = np.linalg.norm(scaled, ord=self.p, axis=1)
-        return norms <= 1 + slack
+        found: NDArray[np.bool_] = norms <= 1 + slack
+        return found
 
     def shift(self, offset: Values) -> Ball:
         return Ball(self.size, self.p, each(add, self.middle, offset), self.columns)

@@ -172,7 +172,8 @@ class Box(Body):
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         low, high = self._floats
         slack = SLACK * np.maximum(np.abs(low), np.abs(high))
-        return np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
+        found: NDArray[np.bool_] = np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
+        return found
 
     def shift(self, offset: Values) -> Box:
         lower, upper = (each(add, end, offset) for end in self.bounds())

@@ -31,12 +31,14 @@ _ENTRIES = 2**21
 
 def l1_length(rows: Whole) -> Floats:
     """The l1 norm along the last axis; exact below 2^53."""
-    return np.abs(rows).sum(axis=-1).astype(np.float64)
+    found: Floats = np.abs(rows).sum(axis=-1).astype(np.float64)
+    return found
 
 
 def l2_length(rows: Whole) -> Floats:
     """The l2 norm along the last axis; the square is exact below 2^63."""
-    return np.sqrt((rows * rows).sum(axis=-1).astype(np.float64))
+    found: Floats = np.sqrt((rows * rows).sum(axis=-1).astype(np.float64))
+    return found
 
 
 def farthest(points: Whole, length: Length) -> float:
@@ -240,7 +242,8 @@ class Points(Body):
         """A number for each row: of its bits, in integers modulo 2^64."""
         bits = np.ascontiguousarray(rows).view(np.uint64)
         products: NDArray[np.uint64] = (bits ^ (bits >> _HALF)) * self._mixers
-        return products.sum(axis=1, dtype=np.uint64)
+        found: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
+        return found
 
     @cached_property
     def _by_mix(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:

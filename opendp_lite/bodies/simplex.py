@@ -111,7 +111,10 @@ class Simplex(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         total = nearest(self.total)
-        return np.all(rows >= -SLACK * total, axis=1) & (rows.sum(axis=1) <= total * (1 + SLACK))
+        found: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
+            rows.sum(axis=1) <= total * (1 + SLACK)
+        )
+        return found
 
     def filling(self) -> FillRows:
         """The whole row: any entry alone might lead beyond the total."""
@@ -235,7 +238,8 @@ class NonNegativeBall(Ball):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         least = -SLACK * to_floats(self.size)
-        return np.all(rows >= least, axis=1) & super().holds(rows)
+        found: NDArray[np.bool_] = np.all(rows >= least, axis=1) & super().holds(rows)
+        return found
 
     def non_negative(self) -> bool:
         return True
@@ -475,7 +479,8 @@ class OuterProducts(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         off = np.linalg.norm((rows - self.project(rows)) / nearest(self.size), axis=1)
-        return off <= SLACK
+        found: NDArray[np.bool_] = off <= SLACK
+        return found
 
     def shift(self, offset: Values) -> Ball:
         return self._ball().shift(offset)

@@ -465,7 +465,8 @@ def _both_ways(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
     """At least the deltas at levels of either sign, for a curve that holds both ways round."""
     below = np.minimum(levels, 0.0)
     far = draw_chords(knots, deltas, np.abs(levels))
-    return -np.expm1(below) + np.exp(below) * far + 2.0**-50 * (levels < 0)
+    found: Floats = -np.expm1(below) + np.exp(below) * far + 2.0**-50 * (levels < 0)
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -511,4 +512,5 @@ def _binomial(number: int, rate: float) -> Floats:
 def _log_sum(exponents: Floats) -> Floats:
     """The logarithm of the sum of their exponentials, for each column."""
     top = exponents.max(axis=0)
-    return top + np.log(np.exp(exponents - top).sum(axis=0))
+    found: Floats = top + np.log(np.exp(exponents - top).sum(axis=0))
+    return found

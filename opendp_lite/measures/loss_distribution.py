@@ -307,7 +307,8 @@ class Convolution:
 
     def cumulant(self, tilt: float) -> Floats:
         """That of the sum."""
-        return np.sum([count * one.cumulant(tilt) for one, count in self.parts], axis=0)
+        found: Floats = np.sum([count * one.cumulant(tilt) for one, count in self.parts], axis=0)
+        return found
 
     def delta(self, level: float) -> float:
         """At least the delta at this level."""

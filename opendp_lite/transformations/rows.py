@@ -617,7 +617,8 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
 
     def fill(missing: int) -> Floats:
         shares = np.modf((np.arange(missing) + 0.5) * _GOLDEN)[0]
-        return (lower + width * shares)[:, None]
+        found: Floats = (lower + width * shares)[:, None]
+        return found
 
     return fill
 

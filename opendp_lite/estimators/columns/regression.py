@@ -382,7 +382,8 @@ class _Tail:
         """What each cut takes off a row on average. Hidden rows thin out exponentially."""
         shown = np.maximum(self.places[:, None] - cuts, 0).T @ self.rows
         hidden = self.hidden * self.end / 2 * np.exp(2 - 2 * cuts / self.end)
-        return (shown + hidden) / self.rows.sum()
+        found: Floats = (shown + hidden) / self.rows.sum()
+        return found
 
 
 def _width(limits: Limits, reach: float, narrowest: float) -> float:

@@ -354,7 +354,8 @@ def _lengths(rows: Floats) -> Floats:
     """The l2 norms along the last axis, of numbers whose squares are beyond floats too."""
     largest = np.abs(rows).max(axis=-1, keepdims=True)
     units = np.where(largest > 0, largest, 1.0)
-    return units[..., 0] * np.linalg.norm(rows / units, axis=-1)
+    found: Floats = units[..., 0] * np.linalg.norm(rows / units, axis=-1)
+    return found
 
 
 def plain(value: Numbers, error: Numbers) -> Uncertain:

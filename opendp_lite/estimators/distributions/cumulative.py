@@ -147,7 +147,8 @@ class CumulativeDistribution(Answers):
             squares = products.squares + shares * (shares * length - 2 * products.along)
         else:
             squares = products.squares - products.along**2 / length
-        return np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
+        found: Floats = np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
+        return found
 
     @cached_property
     def _at_edges(self) -> Floats:

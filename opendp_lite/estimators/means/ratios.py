@@ -317,4 +317,5 @@ def _square_from(share: float, block: Floats) -> Floats:
 
     The mean is that share of the width above the lower bound.
     """
-    return plain_nan((block[:, :1] * (1 - share) - block[:, 1:] * share) ** 2)
+    found: Floats = plain_nan((block[:, :1] * (1 - share) - block[:, 1:] * share) ** 2)
+    return found

@@ -198,7 +198,8 @@ class NoisyMoments:
         hidden = self.rows <= self.budget.exceeded(self.scales[2], _ROWS_DOUBTED)
         means = np.linspace(-1.0, 1.0, _MEANS).tolist() if hidden else [self._mean]
         with_each = [self._levels_with(variances, each, 0.0 if hidden else 1.0) for each in means]
-        return np.min(with_each, axis=0)
+        found: Floats = np.min(with_each, axis=0)
+        return found
 
     def _levels_with(self, variances: Floats, mean: float, estimated: float) -> Floats:
         """The confidence at which each variance just fits with a mean."""

@@ -323,7 +323,8 @@ class _NumbersElsewhere(InCells):
         return self._find(_CountBefore(self.cells, edges))
 
     def _find(self, how: _CountCells[Summary]) -> Summary:
-        return ask_for(FoldRequest(self.rows, how, self.cells.step))
+        found: Summary = ask_for(FoldRequest(self.rows, how, self.cells.step))
+        return found
 
 
 @attrs.frozen(eq=False)

@@ -106,7 +106,8 @@ class Stretches:
 
 
 def _weights(widths: Floats) -> Counts:
-    return np.rint(_FINE * np.sqrt(np.maximum(widths, 1))).astype(np.int64)
+    found: Counts = np.rint(_FINE * np.sqrt(np.maximum(widths, 1))).astype(np.int64)
+    return found
 
 
 def _farther(places: Floats, levels: Floats, end: float, shares: Floats) -> Floats:
