@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
+from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias, cast
 
@@ -93,6 +94,8 @@ def exact_norms(first: np.ndarray, second: np.ndarray, exponent: int | None) -> 
 _MOST = 34
 _MOST_OBJECTS = 400
 _PACKAGE = __name__.split(".")[0]
+# By its file: a function that a docstring shows has the module of the docstring.
+_FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
 _LARGEST = 1e300
 
 
@@ -126,8 +129,8 @@ def _reach(waiting: deque[object]) -> Iterator[float]:
             waiting.extend(part for _, part in islice(parts_of(each), _MOST))
 
 
-def _is_ours(made: type | FunctionType) -> bool:
-    return (made.__module__ or "").split(".")[0] == _PACKAGE
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.split(".")[0] == _PACKAGE
 
 
 _READS = {"LOAD_GLOBAL", "LOAD_NAME"}
@@ -148,7 +151,7 @@ def parts_of(found: object) -> Iterator[tuple[str, object]]:
 @parts_of.register
 def _of_function(found: FunctionType) -> NamedParts:
     yield from closure(found).items()
-    if _is_ours(found):
+    if found.__code__.co_filename.startswith(_FOLDER):
         return
     yield "code", found.__code__
     named = found.__code__.co_varnames
