@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from math import prod
 from typing import Final, cast
 
@@ -155,7 +156,7 @@ class Presence(OfWhole):
         return table.columns([Column(name, PRESENCE) for name in table.names or ()])
 
 
-# The name of a column that holds the group of each row; no column of a person has it.
+# The name of a column that holds the group of each row, beside those of the groups around it.
 _GROUP: Final = "\0group"
 
 
@@ -193,10 +194,12 @@ class Groups:
 
     def read_once(self, table: LazyTable) -> tuple[LazyTable, Groups]:
         """The same groups, found by one column of numbers where the table is in memory."""
-        found = table.dataset.with_column(_GROUP, partial(self._of_rows, table))
+        there = getattr(table.dataset.whole, "names", None) or ()
+        name = next(each for n in count() if (each := f"{_GROUP}{n}") not in there)
+        found = table.dataset.with_column(name, partial(self._of_rows, table))
         if found is None:
             return table, self
-        column = Column(_GROUP, NUMBERS)
+        column = Column(name, NUMBERS)
         return attrs.evolve(table, dataset=found), Groups((column,), (self.count,), self.step)
 
     def _of_rows(self, table: LazyTable) -> Floats:

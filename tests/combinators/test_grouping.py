@@ -616,6 +616,39 @@ def test_groups_in_groups_are_apart():
         assert counts == {"a": {"a": 3, "b": 0}, "b": {"a": 0, "b": 2}}
 
 
+def _ask(inner):
+    return dp.adaptive(lambda ask: ask(inner), budget=dp.epsilon(SURE))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [lambda inner: inner, _ask, lambda inner: dp.sample(0.5, inner)],
+    ids=["by", "ask", "sample"],
+)
+@pytest.mark.parametrize(
+    "inner", [X >> dp.variance(0, 9, epsilon=SURE), _ask(X >> COUNT)], ids=repr
+)
+def test_groups_in_groups_may_hold_what_needs_a_table(inner, around):
+    """Each adds a column with its groups, which a table may have once: 0 rows gave a release."""
+    query = dp.by(
+        "key", ["a", "b"], around(dp.by("other", [0, 1], around(dp.by("key", ["a"], inner))))
+    )
+    rows = [{"key": "a", "other": n % 2, "x": 5.0} for n in range(8)]
+    frame, empty = pd.DataFrame(rows), pd.DataFrame(rows[:0], columns=["key", "other", "x"])
+    for data in (
+        rows,
+        rows[:1],
+        [],
+        frame,
+        empty,
+        pl.from_pandas(frame),
+        dp.Blocks(lambda: [frame]),
+    ):
+        found = query(data)
+        assert set(found) == {"a", "b"}
+        assert set(found["a"][1]) == {"a"}
+
+
 def test_rows_in_another_order_stay_in_their_groups():
     """A step of one's own may give rows back in any order; one row decides whether it does."""
 
