@@ -136,10 +136,13 @@ def _in_short_range(values: Numeric) -> tuple[NDArray[np.int64], int] | None:
 
     A missing number stands for the least.
     """
-    if not len(values) or values.dtype == np.uint64:
+    # By kind and size: another byte order is another type, and beyond 2^63 it has no int64.
+    if not len(values) or values.dtype.kind + str(values.dtype.itemsize) == "u8":
         return None
     whole = values
     if values.dtype.kind == "f":
+        # As single values are: a long double beyond 2^53 would be another key in a short range.
+        values = values.astype(np.float64, copy=False)
         with np.errstate(all="ignore"):
             least = np.fmin.reduce(values)
             present = np.where(np.isnan(values), least, values)

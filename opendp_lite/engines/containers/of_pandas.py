@@ -75,6 +75,10 @@ def _read_together(data: pd.DataFrame, places: Sequence[int]) -> ColumnRows | No
     return ColumnRows(rows, lambda piece: data.iloc[piece.start : piece.stop, columns].to_numpy())
 
 
+def _densely(piece: pd.arrays.SparseArray) -> np.ndarray:
+    return np.asarray(piece)  # As objects they would forget which whole numbers their type holds.
+
+
 def _objects(piece: ExtensionArray) -> np.ndarray:
     return np.asarray(piece, dtype=object)
 
@@ -111,6 +115,8 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
     if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)
         array = partial(_floats, values.dtype.numpy_dtype) if own else _objects
+        if isinstance(kind, pd.SparseDtype):
+            array = _densely
         return Values(values, array, is_text=False, fits_all=kind.kind == "f")
     if isinstance(values, pd.arrays.DatetimeArray) and values.tz is None:
         return Values.of_dates(values, False, np.asarray)

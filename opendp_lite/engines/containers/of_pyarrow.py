@@ -121,6 +121,7 @@ def list_values(piece: arrow.ChunkedArray) -> Sequence[Any]:
 
 @open_values.register
 def _values_of_column(column: arrow.Array | arrow.ChunkedArray) -> Values:
+    column = _copy_views(column)
     types, kind = arrow.types, value_type(column.type)
     if is_text(kind):
         return _values_of_text(column)
@@ -146,7 +147,7 @@ def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
     if not arrow.types.is_dictionary(column.type):
         begin = column.slice(0, SAMPLE).cast(arrow.large_string())
         if do_repeat(len(begin.unique()), len(begin)):
-            encoded = column.cast(_COPIED.get(column.type, column.type)).dictionary_encode()
+            encoded = column.dictionary_encode()
     # Arrow 18 refuses to join no chunks, and a refusal would tell that a part has no rows.
     if isinstance(encoded, arrow.ChunkedArray) and encoded.num_chunks:
         encoded = encoded.unify_dictionaries().combine_chunks()
@@ -219,6 +220,14 @@ def require_numeric(kind: arrow.DataType) -> None:
 def _rows_of_column(
     container: arrow.Array | arrow.ChunkedArray, places: RowPlaces
 ) -> arrow.Array | arrow.ChunkedArray:
-    kind = _COPIED.get(container.type)
-    whole = _without_null_in_dictionaries(container if kind is None else container.cast(kind))
+    whole = _without_null_in_dictionaries(_copy_views(container))
     return whole.take(arrow.array(places))
+
+
+def _copy_views(column: arrow.Array | arrow.ChunkedArray) -> arrow.Array | arrow.ChunkedArray:
+    """A column as Arrow picks rows of it, whatever a dictionary of it lists."""
+    kind = _COPIED.get(value_type(column.type))
+    if kind is None:
+        return column
+    whole = arrow.types.is_dictionary(column.type)
+    return column.cast(arrow.dictionary(column.type.index_type, kind) if whole else kind)

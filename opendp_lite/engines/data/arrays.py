@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
@@ -104,7 +105,8 @@ class EntryFold(Reduction[Summary]):
 
 
 T = TypeVar("T")
-_Masked: TypeAlias = np.ma.MaskedArray[Any, Any]
+# As text: to name it imports numpy.ma.
+_Masked: TypeAlias = "np.ma.MaskedArray[Any, Any]"
 
 # Refusals here speak of types and shapes, never of a value or of where it stands.
 
@@ -122,8 +124,10 @@ _FLOATS: Final = frozenset({float, bool, np.bool_, np.float16, np.float32, np.fl
 _AS_FLOATS: Final = _FLOATS | {type(None)}
 _EXACT: Final = _AS_FLOATS | {int, Fraction, Decimal}
 _WHOLE: Final = (*np.sctypeDict.values(),)
-# Types of values that numpy makes numbers of, or objects where a whole number is long.
-_NUMBERS: Final = _FLOATS | {int, *(kind for kind in _WHOLE if np.dtype(kind).kind in "iu")}
+# Values of which a float64 forgets nothing: of a short float, that it holds no long whole number.
+_AS_DOUBLE: Final = frozenset({float, np.float64, bool, np.bool_, type(None)})
+_AS_WHOLE: Final = frozenset({int, *(kind for kind in _WHOLE if np.dtype(kind).kind in "iub")})
+_EXACT_FLOAT: Final = 2**53
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -242,31 +246,36 @@ def no_numbers(what: str) -> str:
 def to_array(data: object) -> Numeric:
     """A numpy array or a list as one array of numbers; a missing value becomes NaN."""
     if not isinstance(data, np.ndarray):
-        return array_of(data) if isinstance(data, list | tuple) else np.asarray(data)
+        data = exact_array(data) if isinstance(data, list | tuple) else np.asarray(data)
     if is_masked(data):
         data = _unmask(data)
     require_numbers(data.dtype)
     return np.asarray(data) if data.dtype.kind != "O" else _all_floats(data)
 
 
-def array_of(data: Sequence[Any]) -> Numeric:
-    """Numbers in a list, or rows in a list of lists, as an array of numbers."""
+def exact_array(data: Sequence[Any]) -> Numeric:
+    """Values in a list, or rows in a list of lists, as an array that holds each of them exactly.
+
+    One type for all is only taken where every value has it. Else a float, or a missing value, of
+    one row would round the long whole numbers of all others, which may be ids or keys.
+    """
     shape: tuple[int, ...] = (len(data),)
-    kinds, cells = set(map(type, data)), data
+    cells = data
     if rows := list_rows(data):
         if len(rows) < len(data) or len({len(row) for row in rows}) > 1:
             raise DataError(
                 "the rows of the list differ in length; put None where a value is missing"
             )
         cells, shape = [*chain.from_iterable(data)], (len(data), len(data[0]))
-        kinds = set(map(type, cells))
-    if kinds <= _NUMBERS:
-        array = np.asarray(data)
-        # Whole numbers beyond 64 bits make an array of objects.
-        return array if array.dtype.kind != "O" else _all_floats(array)
-    if kinds <= _AS_FLOATS:
-        return np.array(data, dtype=np.float64)
-    return _all_floats(np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape))
+    kinds = set(map(type, cells))
+    if kinds <= _AS_WHOLE and (array := np.asarray(data)).dtype.kind in "iub":
+        return array  # Of whole numbers beyond and below 2^63 numpy makes floats.
+    if kinds <= _AS_DOUBLE | {int}:
+        with suppress(OverflowError):
+            floats = np.array(data, dtype=np.float64)
+            if int not in kinds or not (np.abs(floats) >= _EXACT_FLOAT).any():
+                return floats
+    return np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape)
 
 
 def list_rows(data: Sequence[T]) -> list[T]:

@@ -240,7 +240,7 @@ class Categories:
         return [each for each in times if each.tzinfo is None]
 
     def _of_whole(self, values: Numeric) -> Floats:
-        if values.dtype == np.uint64:
+        if values.dtype.kind == "u" and values.dtype.itemsize == 8:  # In either byte order.
             return self._of_objects(values.astype(object))
         if self._run is not None:
             return self._in_run(values.astype(np.int64, copy=False))

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import DataError, find_library
-from opendp_lite.engines.data.arrays import ArrayRows, array_of, array_rows
+from opendp_lite.engines.data.arrays import ArrayRows, array_rows, exact_array
 from opendp_lite.engines.data.arrays import to_array as numbers_in
 from opendp_lite.engines.data.expressions import Engine, Expression, number_of
 from opendp_lite.engines.data.fold import Floats
@@ -268,7 +268,7 @@ def _of_array(data: np.ndarray) -> Source:
 def _of_list(data: Sequence[object]) -> Source | NamedColumns:
     if is_records(data):
         return _of_records(data, None)
-    return array_rows(array_of(data))
+    return array_rows(exact_array(data))
 
 
 def is_records(data: object) -> bool:

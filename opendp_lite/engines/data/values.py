@@ -139,6 +139,8 @@ def _unmask(piece: Numeric) -> Numeric:
     """What is masked is missing."""
     if not is_masked(piece):
         return piece
+    if piece.dtype.kind == "f":
+        return np.ma.filled(piece, np.nan)  # Objects would forget which whole numbers it holds.
     objects = piece.data.astype(object)
     objects[np.ma.getmaskarray(piece)] = None
     return objects

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
+import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.dataset as datasets  # type: ignore[import-untyped]
 from pyarrow.fs import FileSystem  # type: ignore[import-untyped]
@@ -215,6 +217,25 @@ def _as_asked(kinds: Mapping[str, type], table: arrow.Table) -> Mapping[str, obj
     return found
 
 
+def _known_apart(column: arrow.ChunkedArray) -> Sequence[float | Decimal | None]:
+    """Numbers, of which one that may stand for several whole numbers is missing: no id is."""
+    listed: list[Any] = column.to_pylist()
+    if arrow.types.is_decimal(column.type):
+        return listed
+    most = 2.0 ** (np.finfo(column.type.to_pandas_dtype()).nmant + 1)
+    return [each if each is not None and abs(each) < most else None for each in listed]
+
+
+def _spell(number: float | Decimal | None) -> str | None:
+    """A number as text, the same for equal ones: another file may hold it as a whole number."""
+    if number is None or number != number:
+        return None
+    whole = int(number)
+    if whole == number:
+        return str(whole)
+    return str(number) if isinstance(number, float) else format(number, "f").rstrip("0")
+
+
 def _text_of(name: str, column: arrow.ChunkedArray) -> Values:
     if not (is_text(column.type) or arrow.types.is_date(column.type)):
         try:
@@ -223,6 +244,9 @@ def _text_of(name: str, column: arrow.ChunkedArray) -> Values:
             raise DataError(
                 f"column {name!r} holds {column.type}, not text; make it text first"
             ) from None
-    cells = list_values(column.cast(arrow.string()))
+    if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
+        cells: Sequence[str | None] = list(map(_spell, _known_apart(column)))
+    else:
+        cells = list_values(column.cast(arrow.string()))
     texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
     return text_cells(texts, len(cells))
