@@ -133,4 +133,7 @@ class FileInput:
                 f"out, as a {self._suffix} file declares its columns and their types"
             )
         engine = when_run.with_pyarrow(_ENGINE, f"reading a {self._suffix} file")
-        return engine.declared_columns(options.file, self.columns, _FORMATS[self._suffix])
+        person = vars(options).get("person")
+        return engine.declared_columns(
+            options.file, self.columns, _FORMATS[self._suffix], person and person.strip()
+        )

@@ -123,6 +123,10 @@ def test_the_unit_is_the_same_for_all_releases():
         dp.session(np.zeros((9, 2)), dp.rho(1), space=there)(
             other >> dp.bound_contributions(1) >> TENTH
         )
+    named = {"id": [1, 1], "x": [2, 3]}
+    query = other >> dp.bound_contributions(1) >> TENTH
+    for space in (there, PEOPLE):  # By its name it is one column.
+        assert dp.session(named, dp.rho(1), space=space)(query).number == 1
     replaced = dp.records(size=300, metric=dp.ChangeOneDistance())
     sized = dp.session(SURVEY["age"], dp.rho(1), space=replaced)
     assert sized(dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)).number == 1

@@ -267,13 +267,18 @@ def exact_array(data: Sequence[Any]) -> Numeric:
                 "the rows of the list differ in length; put None where a value is missing"
             )
         cells, shape = [*chain.from_iterable(data)], (len(data), len(data[0]))
+        # A number in an array of no dimension has no hash, or one of its own: no id or key is one.
+        types = set(map(type, cells)).difference(_WHOLE)
+        arrays = {kind for kind in types if hasattr(kind, "ndim")}
+        if arrays:
+            cells = [np.asarray(each)[()] if type(each) in arrays else each for each in cells]
     kinds = set(map(type, cells))
     if kinds <= _AS_WHOLE and (array := np.asarray(data)).dtype.kind in "iub":
         return array  # Of whole numbers beyond and below 2^63 numpy makes floats.
-    if kinds <= _AS_DOUBLE | {int}:
+    if kinds <= _AS_DOUBLE | _AS_WHOLE:
         with suppress(OverflowError):
             floats = np.array(data, dtype=np.float64)
-            if int not in kinds or not (np.abs(floats) >= _EXACT_FLOAT).any():
+            if kinds <= _AS_DOUBLE or not (np.abs(floats) >= _EXACT_FLOAT).any():
                 return floats
     return np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape)
 
@@ -302,8 +307,9 @@ def _all_floats(values: Numeric) -> Floats:
 def floats_of(values: Numeric, odd: set[str]) -> Floats:
     """The numbers in an array of objects; see ``InMemory.between`` for ``odd``."""
     kinds = set(map(type, values.flat))
-    if kinds <= _AS_FLOATS:
-        return values.astype(np.float64, order="C")
+    if kinds <= _AS_FLOATS | _AS_WHOLE:
+        with suppress(OverflowError):
+            return values.astype(np.float64, order="C")
     if kinds <= _EXACT:
         numbers = (nan if value is None else _nearest(value) for value in values.flat)
     else:

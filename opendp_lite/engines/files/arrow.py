@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.dataset as datasets  # type: ignore[import-untyped]
 from pyarrow.fs import FileSystem  # type: ignore[import-untyped]
@@ -32,6 +30,8 @@ from opendp_lite.engines.files.source_files import files_named, is_address, requ
 
 Paths = str | Path | Sequence[str | Path]
 
+# Of floats from here on one stands for several whole numbers.
+_EXACT: Final = 2**53
 _NO_ANSWER: Final = (
     "the store has no such path, did not answer, or refuses what you identify yourself by; its "
     "region, endpoint and keys are looked for in the address and in the environment"
@@ -120,7 +120,7 @@ def _is_ordered(kind: arrow.DataType) -> bool:
 
 
 def declared_columns(
-    source: str, columns: Sequence[tuple[str | None, type]], kind: str
+    source: str, columns: Sequence[tuple[str | None, type]], kind: str, person: str | None = None
 ) -> ColumnBlocks:
     """Some columns of files that declare their types, as ``csv_table`` reads those of a CSV file.
 
@@ -130,6 +130,7 @@ def declared_columns(
             is for the only one. A column of numbers, truths or dates may be read as text. Without
             any, all columns are there as they are.
         kind: "parquet" or "feather".
+        person: The column that tells people apart, which may hold no floats.
 
     Returns:
         The columns as blocks for a pipeline. Its ``names`` are those in the files.
@@ -142,6 +143,13 @@ def declared_columns(
     if not columns:
         return ColumnBlocks.of(files, files[0].names)
     names = tuple(pick_column(files[0].names, column) for column, _ in columns)
+    # As text two people whose long ids are one float would be one.
+    schemas = [file.schema for file in files if person in file.names]
+    if any(arrow.types.is_floating(each.field(person).type) for each in schemas):
+        raise FileError(
+            f"column {person!r} holds floats, of which one may stand for two people; write it anew "
+            "as whole numbers, such as frame['id'].astype('Int64') of pandas, or as text"
+        )
     kinds = (wanted for _, wanted in columns)
     shown = partial(_as_asked, dict(zip(names, kinds, strict=True)))
     return ColumnBlocks.of([attrs.evolve(file, shown=shown) for file in files], names)
@@ -217,23 +225,12 @@ def _as_asked(kinds: Mapping[str, type], table: arrow.Table) -> Mapping[str, obj
     return found
 
 
-def _known_apart(column: arrow.ChunkedArray) -> Sequence[float | Decimal | None]:
-    """Numbers, of which one that may stand for several whole numbers is missing: no id is."""
-    listed: list[Any] = column.to_pylist()
-    if arrow.types.is_decimal(column.type):
-        return listed
-    most = 2.0 ** (np.finfo(column.type.to_pandas_dtype()).nmant + 1)
-    return [each if each is not None and abs(each) < most else None for each in listed]
-
-
-def _spell(number: float | Decimal | None) -> str | None:
-    """A number as text, the same for equal ones: another file may hold it as a whole number."""
-    if number is None or number != number:
-        return None
+def _spell(number: Any, text: str | None) -> str | None:
+    """A whole number as a file of whole numbers has it: Arrow writes 1e+16 and 5.00."""
+    if number is None or number != number or abs(number) >= _EXACT:
+        return text
     whole = int(number)
-    if whole == number:
-        return str(whole)
-    return str(number) if isinstance(number, float) else format(number, "f").rstrip("0")
+    return str(whole) if whole == number else text
 
 
 def _text_of(name: str, column: arrow.ChunkedArray) -> Values:
@@ -244,9 +241,8 @@ def _text_of(name: str, column: arrow.ChunkedArray) -> Values:
             raise DataError(
                 f"column {name!r} holds {column.type}, not text; make it text first"
             ) from None
+    cells: Sequence[str | None] = list_values(column.cast(arrow.string()))
     if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
-        cells: Sequence[str | None] = list(map(_spell, _known_apart(column)))
-    else:
-        cells = list_values(column.cast(arrow.string()))
+        cells = list(map(_spell, column.to_pylist(), cells))
     texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
     return text_cells(texts, len(cells))
