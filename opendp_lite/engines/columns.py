@@ -270,6 +270,11 @@ class Dataset:
         return place_of(column.name, self.titles)
 
 
+def names_itself(data: object) -> bool:
+    """Whether data says how its columns are called; else names that are declared are places."""
+    return Dataset(data, None, None).listed is not None
+
+
 def _columns_of(asked: tuple[Column, ...], declared: Names | None, block: object) -> RowBlocks:
     """Some columns of a block, which is opened as any data is."""
     source, function = Dataset(block, declared, None).columns(asked)

@@ -26,7 +26,7 @@ from opendp_lite.base.frozen import OwnProcess
 from opendp_lite.base.spelling import Named, call_when_read
 from opendp_lite.combinators import accounts
 from opendp_lite.display import formatting
-from opendp_lite.engines.columns import Dataset
+from opendp_lite.engines.columns import names_itself
 from opendp_lite.engines.data.table import place_of
 from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import evaluate
@@ -444,7 +444,7 @@ class Session(accounts.Spender[M]):
         whom = self.space if isinstance(self.metric, distances.SymmetricIdDistance) else None
         # In data without names it is the place of a column that says whose rows they are.
         other = whom is not None and found.domain != whom.domain
-        if other and Dataset(self._open.data, None, None).listed is None:
+        if other and not names_itself(self._open.data):
             raise SpaceError(
                 f"{query!r} was made for {found!r} and the session has {whom!r}: people might be "
                 "told apart by another column. Hand over the query without its space, or open a "

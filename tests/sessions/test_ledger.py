@@ -203,6 +203,21 @@ def test_units_of_a_ledger(path, unit, space):
     assert ledger.session(TABLE, space=space).left == 1
 
 
+def test_another_order_of_columns_without_names_is_other_data(path):
+    """The names are places there: another column would say who the people are."""
+    ledger = dp.Ledger.create(path, budget=dp.epsilon(9), unit="person")
+    rows = np.array([[7.0, n] for n in range(9)])
+    spaces = [dp.records(columns=each, person="id") for each in (["id", "x"], ["x", "id"])]
+    for data in (rows, rows.tolist(), dp.Blocks(lambda: [rows], columns=2)):
+        ledger.session(data, space=spaces[0])
+        refused(
+            "declared in the same order", lambda data=data: ledger.session(data, space=spaces[1])
+        )
+    named = pd.DataFrame(rows, columns=["id", "x"])
+    for space in (*spaces, dp.table(person="id")):
+        ledger.session(named, space=space, name="named")
+
+
 def test_the_name_of_data_is_a_line_of_words(ledger):
     assert ledger.session(AGES, name=" first ")(TENTH).receipt.entry == 3
     refused("name", lambda: ledger.session(AGES, name="  "))

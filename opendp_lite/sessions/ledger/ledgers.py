@@ -12,6 +12,7 @@ import attrs
 from opendp_lite.base.errors import Argument, LedgerError, ParameterError, SpaceError
 from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt, say_spent
 from opendp_lite.display.formatting import html_grid
+from opendp_lite.engines.columns import names_itself
 from opendp_lite.engines.data.identities import content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.measure import AnyMeasure
@@ -20,6 +21,7 @@ from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.sessions import Session, open_session, require_space
 from opendp_lite.sessions.text import check_words
+from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.spelling.suggestions import explain_names, refuse_name
 
 _HASH: Final = "sha256"
@@ -49,10 +51,16 @@ class DataIdentity:
     content: str
 
     @classmethod
-    def of(cls, data: object, key: bytes) -> DataIdentity:
+    def of(cls, data: object, key: bytes, names: tuple[str, ...] = ()) -> DataIdentity:
         """The identity of the data under a key.
 
         It goes through the data once.
+
+        Args:
+            data: The data.
+            key: That of the ledger.
+            names: Those that a session declares for columns that have none, if they say which
+                column tells people apart. In another order they are another identity.
 
         Raises:
             DataError: If the data cannot be read, or can be gone through only once.
@@ -63,7 +71,8 @@ class DataIdentity:
                 hashes[name] = hmac.new(key, b"column", _HASH)
             hashes[name].update(cells)
         columns = tuple(sorted(hashes))
-        whole = json.dumps([[name, hashes[name].hexdigest()] for name in columns])
+        parts = [[name, hashes[name].hexdigest()] for name in columns]
+        whole = json.dumps([*parts, [*names]] if names else parts)
         return cls(columns, hmac.new(key, whole.encode(), _HASH).hexdigest())
 
 
@@ -114,6 +123,14 @@ class LedgerAccount(Account[AnyMeasure]):
         """The numbers of a payment, as they are at the last entry: the head that it names."""
         budget = PrivacyBudget(self.file.measure, last.budget)
         return Receipt(number, last.total, budget, last.hash, entry)
+
+
+def _places_of_people(data: object, space: AnySpace | None) -> tuple[str, ...]:
+    """The names that say by their places whose rows are whose; none where the data has names."""
+    domain = None if space is None else space.domain
+    if not isinstance(domain, PersonTables) or names_itself(data):
+        return ()
+    return domain.rows.names or ()
 
 
 def asked_text(order: Order) -> str:
@@ -270,7 +287,7 @@ class Ledger:
         if not self.file.terms.hold_for(space):
             raise self._other_unit(space)
         name = None if name is None else check_words(name, "session: name")
-        identity = DataIdentity.of(data, self.file.key())
+        identity = DataIdentity.of(data, self.file.key(), _places_of_people(data, space))
         scope = self._scope(identity, name)
         found = open_session(data, space, LedgerAccount(self.file, scope))
         neighbours = f"{found.neighbours}, {found.metric!r}"
@@ -355,7 +372,8 @@ class Ledger:
         if known and name is None:
             raise LedgerError(
                 f"this is other data than the ledger knows ({', '.join(map(repr, known))}). Give "
-                "the data as it was, with the same columns, and its rows in the same order. A file "
+                "the data as it was, with the same columns, and its rows in the same order. "
+                "Columns that only the space names are declared in the same order too. A file "
                 "and a table that was read from it count as different: dp.csv_table(path, ...) "
                 "opens the file. For a later version add ",
                 Argument("name", "version 2"),
