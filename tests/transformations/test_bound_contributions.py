@@ -374,7 +374,10 @@ def test_no_cell_decides_how_the_ids_of_other_rows_are_read(odd):
 def test_ids_in_arrays_of_no_dimension_are_those_numbers():
     """Rows that are tensors give them: by themselves they have no hash, or one of the object."""
     step = dp.records(columns=["id", "v"], person="id") >> dp.bound_contributions(1) >> dp.count()
-    assert step([[np.array(0.5), 1.0]] * 9 + [[np.array(7), 1.0]]) == 2
+    ids = [*(np.array(0.5) for _ in range(9)), np.array(7)]
+    assert step([[each, 1.0] for each in ids]) == 2
+    people = dp.table(person="id") >> dp.bound_contributions(1) >> dp.count()
+    assert people({"id": ids}) == people(pd.DataFrame({"id": [0.5, 7]})) == 2
 
 
 def test_short_floats_that_forget_their_type_would_hold_two_people():

@@ -260,27 +260,39 @@ def exact_array(data: Sequence[Any]) -> Numeric:
     one row would round the long whole numbers of all others, which may be ids or keys.
     """
     shape: tuple[int, ...] = (len(data),)
-    cells = data
+    cells: Sequence[Any] = data
     if rows := list_rows(data):
         if len(rows) < len(data) or len({len(row) for row in rows}) > 1:
             raise DataError(
                 "the rows of the list differ in length; put None where a value is missing"
             )
         cells, shape = [*chain.from_iterable(data)], (len(data), len(data[0]))
-        # A number in an array of no dimension has no hash, or one of its own: no id or key is one.
-        types = set(map(type, cells)).difference(_WHOLE)
-        arrays = {kind for kind in types if hasattr(kind, "ndim")}
-        if arrays:
-            cells = [np.asarray(each)[()] if type(each) in arrays else each for each in cells]
+    cells = single_values(cells)
     kinds = set(map(type, cells))
-    if kinds <= _AS_WHOLE and (array := np.asarray(data)).dtype.kind in "iub":
-        return array  # Of whole numbers beyond and below 2^63 numpy makes floats.
+    if kinds <= _AS_WHOLE and (array := np.asarray(cells)).dtype.kind in "iub":
+        return array.reshape(shape)  # Of whole numbers beyond and below 2^63 numpy makes floats.
     if kinds <= _AS_DOUBLE | _AS_WHOLE:
         with suppress(OverflowError):
-            floats = np.array(data, dtype=np.float64)
+            floats = np.array(cells, dtype=np.float64)
             if kinds <= _AS_DOUBLE or not (np.abs(floats) >= _EXACT_FLOAT).any():
-                return floats
+                return floats.reshape(shape)
     return np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape)
+
+
+def single_values(cells: Sequence[Any]) -> Sequence[Any]:
+    """The same with the number in place of an array of no dimension, as rows of a tensor give it.
+
+    Such an array has no hash or that of the object: as an id it would be nobody or somebody new.
+    """
+    types = set(map(type, cells)).difference(_WHOLE)
+    arrays = {kind for kind in types if hasattr(kind, "ndim")}
+    if not arrays:
+        return cells
+    # Of a masked one numpy gives what lies beneath.
+    return [
+        np.asarray(each)[()] if type(each) in arrays and not is_masked(each) else each
+        for each in cells
+    ]
 
 
 def list_rows(data: Sequence[T]) -> list[T]:

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.dates import are_days, dates_in, python_dates
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import ColumnRows, Cuttable, is_masked, list_rows, no_numbers
+from opendp_lite.engines.data.arrays import (
+    ColumnRows,
+    Cuttable,
+    is_masked,
+    list_rows,
+    no_numbers,
+    single_values,
+)
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import (
@@ -171,7 +178,8 @@ def _rows_of_values(container: Values, places: RowPlaces) -> Values:
 @open_values.register(list)
 @open_values.register(tuple)
 def _of_list(column: Sequence[object]) -> Values:
-    return Values(np.fromiter(column, dtype=object, count=len(column)), identity)
+    cells = single_values(column)
+    return Values(np.fromiter(cells, dtype=object, count=len(cells)), identity)
 
 
 def values_of(column: object) -> Values:

@@ -145,10 +145,10 @@ def declared_columns(
     names = tuple(pick_column(files[0].names, column) for column, _ in columns)
     # As text two people whose long ids are one float would be one.
     schemas = [file.schema for file in files if person in file.names]
-    if any(arrow.types.is_floating(each.field(person).type) for each in schemas):
+    if any(arrow.types.is_floating(value_type(each.field(person).type)) for each in schemas):
         raise FileError(
             f"column {person!r} holds floats, of which one may stand for two people; write it anew "
-            "as whole numbers, such as frame['id'].astype('Int64') of pandas, or as text"
+            f"as whole numbers, such as frame[{person!r}].astype('Int64') of pandas, or as text"
         )
     kinds = (wanted for _, wanted in columns)
     shown = partial(_as_asked, dict(zip(names, kinds, strict=True)))
@@ -226,8 +226,8 @@ def _as_asked(kinds: Mapping[str, type], table: arrow.Table) -> Mapping[str, obj
 
 
 def _spell(number: Any, text: str | None) -> str | None:
-    """A whole number as a file of whole numbers has it: Arrow writes 1e+16 and 5.00."""
-    if number is None or number != number or abs(number) >= _EXACT:
+    """A whole number as a file of whole numbers has it: Arrow writes 1e+15 and 5.00."""
+    if number is None or (isinstance(number, float) and not abs(number) < _EXACT):
         return text
     whole = int(number)
     return str(whole) if whole == number else text
@@ -242,7 +242,8 @@ def _text_of(name: str, column: arrow.ChunkedArray) -> Values:
                 f"column {name!r} holds {column.type}, not text; make it text first"
             ) from None
     cells: Sequence[str | None] = list_values(column.cast(arrow.string()))
-    if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
+    kind = value_type(column.type)
+    if arrow.types.is_floating(kind) or arrow.types.is_decimal(kind):
         cells = list(map(_spell, column.to_pylist(), cells))
     texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
     return text_cells(texts, len(cells))
