@@ -119,6 +119,36 @@ MESSAGES = [
     ("dp.keep(sex='f')", "the column is text: dp.keep('sex', among=['f', 'm'])"),
     ("dp.private_quantile(0.5, 0, 9, epsilon=1)", "write dp.private_quantile(0.5, bounds=(0, 100)"),
     ("dp.period('day', 'M')", "got 'M'; did you mean 'month'?"),
+    *(
+        (f"dp.mean(0, 9, epsilon=1, {name}=1)", words)
+        for name, words in {
+            "groupby": "a group is a step around it: dp.by(",
+            "where": "a step before keeps rows: dp.keep(",
+            "seed": "no release takes a seed",
+            "skipna": "missing values are left out",
+            "mechanism": "the budget chooses the noise",
+            "axis": "a step before picks the columns",
+            "max": "in place of max= it takes lower, upper",
+        }.items()
+    ),
+    ("dp.keep('age', min=18)", "in place of min= it takes between=(18, 65)"),
+    ("dp.keep('sex', not_in=['f'])", "list the others, among=['f', 'm']"),
+    ("dp.histogram('age', 10, epsilon=1)", "dp.histogram('age', edges=range(0, 101, 10))"),
+    ("dp.histogram('sex', keys=['f'], epsilon=1)", "it takes categories=['f', 'm']"),
+    ("dp.by('sex', categories=['f'], pipeline=mean)", "it takes keys=['f', 'm']"),
+    ("dp.private_quantile(0.5, lower=0, upper=9, epsilon=1)", "it takes bounds=(0, 100)"),
+    ("dp.linear_regression('y', ['x'], dict(x=(0, 1), y=(0, 1)), weights=1)", "weights are for"),
+    ("dp.covariance(['x', 'y'], rho=1)", "dp.select('x', 'y') >> dp.covariance(...)"),
+    ("dp.periods('week', '2024-01-01')", "add last='2024-12-31'"),
+    ("histogram.table(decimals=1)", "in place of decimals= it takes digits=1"),
+    ("histogram.table(threshold=9)", "in place of threshold= it takes suppress=10"),
+    ("histogram.table().style", "'ReleaseTable' object has no attribute 'style'; type release.to"),
+    ("estimate.p_value", "an interval without 0 says as much: see print(release)"),
+    ("session.mean('age')", "a session is called on a pipeline: ask(dp.select('age') >> dp.mean("),
+    ("mean.show()", "print(pipeline.explain()) shows its steps, print(pipeline(data)) a release"),
+    ("mean.table()", "a release has it: pipeline(data).table"),
+    ("mean(TABLE, 'age')", "is called on data alone, and a step before picks a column: dp.sel"),
+    ("dp.seed(1)", "no seed repeats a release"),
     ("dp.top_k('sex', 5, epsilon=1)", "which comes first as in dp.top_k(5, 'city', ...)"),
     *(
         (f"dp.linear_regression('y ~ x + z'{more})", "dp.linear_regression('y', ['x', 'z'], bounds")

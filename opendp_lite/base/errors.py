@@ -158,8 +158,7 @@ class BudgetExceeded(OpenDPLiteError, ValueError):  # noqa: N818
         Traceback (most recent call last):
             ...
         opendp_lite.BudgetExceeded: dp.count() >> dp.laplace(epsilon=2) needs epsilon = 2
-        (pure differential privacy); 0.0 of 1.0 has been spent. Ask for less, or give a larger
-        budget
+        (pure differential privacy); 0 of 1 has been spent. Ask for less, or give a larger budget
     """
 
     __module__ = _PACKAGE

@@ -285,7 +285,7 @@ class Payment:
         price = budget.cost(when_run.find_price(pipeline, measure), spent)
         return {
             "price": f"{measure.words(price)} of the ledger",
-            "left now": measure.words(self.ledger.file.left),
+            "left now": measure.words_left(self.ledger.file.left),
         }
 
     def release(

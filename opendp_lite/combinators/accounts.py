@@ -7,17 +7,19 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
+import numpy as np
 
 from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.numbers.exact import digits_down, quote, short_above, whole
+from opendp_lite.numbers.exact import digits_down, digits_up, quote, short_above, whole
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import Mechanism, Stage
@@ -136,8 +138,7 @@ class Account(ABC, Generic[M]):
         if not measure.within(total, budget.loss):
             raise BudgetExceeded(
                 f"{order.name} needs {measure.words(budget.cost(order.price, spent))}; "
-                f"{measure.show(budget.reach(spent))} of {measure.show(budget.loss)} has been "
-                "spent. Ask for less, or give a larger budget."
+                f"{say_part(budget, spent)} has been spent. Ask for less, or give a larger budget."
                 f"{measure.shortage(total, budget.loss)}".removesuffix(".")
             )
 
@@ -249,11 +250,24 @@ def few_digits(measure: AnyMeasure, loss: Loss) -> Loss:
     return found
 
 
+def say_part(budget: PrivacyBudget[Any], spent: Loss) -> str:
+    """How much of a budget is spent, in bare numbers of few digits: "0.75 of 1"."""
+    measure = budget.measure
+    parts = (measure.show(each) for each in (budget.reach(spent), budget.loss))
+    shown = ([_few_digits_up(number) for number in np.ravel(each).tolist()] for each in parts)
+    return " of ".join(f"({', '.join(each)})" if each[1:] else each[0] for each in shown)
+
+
+def _few_digits_up(number: float) -> str:
+    # Its decimal: that of the float 0.1 lies above 0.1, and would read 0.100001.
+    return digits_up(Fraction(repr(number))) if isfinite(number) else str(number)
+
+
 def say_spent(budget: PrivacyBudget[Any], spent: Loss) -> str:
     """How far a budget has come, in few digits."""
     measure = budget.measure
     left = few_digits(measure, measure.left(budget.loss, spent))
-    return f"{measure.words(budget.reach(spent))} spent, {measure.words(left)} left"
+    return f"{measure.words(budget.reach(spent))} spent, {measure.words_left(left)} left"
 
 
 def require_mechanism(

@@ -339,7 +339,8 @@ class ApproximateDivergence(Measure[Pair]):
         return None if profile.pure is None else (profile.pure, Fraction(0))
 
     def words(self, loss: Pair) -> str:
-        return f"epsilon = {digits_up(loss[0])} at delta = {digits_up(loss[1])}"
+        at = f" at delta = {digits_up(loss[1])}" if loss[1] else ""
+        return f"epsilon = {digits_up(loss[0])}{at}"
 
 
 From = TypeVar("From", bound=AnyMeasure, contravariant=True)

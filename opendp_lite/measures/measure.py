@@ -161,6 +161,10 @@ class Measure(Storable, ABC, Generic[Loss]):
     def words(self, loss: Loss) -> str:
         """The loss in words."""
 
+    def words_left(self, loss: Loss) -> str:
+        """What is left of a budget, in words."""
+        return self.words(loss)
+
     def __repr__(self) -> str:
         return f"{path_of(type(self))}()"
 

@@ -223,6 +223,13 @@ class RenyiDivergence(Measure[Charges]):
     def words(self, loss: Charges) -> str:
         return _STATED.words(_pair(loss))
 
+    def words_left(self, loss: Charges) -> str:
+        # The rest of delta pays for how queries add up, and none of them can take it.
+        epsilon, delta = map(digits_up, _pair(loss))
+        return f"epsilon = {epsilon}" + f" (with delta = {delta} for queries that need one)" * (
+            loss[1] > 0
+        )
+
     def stated(self, budget: Charges) -> tuple[AnyMeasure, Pair]:
         return _STATED, _pair(budget)
 

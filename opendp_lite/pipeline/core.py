@@ -82,10 +82,10 @@ class Stable(Pipeline, Generic[In, Out]):
 
     else:
 
-        def __call__(self, data: object = _NO_DATA) -> Any:
+        def __call__(self, data: object = _NO_DATA, *more: object) -> Any:
             """The exact result. It is not private, and its repr says so."""
-            if data is _NO_DATA:
-                raise refuse_no_data(self)
+            if more or data is _NO_DATA:
+                raise refuse_no_data(self, more)
             try:
                 return self.bound._result(data)
             except OpenDPLiteError as problem:
@@ -134,10 +134,10 @@ class Private(LossQuestions, Generic[In, M, R]):
 
     else:
 
-        def __call__(self, data: object = _NO_DATA) -> R:
+        def __call__(self, data: object = _NO_DATA, *more: object) -> R:
             """A private release. Its loss is ``map(1)`` for one unit of the input space."""
-            if data is _NO_DATA:
-                raise refuse_no_data(self)
+            if more or data is _NO_DATA:
+                raise refuse_no_data(self, more)
             return release_from(SecureEntropy(), self.bound, data)
 
     def insecure_release(self, data: object, seed: int) -> InsecureRelease:

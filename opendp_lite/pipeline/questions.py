@@ -27,9 +27,13 @@ from opendp_lite.samplers.law import half_widths
 from opendp_lite.spaces.maps import StabilityMap
 
 _OF_RELEASES: Final = frozenset(
-    {"interval", "intervals", "standard_error", "standard_errors", "value", "values"}
+    (
+        *("as_dict", "interval", "intervals", "plot", "rows", "shares", "standard_error"),
+        *("standard_errors", "table", "to_csv", "to_frame", "value", "values"),
+    )
 )
 # What people type in place of a call.
+_SHOWS: Final = frozenset({"describe", "head", "print", "show", "summary"})
 _CALLS: Final = frozenset({"collect", "compute", "evaluate", "execute", "fit", "release", "run"})
 
 
@@ -55,6 +59,10 @@ class Pipeline:
                 hint = f"; a release has it: pipeline(data).{name}"
             elif name in _CALLS:
                 hint = "; a pipeline is called on data: pipeline(data)"
+            elif name in _SHOWS:
+                hint = (
+                    "; print(pipeline.explain()) shows its steps, print(pipeline(data)) a release"
+                )
             elif name in read_stub(FRONT):
                 hint = f"; steps are joined by >>: pipeline >> dp.{name}(...)"
             raise AttributeError(f"{said}{hint}", name=name, obj=self)

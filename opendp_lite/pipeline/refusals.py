@@ -16,9 +16,10 @@ def heading(link: object) -> str:
     return link_text(link) if callable(link) else str(getattr(link, "heading", link))
 
 
-def refuse_no_data(pipeline: object) -> SpaceError:
-    """The refusal of a call without data."""
-    return SpaceError(f"{pipeline!r} is called on data: write pipeline(data)")
+def refuse_no_data(pipeline: object, more: tuple[object, ...]) -> SpaceError:
+    """The refusal of a call without data, or with more than that."""
+    alone = " alone, and a step before picks a column: dp.select('age') >> pipeline" if more else ""
+    return SpaceError(f"{pipeline!r} is called on data{alone}: write pipeline(data)")
 
 
 def check_follower(other: object, recipe: tuple[object, ...]) -> None:

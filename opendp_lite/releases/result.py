@@ -13,7 +13,7 @@ from opendp_lite.base.spelling import Storable
 from opendp_lite.display.formatting import for_json
 from opendp_lite.numbers.exact import Number
 from opendp_lite.releases.table import Record, ReleaseTable
-from opendp_lite.spelling.suggestions import refuse_name
+from opendp_lite.spelling.suggestions import explain_names, refuse_name
 
 
 class Result(Storable):
@@ -43,6 +43,7 @@ class Result(Storable):
         kind = type(self).__name__
         raise TypeError(f"{_with_article(kind)} is no table; type release.as_dict() for its parts")
 
+    @explain_names
     def table(
         self,
         *,

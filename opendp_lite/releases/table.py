@@ -9,7 +9,7 @@ from importlib import import_module
 from io import StringIO
 from math import ceil, floor, isfinite, log10
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
@@ -17,6 +17,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.display import formatting
 from opendp_lite.numbers.exact import Number, format_number, positive, whole
+from opendp_lite.spelling.suggestions import refuse_name
 
 Record: TypeAlias = dict[str, Any]
 Rounding = Callable[[Fraction], int]
@@ -137,6 +138,9 @@ class ReleaseTable(Storable):
         arrow = _find_library("pyarrow")
         columns = {name: _of_one_kind(cells) for name, cells in self.columns.items()}
         return arrow.table(columns).__arrow_c_stream__(requested_schema)
+
+    if not TYPE_CHECKING:
+        __getattr__ = refuse_name
 
     def __len__(self) -> int:
         return max(map(len, self.columns.values()), default=0)

@@ -163,7 +163,9 @@ class Release(Result, Generic[R]):
             ledger=self.payer.title,
             number=self.number,
             spent=measure.words(budget.reach(spent)),
-            left=measure.words(accounts.few_digits(measure, left)) if self.payer.bounded else "",
+            left=measure.words_left(accounts.few_digits(measure, left))
+            if self.payer.bounded
+            else "",
             budget=budget.words() if self.payer.bounded else "",
             head=self.receipt.head,
             unit=self.payer.unit,

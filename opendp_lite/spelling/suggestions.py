@@ -25,6 +25,7 @@ _FEW: Final = 3
 _COLUMNS: Final = frozenset({"by", "column", "columns", "person", "y"})
 # Below it, names that have little in common would be offered.
 _CLOSE: Final = 0.75
+_ARGUMENTS: Final = "arguments.tsv"
 _NAME: Final = compile_pattern(r"\w+")
 _PREFIXES: Final = compile_pattern(
     "^(make_|then_|private_|dp_|np_|m_|t_|sized_|bounded_(float|int)_(checked|ordered)_)+"
@@ -45,11 +46,13 @@ def argument_hint(
     if hint := _value_hint(path, args, parameters) or _call_hint(path, args, typed, parameters):
         return hint
     named = bool(_COLUMNS & set(parameters))
-    if any(holds_data(each) and not (named and _are_words(each)) for each in args):
+    if set(typed) - set(parameters):
+        return _name_hint(path, args, typed, parameters)
+    if any(holds_data(each) and not _are_words(each) for each in args):
         return f"; data goes into a second call: {path}(...)(data)"
-    if hint := _name_hint(path, typed, parameters):
-        return hint
     budget = ", epsilon=1" if "epsilon" in parameters else ""
+    if args and _are_words(args[0]) and not named:
+        return f"; a step before picks the columns: dp.select({str(args[0])[1:-1]}) >> {path}(...)"
     if args and isinstance(args[0], str) and not named:
         rest = ", ".join(repr(each) for each in args[1:] if isinstance(each, int | float))
         return f"; a step before picks the column: dp.select({args[0]!r}) >> {path}({rest})"
@@ -61,7 +64,7 @@ def argument_hint(
         return f"; write {path}({args[0]!r}, {_show_argument('bounds')}{budget})"
     if len(args) > 1 and all(isinstance(each, str) for each in args):
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
-    if args and budget:
+    if args and budget and not {*typed} & {*_BUDGET}:
         return "; give the budget by name, as in epsilon=1"
     kinds = {each.name: each.kind for each in parameters.values()}
     first = next((name for name, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY), None)
@@ -85,6 +88,8 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
     if isinstance(values[0], list | tuple | set):  # It may be data, which no message may show.
         other = "between" if named == "among" else "edges"
         return f"{start}{_show_argument(named)}) or {_show_argument(other)}"
+    if named == "categories" and isinstance(values[0], int):
+        return f"{start}{_show_argument('edges')})"
     words = all(isinstance(each, str) for each in values) and len(values) <= _FEW
     if named != "among" or not words:
         return ""
@@ -132,7 +137,9 @@ def _missing_hint(
     return ""
 
 
-def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -> str:
+def _name_hint(
+    path: str, args: Sequence[object], typed: Collection[str], parameters: Collection[str]
+) -> str:
     """What to type in place of a name that is not taken; empty where nothing is known."""
     names = list(parameters)
     for name in sorted(set(typed) - set(names)):
@@ -144,8 +151,13 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
             return f"; a budget is one value: {path}({', '.join([*before, value, *more])})"
         if name in _read_table("say"):
             return f"; {_read_table('say')[name]}"
-        meant = _read_table("meant").get(name, "").split() or name_like(name, names)
-        if meant and set(meant) <= set(names):
+        listed = (
+            each.split()
+            for how, each, of in _read_names(_ARGUMENTS)
+            if how == "meant" and name in of.split()
+        )
+        fits = (each for each in (*listed, name_like(name, names)) if set(each) <= set(names))
+        if meant := next(fits, None):
             how = ", ".join(_read_table("typed").get(each, each) for each in meant)
             return f"; in place of {name}= it takes {how}"
         if name in _read_table("pick"):
@@ -154,7 +166,7 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
         if name in _read_table("noise"):
             return f"; for {name}= use {_read_table('noise')[name]}"
-        if {"column", "among"} <= set(names):
+        if {"column", "among"} <= set(names) and not args and "column" not in typed:
             return f"; the column is text: {path}({name!r}, {_show_argument('among')})"
     return ""
 
@@ -162,7 +174,7 @@ def _name_hint(path: str, typed: Collection[str], parameters: Collection[str]) -
 @cache
 def _read_table(kind: str) -> Mapping[str, str]:
     """What a table says of arguments, by their names."""
-    lines = (line for line in _read_names("arguments.tsv") if line[0] == kind)
+    lines = (line for line in _read_names(_ARGUMENTS) if line[0] == kind)
     return {name: said for _, said, names in lines for name in names.split()}
 
 
@@ -190,9 +202,10 @@ def explain_names(public: F) -> F:
         try:
             signature_of(public).bind(*args, **named)
         except TypeError as problem:
-            path, taken = f"dp.{public.__qualname__}", {**signature_of(public).parameters}
-            given = args[1:] if taken.pop("cls", None) else args
-            hint = _name_hint(path, named, taken) or _missing_hint(path, given, named, taken)
+            taken = {**signature_of(public).parameters}
+            given = args[1:] if taken.pop("cls", None) or taken.pop("self", None) else args
+            path = f"dp.{public.__qualname__}".replace("dp.Result.", "release.")
+            hint = _name_hint(path, given, named, taken) or _missing_hint(path, given, named, taken)
             raise TypeError(f"{path}(): {problem}; {usage(path, taken)}{hint}") from None
         return public(*args, **named)
 
@@ -235,8 +248,10 @@ def refuse_name(value: Any, name: str, noun: str = "release") -> NoReturn:
 def _hint_after_dot(value: Any, name: str, noun: str) -> str:
     has = [each for each in dir(value) if not each.startswith("_")]
     for how, typed in _names_after_dot().get(name, ()):
-        if how == "say":
+        if how in ("say", noun):
             return f"; {typed}"
+        if how != "has":
+            continue
         for each in typed.split():
             # Those of a mapping are releases, and no numbers.
             if isinstance(value, Mapping) and each == ".values":

@@ -49,6 +49,7 @@ from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, TablesOrRows, tables_in
+from opendp_lite.spelling.suggestions import explain_names
 from opendp_lite.transformations.row_maps import (
     fitting,
     require_one_column,
@@ -575,6 +576,7 @@ def period(
     return Transformation(space, after, Map(_Derive(name, change), "period"), identity)
 
 
+@explain_names
 def periods(period: str, first: date | str, last: date | str) -> list[date]:
     """The keys of all periods from one date to another, for ``dp.by`` and ``dp.histogram``.
 

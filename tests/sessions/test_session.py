@@ -461,7 +461,7 @@ def test_more_small_queries_fit_than_their_sum():
     assert prices[0] == (Fraction(1, 10), 0)
     assert ask.budget == FORTY_FOUR
     assert ask.budget.measure.show(tuple(map(sum, zip(*prices, strict=True)))) == ask.spent
-    with pytest.raises(dp.BudgetExceeded, match=r"needs epsilon = 0\.0\d+ at delta = 0; \(3\.1"):
+    with pytest.raises(dp.BudgetExceeded, match=r"needs epsilon = 0\.0\d+; \(3\.1"):
         ask(query)
     last = ask(dp.count() >> dp.laplace(epsilon=ask.left[0]))
     assert last.statement().position.budget == "epsilon = 3.2 at delta = 1e-06"
@@ -491,7 +491,7 @@ def test_a_budget_of_epsilon_and_delta_pays_for_what_has_no_epsilon(query):
 def test_queries_spend_a_part_of_delta():
     keys = dp.histogram(epsilon=0.1, delta=1e-6)
     words = (
-        r"\(0\.0, 0\.0\) of \(3\.2, 1e-06\) has been spent\. Ask for less, or give a larger "
+        r"\(0, 0\) of \(3\.2, 1e-06\) has been spent\. Ask for less, or give a larger "
         r"budget\. Queries may spend 1\.25e-07 of its delta by deltas of their own; query_delta="
     )
     with pytest.raises(dp.BudgetExceeded, match=words):

@@ -12,6 +12,7 @@ import attrs
 
 from opendp_lite.base.errors import BudgetExceeded, LedgerError, ParameterError
 from opendp_lite.base.version import find_version
+from opendp_lite.combinators.accounts import say_part
 from opendp_lite.measures import budgets
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import AnyMeasure
@@ -272,12 +273,11 @@ class LedgerFile(LedgerStanding):
             )
             if not measure.within(entry.total, entry.budget):
                 cost = measure.cost(loss, head.total, head.budget)
-                spent = measure.reach(head.total, head.budget)
+                part = say_part(budgets.PrivacyBudget(measure, head.budget), head.total)
                 raise BudgetExceeded(
-                    f"this release needs {measure.words(cost)}; {measure.show(spent)} of "
-                    f"{measure.show(head.budget)} in the ledger {self.storage.name!r} has been "
-                    "spent. Ask for less, or raise the budget with a reason."
-                    f"{measure.shortage(entry.total, head.budget)}".removesuffix(".")
+                    f"this release needs {measure.words(cost)}; {part} in the ledger "
+                    f"{self.storage.name!r} has been spent. Ask for less, or raise the budget with "
+                    f"a reason.{measure.shortage(entry.total, head.budget)}".removesuffix(".")
                 )
             return entry
 
