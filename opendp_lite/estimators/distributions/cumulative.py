@@ -311,7 +311,7 @@ class CumulativeDistribution(Answers):
             round: Numbers become multiples of this: 0.01, say. Ends are rounded outwards.
             digits: In place of ``round``: how many decimals are left.
             percent: Whether shares are multiplied by 100.
-            at: The numbers. By default about twenty edges, each the first from a round number on;
+            at: The numbers. By default about twenty edges, with short numbers where there are some;
                 ``release.edges`` asks for all edges. Between edges the share is interpolated: low
                 and high say how far off that may be, and ``standard_error`` does not.
         """
@@ -326,7 +326,7 @@ class CumulativeDistribution(Answers):
 
     @property
     def _few_edges(self) -> Floats:
-        """All edges, or those from both bounds and from multiples of 1, 2 or 5 between them on.
+        """About twenty edges: the first from round numbers on, or those evenly apart if shorter.
 
         At an edge noise is the only error. Round numbers within cells would hide, where values are
         bunched, how many of a bunch lie below.
@@ -338,7 +338,13 @@ class CumulativeDistribution(Answers):
         step = next(each * ten for each in (1, 2, 5, 10) if each * ten >= least)
         inside = range(floor(lower / step) + 1, ceil(upper / step))
         rounded = [*map(float, (lower, *(each * step for each in inside), upper))]
-        return self._edges[np.unique(np.searchsorted(self._edges, rounded))]
+        found = self._edges[np.unique(np.searchsorted(self._edges, rounded))]
+        cells = len(self._edges) - 1
+        parts = max(each for each in range(1, _ROWS_OF_TABLE + 1) if cells % each == 0)
+        evenly = self._edges[:: cells // parts] if parts > _ROWS_OF_TABLE // 2 else found
+        # 6.25, 12.5 and so on read better than 5.07812, 10.0586.
+        short, long = (np.mean([len(f"{x:.6g}") for x in edges]) for edges in (evenly, found))
+        return evenly if short < long - 1 else found
 
     @property
     def _origin(self) -> Mapping[str, object]:

@@ -246,13 +246,15 @@ def test_what_it_shows():
 @pytest.mark.parametrize(
     ("ends", "cells", "numbers"),
     [
-        ((0, 100), 1024, [*range(0, 101, 5)]),
+        ((0, 100), 1024, [*(6.25 * each for each in range(17))]),
+        ((0, 100), 1000, [*range(0, 101, 5)]),
+        ((16, 80), 1024, [16, *range(20, 85, 5)]),
         ((18, 95), 1024, [18, *range(20, 100, 5)]),
         ((-0.25, 1.5), 1024, [-0.25, *(each / 10 for each in range(-2, 16))]),
         ((0, 100), 4, [0, 25, 50, 75, 100]),
     ],
 )
-def test_a_table_has_about_twenty_edges_each_the_first_from_a_round_number_on(ends, cells, numbers):
+def test_a_table_has_about_twenty_edges_that_read_well(ends, cells, numbers):
     """Within a cell a share is interpolated, and its standard error does not say how far off."""
     found = dp.cdf(*ends, epsilon=1, cells=cells)(list(range(100)))
     edges = [min(edge for edge in found.edges if edge >= number) for number in numbers]
