@@ -135,7 +135,7 @@ PROGRAMS = [
     (dp.private_bounds(0.9, rho=0.5), (HALF, np.append(HALF, 1e9))),
     (dp.private_bounds(0.9, rho=0.5), (HALF[:3], HALF[:2])),
     (dp.private_bounds(0.9, rho=0.5), (HALF, MOVED)),
-    (dp.covariance(0, 9, rho=0.5), (HEIGHTS[1:], HEIGHTS[:3])),
+    (dp.covariance(0, 9, rho=0.5, confidence=None), (HEIGHTS[1:], HEIGHTS[:3])),
     (dp.linear_regression(0, 1, [(0, 9), (0, 9)], epsilon=1), (CORNER, CORNER[:3])),
     (dp.linear_regression(0, 1, [(0, 9), (0, 9)], rho=0.5), (CORNER, ONE_LESS)),
     (dp.variance(0, 9, rho=0.5, **PLAIN), (HEIGHTS, HEIGHTS[:3])),

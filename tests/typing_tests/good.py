@@ -233,12 +233,10 @@ assert_type(dp.estimators.unbounded_mean(rho=1, confidence=None), Releases[float
 assert_type(dp.private_bounds(0.99, rho=1), Releases[tuple[Any, Any]])
 assert_type(dp.transformations.magnitude_counts(-2, 5, bits=1), SumStage)
 estimate: dp.Estimate = dp.mean(0, 1, dp.rho(1), confidence=0.95, sampling=False)([0.5])
-assert_type(dp.covariance(0, [1, 2], dp.rho(1)), ConcentratedReleases[Floats])
+assert_type(dp.covariance(0, [1, 2], dp.rho(1), confidence=None), ConcentratedReleases[Floats])
+assert_type(dp.covariance(0, 1, dp.epsilon(1)), PureReleases[dp.releases.Covariance])
 assert_type(
-    dp.covariance(0, 1, dp.epsilon(1), confidence=0.95), PureReleases[dp.releases.Covariance]
-)
-assert_type(
-    dp.covariance(0, 1, dp.epsilon(1, delta=1e-6)),
+    dp.covariance(0, 1, dp.epsilon(1, delta=1e-6), confidence=None),
     ApproximateReleases[Floats],
 )
 matrix = dp.releases.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)

@@ -10,12 +10,16 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import align, hold_in, html_grid, percent
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
+_SHAPE: Final = "for columns of about normal shape"
+# As far apart as the ends of an interval that says nothing are.
+_UNSEEN: Final = 2.0
 _TINY: Final = 1e-300
 _FAINT: Final = 1e-6
 _LOST: Final = 3.0
@@ -98,16 +102,17 @@ class Correlation(Result):
                 f"a correlation is of two of the columns {', '.join(self.names)}: found['a', 'b']"
             )
         place = tuple(map(self.names.index, pair))
-        interval = float(self.interval[0][place]), float(self.interval[1][place])
-        return Estimate(
+        low, high = float(self.interval[0][place]), float(self.interval[1][place])
+        found = Estimate(
             float(self.value[place]),
             float(self.standard_error[place]),
-            interval,
+            (low, high),
             self.confidence,
             self.rows,
             sampling=True,
-            bounds=(-1.0, 1.0),
+            too_few=high - low >= 1,
         )
+        return copy_with(found, hint=_SHAPE)
 
     @property
     def covers(self) -> str:
@@ -123,7 +128,9 @@ class Correlation(Result):
 
     @property
     def _footnote(self) -> str:
-        return f"{super()._footnote} For columns of normal shape."
+        said = f"{super()._footnote} {_SHAPE.capitalize()}."
+        unknown = (self.interval[1] - self.interval[0] >= _UNSEEN).any()
+        return f"{said} Of one from -1 to 1 nothing is known." if unknown else said
 
     def __repr__(self) -> str:
         return str(self.table())

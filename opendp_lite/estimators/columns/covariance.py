@@ -206,7 +206,7 @@ class Covariance(Result):
         >>> found.correlation()
         a  b  value    low  high  standard_error  rows
         a  b   0.00  -0.21  0.21            0.11    90
-        low to high: 95 % of samples like this. For columns of normal shape.
+        low to high: 95 % of samples like this. For columns of about normal shape.
     """
 
     value: Floats
@@ -281,9 +281,9 @@ def covariance(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: None = None,
+    confidence: Number = 0.95,
     sampling: bool = True,
-) -> Mechanism[RowSpace, Spent, Floats]: ...
+) -> Mechanism[RowSpace, Spent, Covariance]: ...
 @overload
 def covariance(
     lower: Bounds,
@@ -293,9 +293,9 @@ def covariance(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number,
+    confidence: None,
     sampling: bool = True,
-) -> Mechanism[RowSpace, Spent, Covariance]: ...
+) -> Mechanism[RowSpace, Spent, Floats]: ...
 @mechanism(
     does="The covariance matrix of the columns.",
     changes=(
@@ -309,9 +309,9 @@ def covariance(
         "Removing negative eigenvalues is post-processing."
     ),
     examples=lambda: [
-        example(records(columns=["age", "visits"]), 0, [100, 10], rho=0.1),
+        example(records(columns=["age", "visits"]), 0, [100, 10], rho=0.1, confidence=None),
         example(records(columns=2), 0, 1, epsilon=1, delta=1e-6, confidence=0.9),
-        example(sized_rows(2), -1, 1, epsilon=1, confidence=0.95),
+        example(sized_rows(2), -1, 1, epsilon=1),
     ],
 )
 def covariance(
@@ -323,7 +323,7 @@ def covariance(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    confidence: Number | None = None,
+    confidence: Number | None = 0.95,
     sampling: bool = True,
 ) -> Measured[Floats | Covariance]:
     """The covariance matrix of the columns.
@@ -338,15 +338,15 @@ def covariance(
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
-        confidence: 0.95, say, asks for standard errors and intervals too.
+        confidence: Of the standard errors and intervals; with None an array alone.
         sampling: With a confidence: whether intervals are for the population, of which the rows are
             a random sample: this takes a twentieth of the budget. With False they are for these
             rows, and count the noise alone.
 
     Returns:
-        A symmetric array without negative eigenvalues, divided by n as ``numpy.cov`` with
-        ``ddof=0``. A variance is at most a quarter of the squared width of its bounds. With a
-        confidence, a ``Covariance``. It is the covariance of the clipped rows:
+        A ``Covariance``, or with ``confidence=None`` its array: symmetric and without negative
+        eigenvalues, divided by n as ``numpy.cov`` with ``ddof=0``. A variance is at most a quarter
+        of the squared width of its bounds. It is the covariance of the clipped rows:
         beside the bounds, rows are shortened to a length that a part of the budget finds, in
         columns scaled by about their deviations. No interval shows what that moves. Where no spread
         of a column is found, its intervals allow for what may lie unseen within its bounds. Rows
@@ -361,7 +361,7 @@ def covariance(
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).multivariate_normal([50, 9], [[9, 2], [2, 1]], 50_000)
         >>> found = (dp.records(columns=2) >> dp.covariance(0, [1000, 100], rho=0.5))(rows)
-        >>> found.round()
+        >>> found.value.round()
         array([[9., 2.],
                [2., 1.]])
     """

@@ -67,7 +67,7 @@ class Uncertain(Result):
 
     Example:
         >>> Uncertain(38.2517, 0.0312)
-        <38.252 +- 0.031>
+        <38.252 +- 0.031 of noise>
         >>> float(Uncertain(38.2517, 0.0312)), f"{Uncertain(38.2517, 0.0312):.1f}"
         (38.2517, '38.3')
         >>> Uncertain(np.array([0.5, 0.25]), np.array([0.1, np.inf])).as_dict()
@@ -87,7 +87,7 @@ class Uncertain(Result):
         value, error = self.value, self.standard_error
         if np.ndim(value) == 0:
             value, error = significant(float(error), float(value), float(error))
-        return f"{value} +- {error}"
+        return f"{value} +- {error} of noise"
 
     def __repr__(self) -> str:
         if np.ndim(self.value) == 0:
@@ -512,7 +512,7 @@ def distribution(
         >>> basis = dp.bases.Hadamard(2, 0, 10)
         >>> found = dp.estimators.distribution(basis, deviation=1)([100.0, 50.0])
         >>> found.cdf(5).value, found.count
-        (0.75, <100.0 +- 1.0>)
+        (0.75, <100.0 +- 1.0 of noise>)
     """
     return Distribution(basis, sums, *_read(basis, deviation, size))
 

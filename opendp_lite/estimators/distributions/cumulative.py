@@ -288,7 +288,10 @@ class CumulativeDistribution(Answers):
                 f"table: at takes numbers in a list, got an array of shape {numbers.shape}"
             )
         found = self.cdf(numbers)
-        columns = {"x": numbers, "share": found.value, "standard_error": found.standard_error}
+        error, share = found.standard_error, found.value
+        if self.sampling:
+            error = np.hypot(error, np.sqrt(share * (1 - share) / max(self._rows, 1)))
+        columns = {"x": numbers, "share": share, "standard_error": error}
         if self.confidence is not None:
             limits = (*self.interval(numbers), *self.band(numbers))
             columns |= dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True))

@@ -53,14 +53,22 @@ def test_what_noise_hides_is_not_told():
     matrix = np.diag([1.0, 1.0, 0.1])
     found = Correlation.of(matrix, np.full((3, 3), 0.1), 1000.0, 0.95, NAMES)
     assert found["a", "c"].interval == (-1, 1)
+    assert str(found["a", "c"]).endswith("about normal shape; too few rows, about 1000)")
+    assert str(found).endswith("about normal shape. Of one from -1 to 1 nothing is known.")
     assert found["a", "b"].interval[1] < 1
     assert PrincipalComponents.of(matrix, np.full((3, 3), 0.1), 0.95, NAMES).turned[0] > 60
     assert "not known" in repr(PrincipalComponents.of(matrix, np.eye(3) + 1, 0.95, NAMES))
 
 
+def test_a_strong_correlation_is_not_said_to_be_clipped():
+    matrix = np.array([[1.0, 0.97], [0.97, 1.0]])
+    found = Correlation.of(matrix, np.full((2, 2), 1e-3), 1000.0, 0.95, ("a", "b"))
+    assert str(found["a", "b"]).endswith("samples like this; for columns of about normal shape)")
+
+
 def test_a_covariance_has_both():
     rows = np.random.default_rng(1).multivariate_normal([50, 40, 30], TRUE, 5000)
-    bound = dp.records(columns=list(NAMES)) >> dp.covariance(0, 100, rho=1, confidence=0.95)
+    bound = dp.records(columns=list(NAMES)) >> dp.covariance(0, 100, rho=1)
     found = bound(rows)
     links, parts = found.correlation(), found.principal_components()
     assert links["a", "b"].value == pytest.approx(0.5, abs=0.05)

@@ -176,7 +176,7 @@ def test_few_rows_release_nothing_that_rows_in_bounds_cannot_have(rows):
     columns, bounds = dp.records(columns=2), (np.zeros(2), np.array([100.0, 1e6]))
     most = np.outer([50, 5e5], [50, 5e5])
     plain, asked = (
-        columns >> dp.covariance(*bounds, rho=0.5, **more) for more in ({}, {"confidence": 0.95})
+        columns >> dp.covariance(*bounds, rho=0.5, **more) for more in ({"confidence": None}, {})
     )
     data = np.tile([30.0, 2e4], (rows, 1))
     for seed in range(6):
@@ -194,7 +194,7 @@ def test_few_rows_release_nothing_that_rows_in_bounds_cannot_have(rows):
 def test_rows_at_both_ends_keep_the_largest_variance_that_there_is():
     """Popoviciu's: half of the width, squared, is attained. A bound below that would show."""
     rows = np.repeat([[0.0, 0.0], [100.0, 8.0]], 10_000, axis=0)
-    pipeline = dp.records(columns=2) >> dp.covariance(0, [100, 8], rho=5)
+    pipeline = dp.records(columns=2) >> dp.covariance(0, [100, 8], rho=5, confidence=None)
     found = pipeline.insecure_release(rows, 1).value
     assert found == pytest.approx(np.outer([50, 4], [50, 4]), rel=0.03)
 
@@ -202,10 +202,10 @@ def test_rows_at_both_ends_keep_the_largest_variance_that_there_is():
 def test_missing_values_are_left_out_or_count_as_middles():
     rows = np.array([[10.0, 2.0], [30.0, 6.0], [np.nan, 4.0]] * 3000)
     known = rows[~np.isnan(rows).any(axis=1)]
-    added = dp.records(columns=2) >> dp.covariance(0, [100, 10], rho=1e4)
+    added = dp.records(columns=2) >> dp.covariance(0, [100, 10], rho=1e4, confidence=None)
     assert added(rows) == pytest.approx(np.cov(known.T, ddof=0), rel=0.05)
     filled = np.where(np.isnan(rows), [50, 5], rows)
-    replaced = sized(2, 9000) >> dp.covariance(0, [100, 10], rho=1e4)
+    replaced = sized(2, 9000) >> dp.covariance(0, [100, 10], rho=1e4, confidence=None)
     assert replaced(rows) == pytest.approx(np.cov(filled.T, ddof=0), rel=0.05, abs=0.1)
 
 
@@ -216,7 +216,7 @@ def test_names_and_one_column():
     assert found.names == ("visits", "age")
     assert found.value == pytest.approx(np.array([[1, 10], [10, 100]]), rel=0.1)
     assert np.asarray(found.correlation())[0, 1] > 0.95
-    alone = (space >> dp.select("age") >> dp.covariance(0, 100, rho=1))(table)
+    alone = (space >> dp.select("age") >> dp.covariance(0, 100, rho=1, confidence=None))(table)
     assert alone == pytest.approx(np.array([[100]]), rel=0.1)
 
 
@@ -250,7 +250,7 @@ def test_few_rows_for_an_epsilon_ruin_no_release(seeded):
     rows = np.random.default_rng(4).normal(50, 3, (1000, 3))
     true = np.cov(rows.T, bias=True)
     for space in (dp.records(columns=3), dp.records(3, size=1000, metric=dp.ChangeOneDistance())):
-        found = space >> dp.covariance(0, 100, epsilon=1)
+        found = space >> dp.covariance(0, 100, epsilon=1, confidence=None)
         errors = [np.abs(found(rows) - true).mean() for _ in range(40)]
         assert np.median(errors) < 5
         assert max(errors) < 200

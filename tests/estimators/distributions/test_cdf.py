@@ -333,3 +333,13 @@ def test_a_band_of_a_population_is_as_wide_as_its_theorem():
     found = dp.cdf(0, 1, epsilon=100, cells=20).insecure_release(rows, 1).value
     low, high = found.band(np.linspace(0.1, 0.9, 17))
     assert np.median(high - low) == pytest.approx(2 * (np.log(80) / 40_000) ** 0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("sampling", [True, False])
+def test_the_standard_error_of_a_table_is_of_what_its_interval_is(sampling):
+    """Of shares from 0.2 to 0.8, where both ends are about 1.96 of them off."""
+    found = dp.cdf(0, 100, epsilon=1, sampling=sampling)(np.linspace(0, 100, 2001))
+    rows = [row for row in found.records() if 0.2 < row["share"] < 0.8]
+    off = [(row["high"] - row["low"]) / 2 / row["standard_error"] for row in rows]
+    assert len(off) > 5
+    assert np.array(off) == pytest.approx(1.96, rel=0.3)
