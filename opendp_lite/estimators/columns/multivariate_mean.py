@@ -54,7 +54,7 @@ from opendp_lite.releases.by_name import ByName
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.entries import absolute, square
+from opendp_lite.transformations.entries import absolute, norm, square
 from opendp_lite.transformations.sums import count, sum
 
 _NARROWEST: Final = 2.0**-40
@@ -82,6 +82,9 @@ _RESOLUTION: Final = 0.2
 _ENOUGH: Final = 90
 # With fewer than a fifth of these a first sum is too noisy for a middle: measured likewise.
 _TOO_FEW, _MANY, _FIRST_SUM, _NEAREST = 5, 8, 0.15, 2.0**-8
+# Of how far the corners of bounds are, and the share of rho that tells whether rows are longer. Of
+# shares from .06 to .14 and lengths from .55 to .75 the best for eleven laws of 20 to 200 rows.
+_NEAR_MIDDLE, _LOOK_NEAR = 0.7, Fraction(8, 100)
 # So many columns of a spread that is so much smaller than the largest: scales may be lost.
 _SOME, _LOST = 0.2, 1e-3
 # With fewer columns shrinking gains little.
@@ -320,8 +323,10 @@ class _PlanPlus:
         """The estimate."""
         rows, space = self.people.rows, self.ask.space
         if self.bounds.own and rows < rows_enough(space, self.rho):
-            pays = self.request.confidence is None and rows >= _rows_for_looks(space, self.rho)
-            return self._shorten_in_bounds() if pays else self._sum_in_bounds()
+            if self.request.confidence is not None:
+                return self._sum_in_bounds()
+            pays = rows > _rows_for_looks(space, self.rho)
+            return self._shorten_in_bounds() if pays else self._sum_near_middle()
         nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
         if self._need(nats / 2 + _LIKELY) > _MOST_FOR_ONE:
             return self._shorten_around(np.zeros(self.columns))
@@ -418,6 +423,26 @@ class _PlanPlus:
         middle, widths = self.bounds.middle, self._fair_widths(self.bounds.halves)
         share = count_share(self.columns)
         return self._release(middle, widths, self._rows_around(middle, widths), share=share)
+
+    def _sum_near_middle(self) -> Floats | ByColumn:
+        """With too few rows for any other look: one tells whether the longest are shortened.
+
+        The sum of what shortening takes off is at least as long as what it moves the sum by, and a
+        row changes it by no more than the corners of the bounds are longer. Where rows lie in
+        corners, the error is 4 % larger for the look.
+        """
+        middle, widths = self.bounds.middle, self._fair_widths(self.bounds.halves)
+        rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
+        length = Fraction(_NEAR_MIDDLE * longest)
+        taken_off = rows >> norm() >> clamp(length, Fraction(longest)) >> center(length)
+        cut, off_cut = self.people.look(taken_off >> sum(), _LOOK_NEAR)
+        part = ConcentratedBudget(self.ask.left)
+        off = part.deviation(part.reach(rows >> sum(), self.ask.space))
+        spared = off * sqrt((1 - _NEAR_MIDDLE**2) * self.columns)
+        # Where bounds are loose the look sees nothing, so half a deviation is enough for doubt.
+        if float(cut[0]) + off_cut / 2 < spared:
+            rows = rows >> clip_to_norm(length)
+        return self._release(middle, widths, rows, share=count_share(self.columns))
 
     def _fair_widths(self, spread: Floats) -> Floats:
         """What to divide columns by so that their errors by noise are least together."""
@@ -672,7 +697,8 @@ def multivariate_mean(
     made: Measured[Any]
     if exactly_one("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = _fit_noise(space, bounds, cast(Number, rho), p, confidence, sampling)
-        made = chosen.with_explanation(_why(space, bounds, moderate(rho, "rho"), p), trace=())
+        why = _why(space, bounds, moderate(rho, "rho"), p, alone=confidence is None)
+        made = chosen.with_explanation(why, trace=())
     else:
         whole = Budget(moderate(epsilon, "epsilon"))
         request = Request.within(whole, "multivariate_mean", confidence, sampling)
@@ -685,20 +711,26 @@ def _by_name(names: tuple[str, ...], found: tuple[Estimate, ...]) -> ByName:
     return ByName(dict(zip(names, found, strict=True)))
 
 
-def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number) -> str:
-    """Which estimator, why, and what it is expected to err by."""
+def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number, *, alone: bool) -> str:
+    """Which estimator, why, and what it is expected to err by; ``alone`` without intervals."""
     size = space.domain.size
     enough = ceil(rows_enough(space, whole))
     few = f"with fewer than {enough} rows the scales of so many columns are often lost"
-    whole_error = bounds_error(space, bounds, whole, error_power(p), bounds.halves)
+    looks = (size or inf) > _rows_for_looks(space, whole)
+    left = whole if looks or not alone else whole * (1 - _LOOK_NEAR)
+    whole_error = bounds_error(space, bounds, left, error_power(p), bounds.halves)
     share = whole_error / float(np.linalg.norm(bounds.halves))
     by_size = f"by about {share:.2g} half widths of its bounds over the number of rows"
     if size is not None:
         by_size = f"by about {share / size:.2g} of half the width of its bounds"
-    around = "a first sum finds where the columns lie, and counts how far rows reach from there"
+    around = "the rows are summed in their bounds"
+    if alone:
+        around = "a look tells whether the rows that reach farthest from the middles are shortened"
+    if alone and looks:
+        around = "a first sum finds where the columns lie, and counts how far rows reach from there"
     if bounds.own and size is not None and size < enough:
         way = "the estimator is the noisy sum of the rows in their bounds"
-        if size >= _rows_for_looks(space, whole):
+        if alone:
             way, by_size = f"{way}\n  {around}", f"{by_size}, or less where rows lie near to it"
         return f"{way}\n  {few}\n  each column errs {by_size}"
     lines = [
