@@ -99,6 +99,12 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
 
         return [keys_of(key) | row for key, each in self.items() for row in records_of(each)]
 
+    def shares(self) -> ByGroup[Any]:
+        """The shares within each group, of the histogram that is released for it."""
+        return attrs.evolve(
+            cast(Any, self), releases={key: cast(Any, each).shares() for key, each in self.items()}
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """The releases by key, for ``json.dumps``. Keys are quoted where they would be confused."""
         labels = [_label(key) for key in self]

@@ -124,7 +124,7 @@ class Estimates(Result):
 
     def of_part(self, release: object, part: Hashable) -> Self:
         """The same table as a part of a release whose parts have other rows and other noise."""
-        return copy_with(self, source=NoiseSource(release, part))
+        return copy_with(self, source=NoiseSource(release, part, self.source.table))
 
     def of_cells(self, release: object, part: Hashable, table: CellsOfTable) -> Self:
         """As ``of_part``, of shares of the cells of a table."""

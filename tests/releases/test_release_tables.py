@@ -143,6 +143,26 @@ def test_the_error_and_the_rows_are_not_rounded_with_the_numbers():
         ReleaseTable.of(means, round_to=5, digits=2)
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_shares_within_each_group_are_those_of_its_histogram(late):
+    ill = dp.histogram("ill", categories=["yes", "no"], epsilon=1)
+    survey = {"sex": ["f", "m"] * 600, "ill": ["yes"] * 300 + ["no"] * 900}
+    if late:
+        within = dp.by("sex", ["f", "m"], ill >> (lambda found: found.shares()))(survey)
+    else:
+        counts = dp.by("sex", ["f", "m"], ill)(survey)
+        within = counts.shares()
+        share = counts["m"].counts[0] / counts["m"].counts.sum()
+        assert within["m"]["yes"].value == pytest.approx(share)
+    assert sum(each.value for each in within["f"]) == pytest.approx(1)
+    rows = within.table(percent=True, digits=1, suppress=200)
+    assert list(rows.columns) == ["sex", "ill", *ESTIMATE, "count"]
+    assert rows.columns["value"][::2] == [None, None]
+    apart = within["f"]["no"] - within["m"]["no"]
+    both = [within[sex]["no"].standard_error for sex in ("f", "m")]
+    assert apart.standard_error == pytest.approx(np.hypot(*both), rel=0.05)
+
+
 def test_shares_print_as_percentages_with_their_counts():
     found = dp.histogram("sex", categories=["f", "m", None], epsilon=1)(TABLE)
     shares = found.shares()
