@@ -66,7 +66,8 @@ class Estimate(Result):
         interval: Holds what is estimated in a share ``confidence`` of all releases. For a mean this
             is the mean of the clipped values.
         confidence: Such as 0.95.
-        rows: About how many rows there are; None where the release does not tell.
+        rows: About how many rows there are; None where the release does not tell. With weights the
+            fewest that could have their total weight.
         sampling: Whether both errors also cover that the rows are a random sample, so that the
             interval is for the population. If not, they are those of the noise alone.
         clipped: Whether values were clipped at ends that a private search found. Without a

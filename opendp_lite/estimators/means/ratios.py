@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose, composed_parts
@@ -264,7 +263,7 @@ def weighted_mean(
     if request.sampling:
         made = _with_spread(space, noisy, rows, heaviest, request)
     else:
-        made = (noisy >> request.on(space).as_estimate >> _hide_rows).bind(space)
+        made = (noisy >> request.on(space).as_estimate).bind(space)
     shared = request.whole.with_claimed_loss(made)
     return shared.with_explanation("both weighted sums share one noise")
 
@@ -295,14 +294,9 @@ def _with_spread(
         found = float(ask(squares >> part.noise())[0]) / totals.people
         heaviest = float(most)
         spread = totals.with_variance(found, off, totals.people / heaviest, heaviest)
-        return _hide_rows(request.on(space).as_estimate(spread))
+        return request.on(space).as_estimate(spread)
 
     return run_with_noise(space, program, request.whole, "the mean, then squares")
-
-
-def _hide_rows(found: float | Estimate) -> float | Estimate:
-    """Without a number of rows: only their weight is released, and not how many have it."""
-    return copy_with(found, rows=None) if isinstance(found, Estimate) else found
 
 
 def run_with_noise(

@@ -99,7 +99,7 @@ def test_with_hardly_any_noise_it_is_that_of_numpy(loss):
             weights = rows[:, 1].clip(0, 2).sum()
             if weights > 2:
                 assert estimate.value == pytest.approx(plain(rows), abs=1e-4)
-            assert estimate.rows is None  # Weights do not say how many have them.
+            assert estimate.rows == pytest.approx(weights / 2, abs=1e-4)
 
 
 @pytest.mark.parametrize("loss", [{"rho": 1e12}, {"epsilon": 1e7}])
@@ -159,3 +159,4 @@ def test_a_row_with_a_missing_value_has_no_weight(loss):
     for space in (TABLE, dp.records(columns=2, size=len(rows), metric=REPLACE)):
         found = (space >> mean)(rows)
         assert found.value == pytest.approx(plain(whole), abs=1e-2)
+        assert found.rows == pytest.approx(75, abs=1e-1)
