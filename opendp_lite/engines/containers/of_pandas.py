@@ -44,7 +44,7 @@ def _of_column(data: pd.Series | pd.Index | ExtensionArray) -> object:
         return ColumnRows(values, lambda piece: numbers[piece.codes])
     if isinstance(kind, pd.SparseDtype):
         require_numbers(kind.subtype)
-        return ColumnRows(values, np.asarray)
+        return ColumnRows(values, _densely)
     if isinstance(values, pd.arrays.NumpyExtensionArray):
         return values.to_numpy()
     if kind.kind in "biuf":
@@ -76,7 +76,8 @@ def _read_together(data: pd.DataFrame, places: Sequence[int]) -> ColumnRows | No
 
 
 def _densely(piece: pd.arrays.SparseArray) -> np.ndarray:
-    return np.asarray(piece)  # As objects they would forget which whole numbers their type holds.
+    # In its own type: by itself pandas makes floats of a slice in which a cell is not stored.
+    return np.asarray(piece, piece.dtype.subtype)
 
 
 def _objects(piece: ExtensionArray) -> np.ndarray:
@@ -107,11 +108,9 @@ def _values_of_series(column: pd.Series | pd.Index) -> Values:
         found = open_values(values.to_numpy())
         if kind.kind != "O":
             return attrs.evolve(found, fits_all=kind.kind == "f")
-        # Where pandas 3 guesses text pandas 2 has objects: "5" there is not a 5 of other blocks.
-        # One text is enough: if all had to be, one number more would bring an answer.
-        # All are looked at: to stop at the first would take a time that tells where it stands.
-        text = any(issubclass(each, str) for each in set(map(type, values.to_numpy())))
-        return attrs.evolve(found, is_text=text or None, fits_all=True)
+        # Where pandas 3 guesses text pandas 2 has objects: "5" there is not a 5 of other blocks. By
+        # the type alone: whether one of them is a text, no refusal may tell.
+        return attrs.evolve(found, is_text=True, fits_all=True)
     if kind.kind in "biuf":
         own = isinstance(values, pd.arrays.FloatingArray)
         array = partial(_floats, values.dtype.numpy_dtype) if own else _objects
@@ -149,10 +148,18 @@ def _date_of_each(dates: NDArray[np.datetime64], codes: NDArray[np.integer]) -> 
 
 
 @take.register
-def _rows_of_column(container: pd.Series | pd.Index, places: RowPlaces) -> pd.Series | pd.Index:
-    """Copies, as every ``take`` gives: of all rows in their order, pandas gives a view."""
-    found = container.take(places)
-    return found.copy(deep=True) if len(found) == len(container) else found
+def _rows_of_column(container: pd.Series | pd.Index, places: RowPlaces) -> object:
+    """Copies, as every ``take`` gives: of all rows in their order, pandas gives a view.
+
+    Of some types pandas picks all rows and fails for others: a refusal would tell that one is gone.
+    """
+    values = container.array
+    if isinstance(values, pd.arrays.NumpyExtensionArray):
+        found = values.to_numpy()[places]
+        return pd.Series(found, dtype=found.dtype)
+    if isinstance(values, pd.arrays.ArrowExtensionArray):
+        return take(values.__arrow_array__(), places)
+    return pd.Series(values.take(places), dtype=values.dtype)
 
 
 @take.register

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
 from itertools import chain, repeat
 from math import nan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
 
+from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.categories import is_missing
@@ -155,9 +156,11 @@ def _cell(value: Any) -> bytes:
 # A whole number below it stands for itself. Other ids are numbered from here on.
 _SMALL: Final = 2**52
 _EXACT: Final = 2**53
+# Types of which equal values have one hash, and none is missing.
+_AS_THEY_ARE: Final = frozenset({str, bytes, int, bool, type(None), date, datetime})
 MIXED: Final = (
-    "it holds text in one block and numbers in another, so an id is not known again; make it text "
-    "in all blocks, or numbers in all"
+    "it holds text in one block and numbers in another (pandas' objects count as text), so an id "
+    "is not known again; make it text in all blocks, or numbers in all"
 )
 _NOT_SENT: Final = (
     "the ids of rows on other machines are compared as text, numbers or dates without a time zone, "
@@ -220,18 +223,15 @@ class Identities(ColumnReading):
 
     def of_objects(self, values: Sequence[object]) -> Floats:
         """The number of each of some objects."""
-        try:
-            seen = map(self._known.get, values, repeat(nan))
-            found = np.fromiter(seen, np.float64, len(values))
-        except Exception:
-            return np.fromiter(map(self._number, values), np.float64, len(values))
         known = self._known
+        keys = values if _AS_THEY_ARE.issuperset(map(type, values)) else [*map(_key_of, values)]
+        found = np.fromiter(map(known.get, keys, repeat(nan)), np.float64, len(keys))
         for place in np.flatnonzero(np.isnan(found)).tolist():
-            value = values[place]
-            if type(value) is str:
-                found[place] = known.setdefault(value, float(_SMALL + len(known)))
-            else:
-                found[place] = self._number(value)
+            key = keys[place]
+            if isinstance(key, int) and abs(key) < _SMALL:
+                found[place] = known.setdefault(key, float(key))
+            elif key is not None:
+                found[place] = known.setdefault(key, float(_SMALL + len(known)))
         return found
 
     def _of_whole(self, values: Numeric) -> Floats:
@@ -252,29 +252,37 @@ class Identities(ColumnReading):
             found[places] = self.of_objects(values[places].tolist())
         return found
 
-    def _number(self, value: Any) -> float:
-        """The number of one id, which may be a new one."""
-        try:
-            if value not in self._known:
-                found = self._first(value)
-                if found is None:
-                    return nan
-                self._known[value] = found
-            return self._known[value]
-        except Exception:
-            return nan
 
-    def _first(self, value: Any) -> float | None:
-        """The number of an id that was not met before; None for a missing one."""
-        if is_missing(value) or isinstance(value, complex) or value != value:
-            return None
+def _key_of(value: Any) -> Any:
+    """What an id is known by; None for a missing one.
+
+    The value alone says it. One that were looked for among those that were met would be a person or
+    nobody by the rows before it: a float of 2^53 is equal to the whole number.
+    """
+    try:
+        if isinstance(value, str):
+            return str.__str__(value)  # An enum of texts has another hash.
         if isinstance(value, float | np.floating):
-            most = _most(np.asarray(value).dtype)
-            value = value.item() if isinstance(value, np.floating) else value
+            most = _EXACT if isinstance(value, float) else _most(value.dtype)
             if not -most < value < most:
                 return None
-        small = None if isinstance(value, str) else _as_small(value)
-        return float(_SMALL + len(self._known)) if small is None else small
+            number = float(value)
+            if number != value:
+                return value  # A longdouble of 5 and a bit.
+            return int(number) if number.is_integer() else number
+        if isinstance(value, int | np.integer | np.bool_):
+            return int(value)
+        if is_missing(value) or isinstance(value, complex | np.complexfloating) or value != value:
+            return None
+        if isinstance(value, datetime) and getattr(value, "nanosecond", False) and not value.tzinfo:
+            value = cast(Any, value).to_datetime64()
+        if isinstance(value, np.datetime64):
+            return dates_in(np.array([value]))[0]  # As in a column of such a type.
+        key = int(value) if _is_small(value) else value
+        hash(key)
+    except Exception:
+        return None
+    return key
 
 
 def _most(dtype: np.dtype[Any]) -> int:
@@ -301,11 +309,9 @@ def _exact(value: Any) -> Fraction:
     )
 
 
-def _as_small(value: Any) -> float | None:
-    """A small whole number of any type; None for anything else."""
+def _is_small(value: Any) -> bool:
+    """Whether it is a small whole number of any type."""
     try:
-        if -_SMALL < value < _SMALL and int(value) == value:
-            return float(int(value))
+        return bool(-_SMALL < value < _SMALL and int(value) == value)
     except Exception:
-        return None
-    return None
+        return False

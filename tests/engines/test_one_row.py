@@ -1,0 +1,308 @@
+"""One law of all containers: what a row is read as depends on that row, and on no other.
+
+A column is read in every way there is: as a number, a declared key, a key that nobody declared, a
+person's id, missing or not, inside of limits or not. Each row of it must be read as it is where it
+stands alone in a container of the same type. So adding a row changes nothing of the others.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain, pairwise, product
+from pathlib import Path
+from typing import Any
+
+import attrs
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import dataset as datasets
+from pyarrow import parquet as pq
+
+import opendp_lite as dp
+from opendp_lite.engines.columns import PRESENCE, Codes, Dataset
+from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.identities import Identities
+from opendp_lite.engines.data.open_data import NUMBERS, read
+from opendp_lite.engines.data.table import Column, ColumnReading
+from opendp_lite.engines.dates import ByPeriod, Derived, between_dates
+from opendp_lite.engines.distinct import Distinct, KeysFound, Numbered
+from tests.engines.hostile_columns import CELLS, KINDS, Cells, Make, held
+
+DECLARED: list[list[Any]] = [
+    [1, None, -1],
+    [0.5, 1, 0.1, 2**53, 2**53 + 1, 2**63, 2**64 - 1, 2**11],
+    ["a", "1", "", "\u00e9", "NA", "a\0"],
+    [dt.date(2024, 1, 31), dt.datetime(2024, 1, 31, 5)],
+    ["a", 1, None, 0.1],
+    [1, 2**53 + 1, dt.date(2024, 1, 31), "01"],
+    [pd.Period("2024-01"), pd.Interval(0, 1), 1],
+    [2047, 2048],
+]
+READINGS: dict[str, Callable[[Distinct], ColumnReading]] = {
+    "number": lambda _: NUMBERS,
+    "presence": lambda _: PRESENCE,
+    "key": Numbered,
+    "key found": lambda _: KeysFound(Categories((1, 0.5, "a", 2**53, 2.0**54, "2024-01-31"))),
+    "id": lambda _: Identities(),
+    "inside": lambda _: between_dates(dt.date(2024, 1, 1), dt.date(2024, 2, 1), "keep"),
+    "month": lambda _: Derived(ByPeriod("month", "%Y-%m-%d"), NUMBERS),
+}
+for place, keys in enumerate(DECLARED):
+    READINGS[f"declared {place}"] = lambda _, keys=keys: Codes(Categories(tuple(keys)))
+    READINGS[f"others {place}"] = lambda _, keys=keys: Codes(Categories(tuple(keys), True))
+Fine = list[str]
+"""The readings that no refusal forbids."""
+KEYS = Distinct()
+
+
+def read_as(data: Any, fine: Fine) -> np.ndarray:
+    """What each row is read as in each way; rows of one person have the number of the first."""
+    met = Distinct()
+    columns = tuple(Column("x", READINGS[each](met)) for each in fine)
+    source, function = Dataset(data, ("x", "w"), None).columns(columns)
+    blocks = [np.array(each if function is None else function(each)) for each in read(source)]
+    found = np.concatenate([np.empty((0, len(fine))), *blocks])
+    for name, renamed in (("key", KEYS.of_keys(met.keys)), ("id", None)):
+        if name in fine:
+            column = found[:, fine.index(name)]
+            there = ~np.isnan(column)
+            if renamed is None:
+                first = np.unique(column[there], return_index=True, return_inverse=True)
+                column[there] = first[1][first[2]]
+            else:
+                column[there] = renamed[column[there].astype(int)]
+    return found
+
+
+def is_refused(data: Any, reading: str) -> bool:
+    with suppress(dp.DataError):
+        read_as(data, [reading])
+        return False
+    return True
+
+
+def in_blocks(parts: Cells, w: Sequence[Any] | None = None) -> dp.Blocks:
+    ends = np.cumsum([0, *map(len, parts)])
+    w = np.zeros(ends[-1]) if w is None else w
+    each = [{"x": x, "w": w[ends[n] : ends[n + 1]]} for n, x in enumerate(parts)]
+    return dp.Blocks(lambda: iter(each), columns=2, names=["x", "w"])
+
+
+@attrs.frozen
+class Drawn:
+    """Cells of a column, and what each is read as where it stands alone."""
+
+    kind: str
+    cells: list[Any]
+    alone: list[Any]
+    fine: Fine
+
+    @classmethod
+    def of(cls, kind: str, generator: np.random.Generator) -> Drawn:
+        make, pool = KINDS[kind], held(kind)
+
+        def draw(pool: list[Any], most: int) -> list[Any]:
+            return [pool[n] for n in generator.integers(len(pool), size=generator.integers(most))]
+
+        cells = draw((draw(pool, 5) or pool) if generator.random() < 0.5 else pool, 11)
+        alone = [make([cell]) for cell in cells]
+        fine = [each for each in READINGS if not is_refused({"x": make([])}, each)]
+        # A number is the one reading that a value may refuse: it is of another type than is said.
+        rows = any(isinstance(cell, list | tuple) for cell in cells)
+        if "number" in fine and (rows or any(is_refused({"x": x}, "number") for x in alone)):
+            fine.remove("number")
+        return cls(kind, cells, alone, fine)
+
+    def cut(self, generator: np.random.Generator) -> list[Any]:
+        ends = [0, *sorted(generator.integers(len(self.cells) + 1, size=2)), len(self.cells)]
+        return [KINDS[self.kind](self.cells[a:b]) for a, b in pairwise(ends)]
+
+    def check_readings(self, generator: np.random.Generator) -> np.ndarray:
+        """Alone, among others in any order, and in blocks; what each is read as among others."""
+        found = read_as({"x": KINDS[self.kind](self.cells)}, self.fine)
+        order = generator.permutation(len(self.cells))
+        mixed = read_as(in_blocks([self.alone[place] for place in order]), self.fine)
+        for other in (read_as(in_blocks(self.cut(generator)), self.fine), mixed[np.argsort(order)]):
+            for column, name in enumerate(self.fine):
+                here, there = found[:, column], other[:, column]
+                if name == "id":
+                    here, there = (each[:, None] == each for each in (here, there))
+                assert np.array_equal(here, there, equal_nan=name != "id"), self.tell(name)
+        if "id" in self.fine and "?" not in self.kind and "bool" not in self.kind:
+            # Long ids that a type stores as one are nobody's.
+            ids = found[:, self.fine.index("id")]
+            pairs = zip(self.cells, ids, strict=True)
+            whole = {(cell, one) for cell, one in pairs if type(cell) is int}
+            assert len({one for _, one in whole}) == len(whole), self.tell("ids")
+        for x, row in zip(self.alone, found, strict=True):
+            columns = [x]
+            dtype = getattr(x, "dtype", None)
+            if getattr(dtype, "kind", "O") in "iuf" and dtype != np.longdouble:
+                columns.append(x.tolist())  # A number is what it is in a list.
+            for column in columns:
+                one = read_as({"x": column}, self.fine)[0]
+                for name, here, there in zip(self.fine, row, one, strict=True):
+                    if name == "id":
+                        assert column is not x or np.isnan(here) == np.isnan(there), self.tell(name)
+                    else:
+                        assert np.array_equal(here, there, equal_nan=True), self.tell(name)
+        return found
+
+    def tell(self, what: str) -> str:
+        return f"{self.kind}: {what}: {self.cells!r}"
+
+
+# Types of Arrow that other libraries, and files, hold as others.
+OTHERWISE = {"dictionary", "chunks", "duration", "float16", "view", "s", "ns"}
+
+
+def forms(
+    drawn: Drawn, w: list[Any], generator: np.random.Generator, folder: Path
+) -> Iterator[Any]:
+    """The column beside one of numbers, in what holds columns of its type."""
+    x = KINDS[drawn.kind](drawn.cells)
+    yield {"x": x, "w": w}
+    yield in_blocks(drawn.cut(generator), w)
+    if drawn.kind == "list":
+        yield [{"x": cell, "w": number} for cell, number in zip(x, w, strict=True)]
+    elif isinstance(x, pd.Series):
+        yield pd.DataFrame({"x": x, "w": w})
+    elif isinstance(x, pl.Series):
+        yield pl.DataFrame({"x": x, "w": w})
+        if x.dtype != pl.Object:
+            yield pl.LazyFrame({"x": x, "w": w})
+    elif isinstance(x, pa.Array | pa.ChunkedArray):
+        table = pa.table({"x": x, "w": w})
+        yield from (table, datasets.dataset(table))
+        if not OTHERWISE & {*drawn.kind.split()}:
+            yield duckdb.from_arrow(table)
+            pq.write_table(table, folder / "x.parquet", row_group_size=3)
+            yield dp.parquet(folder / "x.parquet")
+
+
+BITS = dp.select("w") >> dp.clamp(0, 2.0**20) >> dp.sum()
+
+
+def queries(drawn: Drawn, read: np.ndarray) -> Iterator[tuple[str, Any, Any]]:
+    """Queries and their answers by what each row is read as: a power of two says which are in."""
+
+    def of(reading: str) -> np.ndarray:
+        return read[:, drawn.fine.index(reading)]
+
+    def bits(inside: np.ndarray) -> float:
+        return float((2.0 ** np.flatnonzero(inside)).sum())
+
+    yield "present", dp.select("x") >> dp.count(), int(np.sum(~np.isnan(of("presence"))))
+    for reading in drawn.fine:
+        found, (name, *place) = of(reading), reading.split()
+        there = found[~np.isnan(found)]
+        often = Counter(there.tolist())
+        if name in ("declared", "others"):
+            keys, other = DECLARED[int(place[0])], name == "others"
+            counts = [int(np.sum(found == code)) for code in range(len(keys) + other)]
+            yield reading, dp.select("x") >> dp.one_hot(keys, other=other) >> dp.sum(), counts
+        if name == "declared":
+            yield reading, dp.keep("x", among=keys) >> BITS, [bits(~np.isnan(found))]
+            exact = BITS >> dp.gaussian(scale=1e-9)
+            sums = {key: bits(found == code) for code, key in enumerate(keys)}
+            yield reading, dp.by("x", keys, exact), sums
+        elif name == "id":
+            rows = dp.table(person="x")
+            for most in (1, 2):
+                counted = sum(min(most, times) for times in often.values())
+                limited = rows >> dp.bound_contributions(most) >> dp.count(missing=True)
+                yield reading, limited, counted
+        elif reading == "key":
+            shown = {KEYS.keys[int(key)]: times for key, times in often.items() if times > 1}
+            yield reading, dp.histogram("x", epsilon=1e9, delta=0.5), shown
+        elif name == "number":
+            inside = (found >= 0.3) & (found <= 2.0**53)
+            yield reading, dp.keep("x", between=(0.3, 2.0**53)) >> BITS, [bits(inside)]
+        elif name == "inside":
+            within = dp.keep("x", between=("2024-01-01", "2024-02-01"))
+            yield reading, within >> BITS, [bits(found == 1)]
+
+
+def answer(query: Any, data: Any) -> Any:
+    found = query(data)
+    if isinstance(found, Mapping):
+        return {key: round(float(np.reshape(each, -1)[0])) for key, each in found.items()}
+    return np.asarray(found).tolist()
+
+
+def check(kind: str, seed: int, folder: Path, most: int) -> None:
+    """The law for cells of a kind that are drawn, and at most so many queries of containers."""
+    generator = np.random.default_rng(seed)
+    drawn = Drawn.of(kind, generator)
+    read = drawn.check_readings(generator)
+    w = [2**place for place in range(len(drawn.cells))]
+    asked = [*product(forms(drawn, w, generator, folder), queries(drawn, read))]
+    for place in generator.permutation(len(asked))[:most]:
+        data, (reading, query, expected) = asked[place]
+        said = f"{reading} of a {type(data).__name__}"
+        assert answer(query, data) == expected, drawn.tell(said)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", range(8))
+def test_a_row_is_read_as_it_is_alone(part: int, tmp_path: Path, monkeypatch: Any) -> None:
+    for place, kind in enumerate(list(filter(held, KINDS))[part::8]):
+        monkeypatch.setattr("opendp_lite.engines.data.source.BLOCK_ENTRIES", 1 + place % 7)
+        check(kind, 100 * part + place, tmp_path, 3)
+
+
+PLAIN = [0, 1, True, 0.5, None, 2**53, 2**53 + 1, 2.0**53, -(2**63), 2**63, np.float32(2**24)]
+
+
+def in_lists(rows: Cells) -> list[list[Any]]:
+    return [*map(list, rows)]
+
+
+def in_objects(rows: Cells) -> np.ndarray:
+    return np.fromiter(chain.from_iterable(rows), object, 2 * len(rows)).reshape(-1, 2)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [in_lists, tuple, in_objects])
+def test_rows_of_values_are_read_as_they_are_alone(make: Make) -> None:
+    space = dp.records(columns=["x", "w"], person="x")
+    people = space >> dp.bound_contributions(1) >> dp.count(missing=True)
+    fine = ["number", "presence", "key", "key found", "declared 0", "others 1"]
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        pool = [*CELLS, *PLAIN] if seed % 2 else PLAIN
+        drawn = [[pool[n] for n in row] for row in generator.integers(len(pool), size=(9, 2))]
+        rows, cells = make(drawn), [row[0] for row in drawn]
+        column = rows[:, 0] if isinstance(rows, np.ndarray) else cells
+        ids, parts = read_as({"x": column}, ["id"])[:, 0], [rows[:3], rows[3:]]
+        for data in (rows, dp.Blocks(partial(iter, parts), columns=2)):
+            assert people(data) == len({*ids[~np.isnan(ids)]}), drawn
+        numbers = [cell for cell in cells if not is_refused(make([(cell, 0)]), "number")]
+        pairs = [*pairwise(numbers)]
+        alone = np.concatenate([np.empty((0, 6)), *(read_as(make([pair]), fine) for pair in pairs)])
+        assert np.array_equal(read_as(make(pairs), fine), alone, equal_nan=True), pairs
+
+
+# Types of which a single value says whether it is text.
+OPEN = ["list", "numpy O", "pandas object", "polars Object", "category of pandas object"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_cell_decides_whether_blocks_of_two_types_are_refused() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(60):
+        kinds = generator.choice(OPEN), generator.choice(list(filter(held, KINDS)))
+        made = [KINDS[kind] for kind in kinds]
+        none = in_blocks([make([]) for make in made])
+        full = [Drawn.of(kind, generator).cells for kind in kinds]
+        for reading in ("id", "declared 4", "inside"):
+            whole = in_blocks([make(cells) for make, cells in zip(made, full, strict=True)])
+            assert is_refused(whole, reading) == is_refused(none, reading), (kinds, full)
