@@ -41,6 +41,7 @@ from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketc
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.expressions import (
     Engine,
+    Expressed,
     Expression,
     GroupNumbers,
     KeyedCells,
@@ -388,9 +389,7 @@ class PlaceCounts(RowSum[Whole]):
     def finish(self, summary: Whole) -> Numeric:
         return summary
 
-    def express(
-        self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]]:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
         (places,) = values
         if not isinstance(places, KeyedCells) or places.count != self.columns:
             raise NoExpressionError("all other values have a place of their own")

@@ -244,7 +244,9 @@ def _term_of(ask: AnyRequest, engine: Engine) -> Term:
     first = values or [key for key, _ in keys[:1]]
     if not first:
         raise NoExpressionError("it counts rows of which no column is read")
-    places, wanted = how.express(first, engine)
+    lying = how.as_they_lie(functions) if values else None
+    shorter = None if lying is None else lying.express(told[count:], engine)
+    places, wanted = shorter or how.express(first, engine)
     own = (tuple(functions), ask.rows.asked) if places.keys else None
     # Keys are those of the rows that are kept, by tests of which none knows its column.
     tests = [(getattr(each, "place", None), getattr(each, "test", None)) for each in before]

@@ -21,6 +21,7 @@ from opendp_lite.bodies.grid_rounding import ClippedColumn
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
 from opendp_lite.engines.data.expressions import (
     Engine,
+    Expressed,
     Expression,
     GroupNumbers,
     KeyedCells,
@@ -226,16 +227,12 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
             return steps
         return steps.astype(object) + totals.settled
 
-    def express(
-        self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]]:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
         if not 0 < len(values) <= _MOST_EXPRESSED:
             raise NoExpressionError(f"it adds up more than {_MOST_EXPRESSED} columns")
         if not (grids := self._snapper.each_column()):
             raise NoExpressionError("it rounds whole rows, and not each column by itself")
-        pairs = zip(values, grids, strict=True)
-        steps = (steps_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs)
-        return KeyedCells(()), list(map(engine.total, steps))
+        return _express_sums(values, grids, engine)
 
     def of_numbers(
         self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int
@@ -338,6 +335,20 @@ class _ColumnAsItLies(AsTheyLie[tuple[int, int], Totals]):
         if rows <= self.most_rows:
             return Totals(_wrap(steps + rows * self.column.origin), rows)
         return Totals(np.zeros(1, dtype=np.int64), 0, np.array([steps], dtype=object))
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
+        """Clipped once, where one function after another clips before and after a move."""
+        move = self.column.subtracted
+        moved = [value - move for value in values] if move else values
+        return _express_sums(moved, [self.column], engine)
+
+
+def _express_sums(
+    values: Sequence[Expression], columns: Sequence[ClippedColumn], engine: Engine
+) -> Expressed:
+    pairs = zip(values, columns, strict=True)
+    steps = (steps_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs)
+    return KeyedCells(()), list(map(engine.total, steps))
 
 
 def _wrap(total: int) -> NDArray[np.int64]:
@@ -459,9 +470,7 @@ class CountFold(EntryFold[int]):
         found = np.zeros(groups, dtype=np.int64) if summaries is None else summaries
         return found[:, None]
 
-    def express(
-        self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]]:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
         return KeyedCells(()), [engine.count(values[0])]
 
     def of_numbers(

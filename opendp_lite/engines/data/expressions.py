@@ -142,6 +142,10 @@ class KeyedCells:
         return prod(self.widths) * max(1, len(self.cells))
 
 
+Expressed: TypeAlias = tuple[KeyedCells, Sequence[Expression]]
+"""Places, and the whole numbers that an engine computes for each of them."""
+
+
 def express_of(function: object) -> Callable[..., Any]:
     """What says a block function, or a test of rows, in the expressions of an engine."""
     express: Callable[..., Any] | None = getattr(function, "express", None)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.data.expressions import (
     Engine,
+    Expressed,
     Expression,
     GroupNumbers,
-    KeyedCells,
     NoExpressionError,
 )
 
@@ -92,6 +92,10 @@ class AsTheyLie(ABC, Generic[Part, Summary]):
     @abstractmethod
     def finish(self, part: Part) -> Summary:
         """The summary."""
+
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed | None:
+        """As ``Reduction.express``, of columns as they lie; None where it has no shorter words."""
+        return None
 
 
 class Reduction(ABC, Generic[Summary]):
@@ -174,9 +178,7 @@ class Reduction(ABC, Generic[Summary]):
         """As ``each_group``, finished: a row of whole numbers each; None where it is no such."""
         return None
 
-    def express(
-        self, values: Sequence[Expression], engine: Engine
-    ) -> tuple[KeyedCells, Sequence[Expression]]:
+    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
         """Whole numbers that an engine computes of columns, which are all that is to be known.
 
         There are so many for each of some places. ``of_numbers`` makes summaries of them.
