@@ -92,6 +92,26 @@ def pipeline_of(step: Any, given: Example) -> Any:
     return step(*given.args, **given.kwargs)
 
 
+CHOICES = [
+    (name, parameter.name)
+    for name, (step, _) in EXAMPLES.items()
+    for parameter in inspect.signature(inspect.unwrap(step)).parameters.values()
+    if parameter.annotation == "bool"
+]
+
+
+@pytest.mark.parametrize(("name", "choice"), CHOICES)
+def test_a_choice_is_true_or_false(name: str, choice: str) -> None:
+    """-1 in the place of ``other`` made one place less, and an error where a row came into it."""
+    step, given = EXAMPLES[name]
+    for value in (-1, 0, 1, 2, 1.0, np.int64(1), "rest", "", None):
+        with pytest.raises(dp.ParameterError, match=f"{choice} must be True or False, got"):
+            step(*given.args, **{**given.kwargs, choice: value})
+    if choice in given.kwargs:
+        likewise = {**given.kwargs, choice: np.bool_(given.kwargs[choice])}
+        assert step(*given.args, **likewise) == step(*given.args, **given.kwargs)
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_are_spelled(name: str) -> None:
     """As a repr that evaluates, as JSON, and pickled; bound too, where the space has a name.

@@ -18,12 +18,14 @@ from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import FrozenList, Named, call_when_read, is_row
-from opendp_lite.numbers.exact import format_number, nearest, rational_of_float
+from opendp_lite.numbers.exact import format_number, nearest, quote, rational_of_float
 from opendp_lite.numbers.fraction_array import FractionArray
 
 Arguments = tuple[tuple[str, Any], ...]
 """The arguments of a call, by name."""
 
+# The annotation as ``from __future__ import annotations`` leaves it, and as it is without.
+_YES_OR_NO = ("bool", bool)
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _NAMED = inspect.Parameter.VAR_KEYWORD
@@ -182,6 +184,12 @@ def named_arguments(
         _refuse_long(constructor.__name__, key, value)
     known = signature.parameters
     found |= {key: _freeze(known[key], value) for key, value in several.items()}
+    for key, value in found.items():
+        # A number in its place may pass as one: -1 is true, and as a number of places it is not 1.
+        if known[key].annotation in _YES_OR_NO and type(value) is not bool:
+            raise ParameterError(
+                f"{constructor.__name__}: {key} must be True or False, got {quote(value)}"
+            )
     return tuple([pair for pair in found.items() if not _is_default(known[pair[0]], pair[1])])
 
 
