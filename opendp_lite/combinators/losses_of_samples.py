@@ -167,8 +167,13 @@ def _curve(
     measure: AnyMeasure, losses: Callable[[int], object], sampling: Sampling, units: int
 ) -> Profile:
     known = measure.profile(losses(units))
+    several = units > 1 or sampling.among is not None
     if sampling.rate == 1:
-        return known
+        # What has directions is a sample within, and a step may stand before that one: these are
+        # not the directions of other releases of the rows that come in here.
+        if known.with_directions(kept=True) is known:
+            return known
+        return AmplifiedProfile(known, sampling.rate, several=several)
     if sampling.among is None and 1 < units <= _MOST_SHIFTS:
         # Of noise that is known for one unit more is known for each number of them.
         each = [measure.profile(losses(here)).gaussian_ratio for here in range(1, units + 1)]
@@ -176,8 +181,7 @@ def _curve(
             ratio = max(ratio / here**2 for here, ratio in enumerate(each, 1) if ratio is not None)
             if ratio * units**2 <= _MOST_RATIO:
                 return SampledGaussianProfile(ratio, sampling.rate, units)
-    mixed = units > 1 or sampling.among is not None
-    whole = AmplifiedProfile(known, sampling.hit(units), several=mixed)
+    whole = AmplifiedProfile(known, sampling.hit(units), several=several)
     if sampling.among is not None or not 1 < units <= _MOST_WAYS:
         return whole
     curves = (*(measure.profile(losses(here)) for here in range(1, units)), known)
