@@ -74,6 +74,18 @@ def test_a_step_is_built_anew_for_a_space_of_another_unit():
     assert (attrs.evolve(dp.records(), unit=Fraction(2)) >> quantile).map(2) == 1
 
 
+def test_a_copy_with_other_arguments_is_another_call():
+    """A kept rehearsal or key would make one of them of the other: 50 in the place of 1."""
+    step = dp.count() >> dp.laplace(epsilon=1)
+    other = attrs.evolve(step.calls[1], arguments=(("epsilon", 50),))
+    louder, space = attrs.evolve(step, calls=(step.calls[0], other)), dp.records(columns=2)
+    assert (space >> louder).map(1) == louder.map(1) == 50
+    assert (space >> step).map(1) == dp.from_json((space >> step).to_json()).map(1) == 1
+    (clamp,) = dp.clamp(0, 10).calls
+    wide = attrs.evolve(clamp, arguments=(("lower", 0), ("upper", 1000)))
+    assert (attrs.evolve(dp.clamp(0, 10), calls=(wide,)) >> dp.sum()).map(1).l1 == 1000
+
+
 def test_check_is_exact():
     pipeline = dp.compose(*[dp.count() >> dp.laplace(epsilon=0.1)] * 3)
     assert pipeline.check(1, 0.3)

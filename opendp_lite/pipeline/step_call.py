@@ -47,8 +47,9 @@ class Call(signatures.TypedCall):
 
     input_kinds: tuple[type[Domain], ...] = attrs.field(eq=False)
     output_kinds: tuple[type[Domain], ...] = attrs.field(eq=False)
-    rehearsal: Any = attrs.field(default=None, eq=False)
-    typed_key: tuple[object, ...] | None = attrs.field(default=None, eq=False)
+    # Not of ``attrs.evolve``: a copy with other arguments is another call.
+    rehearsal: Any = attrs.field(default=None, eq=False, init=False)
+    typed_key: tuple[object, ...] | None = attrs.field(default=None, eq=False, init=False)
 
     @classmethod
     def of(
@@ -72,7 +73,7 @@ class Call(signatures.TypedCall):
             raise TypeError(f"{name}(): {problem}; {usage(name, known)}{hint}") from None
         needs, gives = _read_annotations(constructor)
         needs = needs or _needs_of_parts(arguments)
-        made = cls(constructor, arguments, needs, gives, typed_key=key)
+        made = copy_with(cls(constructor, arguments, needs, gives), typed_key=key)
         return made if _BUILDING.get() else made._rehearse()
 
     def is_of(self, step: Callable[..., object]) -> bool:
@@ -87,7 +88,7 @@ class Call(signatures.TypedCall):
         """
         kind, *_ = self.input_kinds or (Rows,)
         try:
-            return attrs.evolve(self, rehearsal=self.build(default_space(kind)))
+            return copy_with(self, rehearsal=self.build(default_space(kind)))
         except ParameterError:
             raise
         except Exception:
@@ -111,7 +112,7 @@ class Call(signatures.TypedCall):
         if kind not in self.input_kinds:
             before, space = self._nearer(before, space)
         # The link of a recipe keeps nothing that was built.
-        link = self if self.rehearsal is None else attrs.evolve(self, rehearsal=None)
+        link = self if self.rehearsal is None else copy_with(self, rehearsal=None)
         return join_step(before, self.build(space), link)
 
     def _nearer(
