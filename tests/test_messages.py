@@ -274,6 +274,10 @@ MESSAGES = [
     ("dp.records >> mean", "dp.records is a space once it is called, with parentheses: dp.rec"),
     ("dp.keep('age', 18, 65)", "write dp.keep(column, between=(18, 65))"),
     ("dp.keep('sex', AGES.tolist())", "dp.keep('sex', among=['f', 'm']) or between=(18, 65)"),
+    (
+        "dp.one_hot('sex', ['f', 'm'])",
+        "a step before picks the column: dp.select('sex') >> dp.one_hot(categories=",
+    ),
     ("dp.keep('sex', 'f')", "name the values: dp.keep('sex', among=['f'])"),
     ("dp.keep('sex', isin=['f'])", "in place of isin= it takes among=['f', 'm']"),
     ("dp.keep('day', between=('31.1.2024', None))", "is datetime.date(2024, 1, 31) or '2024-01-31"),

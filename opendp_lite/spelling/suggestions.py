@@ -85,6 +85,8 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
     if not values or not isinstance(column[0], str) or named is None:
         return ""
     start = f"; name the values: {path}({column[0]!r}, "
+    if named == next(iter(parameters)):  # It takes no column.
+        start = f"; a step before picks the column: dp.select({column[0]!r}) >> {path}("
     if isinstance(values[0], list | tuple | set):  # It may be data, which no message may show.
         other = "between" if named == "among" else "edges"
         return f"{start}{_show_argument(named)}) or {_show_argument(other)}"

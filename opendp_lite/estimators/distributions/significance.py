@@ -50,6 +50,10 @@ _LEAST: Final = 1e-4
 _FEWEST: Final = 2.0
 # The noise of the squares, or of all cells, may not reach so near the whole.
 _DEVIATIONS: Final = 2
+# Rows of a simulated table: more would be beyond int64, and are all noise.
+_MOST_DRAWN: Final = 2**62
+# Of smaller shares the whole numbers of ``geometric`` may be beyond int64.
+_LEAST_SHARE: Final = 2.0**-50
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -451,7 +455,7 @@ def _independence(found: Histogram) -> SignificanceTest:
     generator, deviation = np.random.default_rng(_SEED), found.standard_error
     table = found.grid().astype(np.float64)
     seen = float(_squares(table, deviation))
-    whole = max(round(float(table.sum())), 1)
+    whole = min(max(round(float(table.sum())), 1), _MOST_DRAWN)
     down, across = (np.maximum(table.sum(axis=axis), 0.5) for axis in (1, 0))
     shares = np.outer(down / down.sum(), across / across.sum()).ravel()
     shape = (_RUNS, *table.shape)
@@ -474,9 +478,13 @@ def _draw_cells(generator: np.random.Generator, found: Histogram, shape: tuple[i
     """Noise as that of the cells: discrete Laplace where they are whole, else normal."""
     if found.counts.dtype.kind != "i":
         return generator.normal(0.0, found.standard_error, shape)
-    # With q = exp(-1 / b) the variance is 2 q / (1 - q)^2, which a quadratic solves for q.
+    # With q = exp(-1 / b) the variance is 2 q / (1 - q)^2, which a quadratic solves for q. In this
+    # form nothing cancels, however small or large the variance is.
     half = found.standard_error**2 / 2
-    q = (2 * half + 1 - sqrt(4 * half + 1)) / (2 * half)
+    root = sqrt(4 * half + 1)
+    share = (1 + root) / (2 * half + 1 + root)
+    if share < _LEAST_SHARE:
+        return generator.laplace(0.0, found.standard_error / sqrt(2), shape)
     drawn: Floats = np.zeros(shape)
-    drawn += generator.geometric(1 - q, shape) - generator.geometric(1 - q, shape)
+    drawn += generator.geometric(share, shape) - generator.geometric(share, shape)
     return drawn

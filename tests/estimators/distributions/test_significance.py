@@ -95,6 +95,16 @@ def test_the_loss_is_what_was_given(name):
 
 
 @pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("epsilon", [1e-30, 1e-19, 1e-16, 700, 1000, 1e30])
+def test_noise_of_any_size_is_simulated(name, epsilon):
+    """A release is paid for before its p-value is computed. At 700 that failed, and near 1e-19."""
+    rows = {"wages": [20.0, 40.0] * 30, "town": KEYS * 20, "ill": ["yes", "yes", "no"] * 20}
+    test = TESTS[name](epsilon=epsilon)
+    found = [test.insecure_release(rows, seed).value.p_value for seed in range(10)]
+    assert all(0 < each <= 1 for each in found)
+
+
+@pytest.mark.parametrize("name", TESTS)
 @pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
 def test_a_difference_is_seen(name, loss):
     generator = np.random.default_rng(3)
