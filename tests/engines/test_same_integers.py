@@ -171,25 +171,6 @@ def test_chunks_of_zarr_give_the_same_integers() -> None:
     assert exact(zarr.array(NUMBERS, chunks=(100,)), BARE) == exact(NUMBERS, BARE)
 
 
-LONG = [2.0**24 + 2, 2.0**30, 5.0, None] * 3
-"""Above 2^24 a float32 does not hold every whole number, so it is nobody's id."""
-
-
-def test_ids_of_short_floats_are_the_same_beside_missing_ones() -> None:
-    column = pa.array(LONG, pa.float32())
-    rows = (
-        dp.table(person="x") >> dp.bound_contributions(1) >> dp.count() >> dp.laplace(epsilon=1e9)
-    )
-    for data in (
-        pa.table({"x": column}),
-        pl.DataFrame({"x": pl.Series(LONG, dtype=pl.Float32)}),
-        pd.DataFrame({"x": pd.array(LONG, dtype="Float32")}),
-        pd.DataFrame({"x": pd.Categorical(np.array(LONG, np.float32))}),
-        dp.Blocks(lambda: (pa.table({"x": column.slice(start, 3)}) for start in range(0, 12, 3))),
-    ):
-        assert rows(data) == 1
-
-
 def test_decimals_are_counted_and_are_the_categories_next_to_them() -> None:
     listed = [Decimal("0.1"), Decimal("0.10"), Decimal("2.00"), None, Decimal("0.3")]
     column = pa.array(listed, pa.decimal128(9, 2))

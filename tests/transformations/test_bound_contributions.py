@@ -342,52 +342,6 @@ def test_an_id_that_may_be_two_peoples_is_missing(value):
     assert kept(data, drawn(0), dp.bound_contributions(9) >> dp.select("x"), columns=1) == [[2.0]]
 
 
-LONG_ID = 2**53 + 1
-ROW_KINDS = [
-    None,
-    0.5,
-    2**63,
-    2**70,
-    -1,
-    "a",
-    np.float32(2**24),
-    np.uint64(2**63),
-    True,
-    Fraction(1, 3),
-]
-
-
-@pytest.mark.parametrize("odd", ROW_KINDS, ids=repr)
-def test_no_cell_decides_how_the_ids_of_other_rows_are_read(odd):
-    """As floats long ids would be missing: one row more would take all people out."""
-    rows = [[LONG_ID + 2 * n, 1] for n in range(40)]
-    step = dp.records(columns=["id", "v"], person="id") >> dp.bound_contributions(1) >> dp.count()
-    alone = dp.records(columns=["id"], person="id") >> dp.bound_contributions(1) >> dp.count()
-    for data in ([*rows, [5, odd]], [[5, odd], *rows], [*map(tuple, rows), (5, odd)]):
-        expected = 41 - (odd is None)  # A row without a value is not counted.
-        assert step(data) == expected
-        assert step(dp.Blocks(lambda data=data: [data], names=["id", "v"])) == expected
-    ids = [row[0] for row in rows]
-    assert 40 <= alone([*ids, odd]) <= 41
-
-
-def test_ids_in_arrays_of_no_dimension_are_those_numbers():
-    """Rows that are tensors give them: by themselves they have no hash, or one of the object."""
-    step = dp.records(columns=["id", "v"], person="id") >> dp.bound_contributions(1) >> dp.count()
-    ids = [*(np.array(0.5) for _ in range(9)), np.array(7)]
-    assert step([[each, 1.0] for each in ids]) == 2
-    people = dp.table(person="id") >> dp.bound_contributions(1) >> dp.count()
-    assert people({"id": ids}) == people(pd.DataFrame({"id": [0.5, 7]})) == 2
-
-
-def test_short_floats_that_forget_their_type_would_hold_two_people():
-    ids = np.array([2**24, 2**24 + 1, 7], np.float32)
-    people = dp.table(person="id") >> dp.bound_contributions(1) >> dp.count()
-    dense, masked = pd.Series(ids), np.ma.array(ids)
-    sparse = pd.Series(pd.arrays.SparseArray(ids))
-    assert [people({"id": each}) for each in (ids, masked, dense, sparse)] == [1] * 4
-
-
 @pytest.mark.parametrize("kind", ["i8", "u8", "i4", "f8", "f4", "f2", "?"])
 def test_typed_ids_are_numbered_as_single_ones(kind):
     values = [0, 1, 5, *(2**power - less for power in (11, 24) for less in (1, 0))]

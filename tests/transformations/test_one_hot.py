@@ -84,20 +84,6 @@ def test_no_row_decides_how_the_others_are_read():
             assert (dp.one_hot([long]) >> dp.sum())(data).tolist() == [2], odd
 
 
-def test_no_row_decides_which_keys_the_others_have():
-    """Whole numbers within a short range are found by another way than others."""
-    most, long = np.full(9, 2**64 - 1, ">u8"), np.full(9, np.longdouble(2**53) + 1)
-    found = dp.histogram("x", epsilon=1e9, delta=0.5)
-    for column, other in ((most, 2**40), (most.astype("u8"), 2**40), (long, np.longdouble(0.5))):
-        alone, beside = (
-            [*found({"x": each})]
-            for each in (column, np.append(column, np.array([other], column.dtype)))
-        )
-        assert alone[0] in beside, column.dtype
-    assert [*found({"x": most})] == [2**64 - 1]
-    assert (dp.select("x") >> dp.one_hot([-1]) >> dp.sum())({"x": most}).tolist() == [0]
-
-
 @pytest.mark.parametrize(("kind", "first"), [(np.float16, 2**11 + 1), (np.float32, 2**24 + 1)])
 def test_the_ends_of_a_run_are_exact_for_short_floats(kind, first):
     """Compared as they are, they round the ends: a row would be in the cell of another key."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
@@ -224,14 +225,20 @@ class Identities(ColumnReading):
     def of_objects(self, values: Sequence[object]) -> Floats:
         """The number of each of some objects."""
         known = self._known
-        keys = values if _AS_THEY_ARE.issuperset(map(type, values)) else [*map(_key_of, values)]
-        found = np.fromiter(map(known.get, keys, repeat(nan)), np.float64, len(keys))
+        keys: Sequence[Any] = values
+        if not _AS_THEY_ARE.issuperset(map(type, values)):
+            keys = [*map(_key_of, values)]
+        try:
+            found = np.fromiter(map(known.get, keys, repeat(nan)), np.float64, len(keys))
+        except Exception:  # Some types fail where they are compared with others.
+            found = np.full(len(keys), nan)
         for place in np.flatnonzero(np.isnan(found)).tolist():
             key = keys[place]
-            if isinstance(key, int) and abs(key) < _SMALL:
-                found[place] = known.setdefault(key, float(key))
-            elif key is not None:
-                found[place] = known.setdefault(key, float(_SMALL + len(known)))
+            small = isinstance(key, int) and abs(key) < _SMALL
+            if key is not None:
+                with suppress(Exception):
+                    number = key if small else _SMALL + len(known)
+                    found[place] = known.setdefault(key, float(number))
         return found
 
     def _of_whole(self, values: Numeric) -> Floats:
@@ -267,10 +274,10 @@ def _key_of(value: Any) -> Any:
             if not -most < value < most:
                 return None
             number = float(value)
-            if number != value:
-                return value  # A longdouble of 5 and a bit.
+            if number != value:  # A longdouble of 5 and a bit.
+                return Fraction(*value.as_integer_ratio())
             return int(number) if number.is_integer() else number
-        if isinstance(value, int | np.integer | np.bool_):
+        if isinstance(value, int):
             return int(value)
         if is_missing(value) or isinstance(value, complex | np.complexfloating) or value != value:
             return None
@@ -278,7 +285,9 @@ def _key_of(value: Any) -> Any:
             value = cast(Any, value).to_datetime64()
         if isinstance(value, np.datetime64):
             return dates_in(np.array([value]))[0]  # As in a column of such a type.
-        key = int(value) if _is_small(value) else value
+        # A decimal cannot be compared with a whole number of numpy, of which a span of time is one.
+        whole = isinstance(value, np.integer) and not isinstance(value, np.timedelta64)
+        key = int(value) if whole or _is_small(value) else value
         hash(key)
     except Exception:
         return None
@@ -299,14 +308,7 @@ def _bytes_of(value: Any) -> bytes:
         return b"bytes " + bytes(value)
     if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
         return b"date " + value.isoformat().encode()
-    return attempt(lambda: b"number " + str(_exact(value)).encode(), _NOT_SENT)
-
-
-def _exact(value: Any) -> Fraction:
-    """A number; Python has no fraction of a float of numpy's other types."""
-    return (
-        Fraction(*value.as_integer_ratio()) if isinstance(value, np.floating) else Fraction(value)
-    )
+    return attempt(lambda: b"number " + str(Fraction(value)).encode(), _NOT_SENT)
 
 
 def _is_small(value: Any) -> bool:
