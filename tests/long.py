@@ -24,6 +24,7 @@ import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
@@ -90,6 +91,23 @@ def compare_with_opendp(number: int) -> Found:
         except Exception as fault:
             faults.append(f"seed {1000 + number}, pipeline {place}: {fault!r}")
     return 4000, faults
+
+
+def read_rows(number: int) -> Found:
+    """Columns of each type, with other cells, and all queries of them."""
+    import warnings
+
+    from tests.engines import test_one_row as law
+
+    warnings.simplefilter("ignore")
+    kinds, faults = list(filter(law.held, law.KINDS)), []
+    with TemporaryDirectory() as folder:
+        for kind in kinds:
+            try:
+                law.check(kind, 1000 + number, Path(folder), 30)
+            except Exception as fault:
+                faults.append(f"seed {1000 + number}: {kind}: {fault!r}")
+    return len(kinds), faults
 
 
 def run_mutants(number: int) -> Found:
@@ -159,6 +177,7 @@ CHECKS = {
     "pairs": Check("pairs of neighbours: what each noise is given", 60, record_pairs),
     "pipelines": Check("random pipelines on all small neighbours", 25, enumerate_pipelines),
     "opendp": Check("random pipelines beside OpenDP's maps", 25, compare_with_opendp),
+    "rows": Check("columns: each row as it is alone", 10, read_rows),
     "examples": Check("examples run", 25, lambda _: run_tests("opendp_lite", "docs", "README.md")),
     "mutants": Check("mutants; alive and not yet explained", 60, run_mutants),
     "lemmas": Check("lemmas proved by z3", 1, lambda _: run_tests("tests/proofs"), once=True),

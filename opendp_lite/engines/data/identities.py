@@ -268,7 +268,7 @@ def _key_of(value: Any) -> Any:
     """
     try:
         if isinstance(value, str):
-            return str.__str__(value)  # An enum of texts has another hash.
+            return str.__str__(value)  # A type of texts may say itself what equals what.
         if isinstance(value, float | np.floating):
             most = _EXACT if isinstance(value, float) else _most(value.dtype)
             if not -most < value < most:
