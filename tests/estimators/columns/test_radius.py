@@ -212,6 +212,15 @@ def test_few_rows_are_shortened_around_a_first_sum():
     assert "a look tells whether" in why
 
 
+def test_rows_are_shortened_where_noise_hides_where_they_point():
+    """Even tails of 64 columns: the median of these errors is 0.156, and was 0.218."""
+    rows = np.random.default_rng(13).standard_t(3, (4000, 64))
+    mean = space_of(64, 4000) >> dp.multivariate_mean(300, rho=0.0625)
+    found = [mean.insecure_release(rows, seed=seed).value for seed in range(3)]
+    errors = np.linalg.norm(np.array(found) - rows.mean(axis=0), axis=1)
+    assert np.median(errors) < 0.185
+
+
 def test_where_scales_are_lost_the_bounds_give_them():
     """Half of the columns are 0 in nine rows of ten: their medians tell nothing of how wide.
 
