@@ -101,9 +101,8 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
 
     def shares(self) -> ByGroup[Any]:
         """The shares within each group, of the histogram that is released for it."""
-        return attrs.evolve(
-            cast(Any, self), releases={key: cast(Any, each).shares() for key, each in self.items()}
-        )
+        shares = {key: cast(Any, each).shares() for key, each in self.items()}
+        return ByGroup(self.column, shares, self.threshold)
 
     def as_dict(self) -> dict[str, Any]:
         """The releases by key, for ``json.dumps``. Keys are quoted where they would be confused."""

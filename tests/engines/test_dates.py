@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,19 @@ def test_a_category_that_is_a_date_is_a_whole_day() -> None:
             dp.histogram("x", categories=["2024-01-01"], epsilon=1)(data)
     with pytest.raises(dp.ParameterError, match="to the microsecond"):
         dp.histogram("x", categories=[pd.Timestamp(1)], epsilon=1)
+
+
+@pytest.mark.parametrize("end", [0, 1], ids=["whole days", "nanoseconds"])
+def test_a_time_is_one_person_whatever_the_type_of_its_column(end: int) -> None:
+    """One row of a person counts, and the same person has one in each block."""
+    times = [pd.Timestamp(1577836800 * 10**9 + end + day * 86400 * 10**9) for day in (0, 0, 1)]
+    typed = pd.DataFrame({"id": pd.Series(times, dtype="datetime64[ns]"), "x": 1.0})
+    objects, arrow = typed.astype({"id": object}), pa.Table.from_pandas(typed)
+    people = dp.records(columns=["id", "x"], person="id")
+    counted = people >> dp.bound_contributions(1) >> dp.select("x") >> dp.count()
+    for first, second in permutations([typed, objects, arrow], 2):
+        blocks = dp.Blocks(lambda pair=(first, second): iter(pair), names=["id", "x"])
+        assert int(counted(blocks)) == 2
 
 
 def test_categories_in_an_array_of_dates() -> None:
