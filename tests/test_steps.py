@@ -105,7 +105,7 @@ def test_a_choice_is_true_or_false(name: str, choice: str) -> None:
     """-1 in the place of ``other`` made one place less, and an error where a row came into it."""
     step, given = EXAMPLES[name]
     for value in (-1, 0, 1, 2, 1.0, np.int64(1), "rest", "", None):
-        with pytest.raises(dp.ParameterError, match=f"{choice} must be True or False, got"):
+        with pytest.raises(dp.ParameterError, match=f"{choice} is True or False, got"):
             step(*given.args, **{**given.kwargs, choice: value})
     if choice in given.kwargs:
         likewise = {**given.kwargs, choice: np.bool_(given.kwargs[choice])}

@@ -633,8 +633,6 @@ def above_threshold(
     """
     if not callable(program) or isinstance(program, Pipeline):
         raise ParameterError(f"above_threshold takes a function of test, got {quote(program)}")
-    if not isinstance(monotone, bool):
-        raise ParameterError(f"above_threshold: monotone is True or False, got {quote(monotone)}")
     level, answers = exact(threshold, "threshold"), whole(most, "most", least=1)
     if monotone and (space.metric != SymmetricDistance() or space.unit != 1):
         raise SpaceError(

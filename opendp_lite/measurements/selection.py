@@ -23,7 +23,6 @@ from opendp_lite.numbers.exact import (
     list_values,
     nearest,
     positive,
-    quote,
     short_below,
     sqrt_up,
 )
@@ -82,8 +81,6 @@ def _select(
     reach = spread(require_sensitivity(space.unit, step), dimension)
     root = loss if pure else 8 * loss / sqrt_up(8 * loss)
     rate = short_below(root / reach / SCALE_SLACK)
-    if not isinstance(lowest, bool):
-        raise ParameterError(f"{step}: lowest is True or False, got {quote(lowest)}")
     labels, draw = _labels(names, dimension, step), sampler if pure else draw_weighted
 
     def release(value: Grid, entropy: Entropy) -> int | str:

@@ -188,7 +188,7 @@ def named_arguments(
         # A number in its place may pass as one: -1 is true, and as a number of places it is not 1.
         if known[key].annotation in _YES_OR_NO and type(value) is not bool:
             raise ParameterError(
-                f"{constructor.__name__}: {key} must be True or False, got {quote(value)}"
+                f"{constructor.__name__}: {key} is True or False, got {quote(value)}"
             )
     return tuple([pair for pair in found.items() if not _is_default(known[pair[0]], pair[1])])
 

@@ -326,8 +326,6 @@ def magnitude_counts(
             f"magnitude_counts: most must be above least and at most {_FARTHEST}, got least="
             f"{lowest} and most={highest}"
         )
-    if far not in (True, False):
-        raise ParameterError(f"magnitude_counts: far is True or False, got {quote(far)}")
     blocks = FAR_BLOCKS if far else 0
     cells = _cells_of(lowest, highest, min(fine, _FINEST + 1)) + blocks
     if fine > _FINEST or cells > _MOST_CELLS:

@@ -204,15 +204,13 @@ def test_one_row_more_of_a_frame_that_pandas_guesses_is_no_refusal(backend):
 
 @pytest.mark.parametrize("text", ["str", object], ids=["text", "objects, as pandas 2 has text"])
 def test_ids_of_blocks_that_pandas_guesses_are_still_told_apart(text):
-    """Else the ids 5.0 and "5" would be two people."""
+    """Else the ids 5.0 and "5" would be two people. No value of an object column decides it."""
     people = dp.table(person="id") >> dp.bound_contributions(1) >> dp.count()
     frames = [pd.DataFrame({"id": ["5"]}, dtype=text), pd.DataFrame({"id": [5.0, None]})]
     for blocks in (frames, frames[::-1]):
         with pytest.raises(dp.DataError, match="in one block and numbers in another"):
             people(dp.Blocks(partial(iter, blocks), columns=None))
-    frames[0] = pd.DataFrame({"id": ["anna", 7]}, dtype=object)
-    with pytest.raises(dp.DataError, match="in one block and numbers in another"):
-        people(dp.Blocks(partial(iter, frames), columns=None))
-    for ids in ([], [None], [Decimal(5)]):
+    for ids in (["anna", 7], [], [None], [Decimal(5)]):
         frames[0] = pd.DataFrame({"id": ids}, dtype=object)
-        assert people(dp.Blocks(partial(iter, frames), columns=None)) == 1
+        with pytest.raises(dp.DataError, match="in one block and numbers in another"):
+            people(dp.Blocks(partial(iter, frames), columns=None))

@@ -765,11 +765,9 @@ def linear_regression(
         )
     first, *others = (BoundedColumn.between(low, high, step) for low, high in bounds)
     bounded = (*others, first)
-    if robust not in (True, False):
-        raise ParameterError(f"{step}: robust is True or False, got {quote(robust)}")
     share = float(confidence_of(confidence, f"{step}: confidence"))
     whole = budget_of(step, rho, epsilon, delta).with_choices()
-    plan = _RegressionPlan(columns, bounded, whole, bool(robust), share)
+    plan = _RegressionPlan(columns, bounded, whole, robust, share)
     for place, column in enumerate(bounded):
         (plan.rows >> select(place) >> whole.median(bounds=column.typed)).bind(space)
     why = (

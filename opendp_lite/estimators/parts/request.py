@@ -26,7 +26,6 @@ from opendp_lite.numbers.exact import (
     exact,
     format_number,
     nearest,
-    quote,
     rational_of_float,
 )
 from opendp_lite.pipeline.steps import Stage
@@ -294,8 +293,6 @@ class Request:
     @classmethod
     def within(cls, whole: Budget, step: str, confidence: Number | None, sampling: bool) -> Request:
         """As ``of``, for a budget that was read before."""
-        if sampling not in (True, False):
-            raise ParameterError(f"{step}: sampling is True or False, got {quote(sampling)}")
         if confidence is None:
             return cls(step, whole, None, False)
         share = float(confidence_of(confidence, f"{step}: confidence"))

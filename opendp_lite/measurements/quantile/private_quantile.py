@@ -395,9 +395,6 @@ def _level(
     wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bool, sure: bool
 ) -> float | None:
     """The confidence; None where no interval is asked for."""
-    for name, flag in (("sampling", sampling), ("sure", sure)):
-        if not isinstance(flag, bool):
-            raise ParameterError(f"private_quantile: {name} is True or False, got {quote(flag)}")
     if confidence is None:
         return None
     if wanted[0] == 0 or wanted[-1] == 1:
