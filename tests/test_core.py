@@ -86,6 +86,66 @@ def test_a_copy_with_other_arguments_is_another_call():
     assert (attrs.evolve(dp.clamp(0, 10), calls=(wide,)) >> dp.sum()).map(1).l1 == 1000
 
 
+@dp.mechanism
+def first_row(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence]:
+    """Which row comes first: equal rows in another order lose as much as other rows."""
+    function = lambda rows: float(np.asarray(rows)[0, 0])  # noqa: E731
+    return dp.Measurement(space, dp.MaxDivergence(), function, lambda distance: Fraction(1))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: dp.sample(0.1, first_row()).map(1),
+        lambda: dp.by("g", range(5), dp.select("x") >> first_row()).map(1),
+        lambda: dp.adaptive(lambda ask: ask(first_row()), dp.epsilon(1))([1.0]),
+        lambda: dp.session([1.0], dp.epsilon(1))(first_row()),
+    ],
+)
+def test_what_equal_rows_lose_is_refused_where_it_counts_as_nothing(use):
+    """Of 5 groups that stay as they are each would lose 1 by the order of its rows."""
+    assert first_row().map(0) == 1
+    with pytest.raises(dp.SpaceError, match="is lost between equal rows"):
+        use()
+
+
+class HalfDivergence(dp.MaxDivergence):
+    """A loss of v is an epsilon of 2 v."""
+
+
+@dp.mechanism
+def half_count(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], HalfDivergence]:
+    """A count whose loss is stated in a measure of one's own."""
+    count = space >> dp.count() >> dp.laplace(epsilon=2)
+    return dp.Measurement(space, HalfDivergence(), count.function, Fraction)
+
+
+def test_a_sample_knows_no_law_of_another_measure():
+    """By that of its base class 0.62 would stand for an epsilon of 1.24, where 1.43 is lost."""
+    with pytest.raises(dp.ParameterError, match="no loss of a secret sample is known"):
+        dp.sample(0.5, half_count()).map(1)
+
+
+class Nine(int):
+    """Says that it is 9 once it is asked: when there is a row."""
+
+    def __int__(self):
+        return 9
+
+    __index__ = __float__ = __hash__ = __int__
+
+    def __eq__(self, other):
+        return other == 9
+
+
+def test_a_number_of_a_type_of_ones_own_is_the_number_that_it_holds():
+    rows = np.array([[1.0, 2.0, 3.0]])
+    third = dp.select(Nine(2)) >> dp.clamp(0, 9) >> dp.sum()
+    assert (dp.records(columns=3) >> third)(rows) == 3
+    assert (dp.one_hot([Nine(5), 1]) >> dp.sum())([5.0, 9.0]).tolist() == [1, 0]
+    assert dp.clamp(0, Nine(5)) == dp.clamp(0, 5)
+
+
 def test_check_is_exact():
     pipeline = dp.compose(*[dp.count() >> dp.laplace(epsilon=0.1)] * 3)
     assert pipeline.check(1, 0.3)

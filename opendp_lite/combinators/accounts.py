@@ -307,6 +307,8 @@ def find_price(bound: AnyMeasurement, measure: AnyMeasure) -> Loss:
     if source != measure:
         known = known.convert(measure, lambda loss: _admit(bound, measure, loss), bound)
     space = bound.input_space
+    if isinstance(space.unit, Fraction):
+        known.require_zero("a program or a session")
     price: Loss = without_curve(known(space.unit))
     for part in parts_of_unit(space):
         share = (part / space.unit) ** measure.power

@@ -101,8 +101,8 @@ class Keys:
             )
         collected = other is not None
         every = [Categories.of(each, step, other=collected, noun="keys") for each in lists]
-        if isinstance(other, tuple):
-            raise ParameterError(f"{step}: other is a name such as 'elsewhere', got a list")
+        if isinstance(other, tuple) or not isinstance(other, Hashable):
+            raise ParameterError(f"{step}: other is a name such as 'elsewhere', got {quote(other)}")
         if collected and any(other in each.values for each in every):
             raise ParameterError(f"{step}: other={other!r} is one of the keys; use another name")
         named = [each.values if other is None else (*each.values, other) for each in every]

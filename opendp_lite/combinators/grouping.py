@@ -465,6 +465,7 @@ def _one_by_one(
     inner = attrs.evolve(pipeline, after=after[:last]).bind(group)
     measure = inner.output_measure
     releases = (inner.function,) * keys.groups.count
+    inner.privacy_map.require_zero("by")
     loss = LossOfGroups(measure, inner.privacy_map, keys.most)
     changes = _changes(space)
 

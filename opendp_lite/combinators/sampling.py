@@ -129,7 +129,10 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
         within = attrs.evolve(space, domain=attrs.evolve(domain, size=sampling.size))
     inner = pipeline.bind(within)
     measure = inner.output_measure
-    amplify(measure, lambda _: measure.zero(), sampling, 1)
+    # By its very class: of another one a number may stand for another loss.
+    if type(measure) not in amplify.registry:
+        raise ParameterError(f"sample: no loss of a secret sample is known under {measure!r}")
+    inner.privacy_map.require_zero("sample")
     person = domain.person if isinstance(domain, PersonTables) else None
 
     def release(rows: Any, entropy: Entropy) -> R:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import attrs
 
@@ -112,6 +113,19 @@ class PrivacyMap:
     def __call__(self, distance: object) -> Loss:
         return exact_loss(self.law(self.before(distance)), self.target, self)
 
+    def require_zero(self, step: str) -> None:
+        """Refuses a loss of equal rows: a release that shows their order differs between them.
+
+        What leaves most rows as they are, such as a sample or groups, counts nothing for the rest.
+        """
+        found = self(Fraction(0))
+        if found != self.target.zero():
+            raise SpaceError(
+                f"{step}: {self.words(found)} is lost between equal rows, by {self}. The order of "
+                "rows is private; write a step that any order gives the same, and a map that is 0 "
+                "at 0"
+            )
+
     def words(self, loss: object) -> str:
         """A loss in words."""
         return self.target.words(loss)
@@ -123,7 +137,13 @@ class PrivacyMap:
     def convert(self, target: AnyMeasure, convert: MapFunction, step: object) -> PrivacyMap:
         """The same release, whose loss a function states in another measure."""
         start = StabilityMap(self.before.source)
-        return PrivacyMap(start, target, lambda distance: convert(self(distance)), step)
+
+        def law(distance: object) -> object:
+            # Releases of one law have no loss in any measure: a delta would be for nothing.
+            found = self(distance)
+            return target.zero() if found == self.target.zero() else convert(found)
+
+        return PrivacyMap(start, target, law, step)
 
     def __str__(self) -> str:
         return f"{_name(self.step)}: the loss that its privacy map returns"

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from keyword import iskeyword
 from math import isfinite
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -43,6 +43,11 @@ _TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBa
 _NAMES = frozenset({"column", "columns", "quantiles"})
 # Types of entries that are hashable values as they are.
 _PLAIN = frozenset({bool, int, float, str, Decimal, Fraction})
+_PLAINLY: Final[dict[type, Callable[[Any], object]]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+}
 # Types of arguments that hold nothing else: no data, and nothing that could change.
 _ONE_VALUE = _PLAIN | {type(None)}
 # Types of which equal values are one value. Floats are not: 0.0 equals -0.0.
@@ -67,6 +72,10 @@ def freeze_argument(value: Any) -> Any:
         return dates_in(np.array([value]))[0]
     if isinstance(value, np.generic):
         return value.item()
+    for kind, to_plain in _PLAINLY.items():
+        # A type of one's own may say otherwise what it equals, or fail once a row is compared.
+        if isinstance(value, kind) and type(value) not in _PLAIN:
+            return to_plain(value)
     if type(value).__name__ in _COLUMNS:
         return freeze_argument(list(value))
     if isinstance(value, list | tuple | range):

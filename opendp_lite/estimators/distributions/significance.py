@@ -239,6 +239,8 @@ def _means(
     if not isinstance(bounds, Sequence) or len(bounds) != _PAIR:
         raise ParameterError(f"{name} takes a pair, as in bounds=(0, 100); got {quote(bounds)}")
     bounded = BoundedColumn.between(*bounds, name)
+    if not isinstance(column, str):
+        raise ParameterError(f"{name} compares one column of numbers, got {quote(column)}")
 
     def noise(share: Fraction) -> Mechanism[Any, Any, Any]:
         if pure:
@@ -470,7 +472,8 @@ def _squares(tables: Floats, deviation: float) -> Floats:
     """How far tables are from the products of their margins, in units of sampling and noise."""
     down, across = (np.maximum(tables.sum(axis, keepdims=True), 0.0) for axis in (-1, -2))
     expected = down * across / tables.sum((-2, -1), keepdims=True).clip(1)
-    found: Floats = ((tables - expected) ** 2 / (expected + deviation**2)).sum((-2, -1))
+    spread = np.maximum(expected + deviation**2, _LEAST)
+    found: Floats = ((tables - expected) ** 2 / spread).sum((-2, -1))
     return found
 
 

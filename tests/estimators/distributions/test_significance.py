@@ -102,6 +102,10 @@ def test_noise_of_any_size_is_simulated(name, epsilon):
     test = TESTS[name](epsilon=epsilon)
     found = [test.insecure_release(rows, seed).value.p_value for seed in range(10)]
     assert all(0 < each <= 1 for each in found)
+    rows = {name: [None] * 60 for name in rows}
+    found = [test.insecure_release(rows, seed).value.p_value for seed in range(10)]
+    assert all(0 < each <= 1 for each in found)
+    assert epsilon < 2 or "chi" not in name or min(found) == 1
 
 
 @pytest.mark.parametrize("name", TESTS)
