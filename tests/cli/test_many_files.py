@@ -58,7 +58,7 @@ def test_a_file_that_cannot_be_read_is_named(refused: Any, tmp_path: Path, kind:
         (tmp_path / f"2.{kind}").write_bytes(text)
         error = refused("sum", f"{tmp_path}/*.{kind}", *SUM)
         assert f"2.{kind}: " in error
-        assert "42" not in error
+        assert "42" not in error.replace(str(tmp_path), "")
     assert "there is no file" in refused("sum", f"{tmp_path}/*.txt", *SUM)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, repeat
 from math import nan
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -281,13 +281,13 @@ def _key_of(value: Any) -> Any:
             return int(value)
         if is_missing(value) or isinstance(value, complex | np.complexfloating) or value != value:
             return None
-        if isinstance(value, datetime) and getattr(value, "nanosecond", False) and not value.tzinfo:
-            value = cast(Any, value).to_datetime64()
+        if getattr(value, "nanosecond", False) and not value.tzinfo:
+            value = value.to_datetime64()
         if isinstance(value, np.datetime64):
             return dates_in(np.array([value]))[0]  # As in a column of such a type.
         # A decimal cannot be compared with a whole number of numpy, of which a span of time is one.
         whole = isinstance(value, np.integer) and not isinstance(value, np.timedelta64)
-        key = int(value) if whole or _is_small(value) else value
+        key = int(value) if whole or _is_small(value) else value  # pyright: ignore[reportArgumentType]
         hash(key)
     except Exception:
         return None
@@ -308,7 +308,8 @@ def _bytes_of(value: Any) -> bytes:
         return b"bytes " + bytes(value)
     if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
         return b"date " + value.isoformat().encode()
-    return attempt(lambda: b"number " + str(Fraction(value)).encode(), _NOT_SENT)
+    number = partial(Fraction, value)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    return attempt(lambda: b"number " + str(number()).encode(), _NOT_SENT)
 
 
 def _is_small(value: Any) -> bool:
