@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import attrs
+import numpy as np
 
 from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.base.public_names import FRONT, path_of
@@ -150,6 +151,26 @@ class FrozenList(tuple[object, ...]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+_PLAINLY: Final[dict[type, Callable[[Any], object]]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+}
+
+
+def plain_value(typed: Any) -> Any:
+    """A number or a text that a person typed, as one of Python's own types.
+
+    A type of one's own may say otherwise what it equals, as an enum of texts has another hash. Or
+    it fails once it is compared: only where there is a row.
+    """
+    value = typed.item() if isinstance(typed, np.generic) else typed
+    for kind, to_plain in _PLAINLY.items():
+        if isinstance(value, kind) and type(value) not in (kind, bool):
+            return to_plain(value)
+    return value
 
 
 def is_row(value: object) -> bool:

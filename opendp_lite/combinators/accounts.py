@@ -303,12 +303,11 @@ def find_price(bound: AnyMeasurement, measure: AnyMeasure) -> Loss:
     A mechanism of another measure is converted, where its own curve says what it loses here. Where
     a unit is divided, each part of it loses at most its share of the price.
     """
-    known, source = bound.privacy_map, bound.output_measure
-    if source != measure:
-        known = known.convert(measure, lambda loss: _admit(bound, measure, loss), bound)
-    space = bound.input_space
+    known, source, space = bound.privacy_map, bound.output_measure, bound.input_space
     if isinstance(space.unit, Fraction):
         known.require_zero("a program or a session")
+    if source != measure:
+        known = known.convert(measure, lambda loss: _admit(bound, measure, loss), bound)
     price: Loss = without_curve(known(space.unit))
     for part in parts_of_unit(space):
         share = (part / space.unit) ** measure.power

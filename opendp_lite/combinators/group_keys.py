@@ -11,9 +11,9 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.base.spelling import is_row
+from opendp_lite.base.spelling import is_row, plain_value
 from opendp_lite.engines.columns import Codes
-from opendp_lite.engines.data.categories import Categories, plain_value
+from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.distinct import KeysFound
 from opendp_lite.engines.grouped import Groups

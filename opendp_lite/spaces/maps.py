@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 
 import attrs
 
@@ -80,7 +81,7 @@ class StabilityMap:
         return StabilityMap(first.source, (*first.links, *links))
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, slots=False)
 class PrivacyMap:
     """From how far apart inputs are to the loss of a release, checked at both ends.
 
@@ -113,15 +114,20 @@ class PrivacyMap:
     def __call__(self, distance: object) -> Loss:
         return exact_loss(self.law(self.before(distance)), self.target, self)
 
+    @cached_property
+    def _for_nothing(self) -> Loss:
+        # Kept: each query of a session asks for it, and most pipelines are built once.
+        return self(Fraction(0))
+
     def require_zero(self, step: str) -> None:
         """Refuses a loss of equal rows: a release that shows their order differs between them.
 
         What leaves most rows as they are, such as a sample or groups, counts nothing for the rest.
         """
-        found = self(Fraction(0))
-        if found != self.target.zero():
+        lost = self._for_nothing
+        if lost != self.target.zero():
             raise SpaceError(
-                f"{step}: {self.words(found)} is lost between equal rows, by {self}. The order of "
+                f"{step}: {self.words(lost)} is lost between equal rows, by {self}. The order of "
                 "rows is private; write a step that any order gives the same, and a map that is 0 "
                 "at 0"
             )

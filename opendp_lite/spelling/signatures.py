@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from keyword import iskeyword
 from math import isfinite
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
-from opendp_lite.base.spelling import FrozenList, Named, call_when_read, is_row
+from opendp_lite.base.spelling import FrozenList, Named, call_when_read, is_row, plain_value
 from opendp_lite.numbers.exact import format_number, nearest, quote, rational_of_float
 from opendp_lite.numbers.fraction_array import FractionArray
 
@@ -43,11 +43,6 @@ _TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBa
 _NAMES = frozenset({"column", "columns", "quantiles"})
 # Types of entries that are hashable values as they are.
 _PLAIN = frozenset({bool, int, float, str, Decimal, Fraction})
-_PLAINLY: Final[dict[type, Callable[[Any], object]]] = {
-    str: str.__str__,
-    int: int.__int__,
-    float: float.__float__,
-}
 # Types of arguments that hold nothing else: no data, and nothing that could change.
 _ONE_VALUE = _PLAIN | {type(None)}
 # Types of which equal values are one value. Floats are not: 0.0 equals -0.0.
@@ -70,12 +65,6 @@ def freeze_argument(value: Any) -> Any:
         return freeze_argument((dates_in(value) if dates else value).tolist())
     if isinstance(value, np.datetime64):
         return dates_in(np.array([value]))[0]
-    if isinstance(value, np.generic):
-        return value.item()
-    for kind, to_plain in _PLAINLY.items():
-        # A type of one's own may say otherwise what it equals, or fail once a row is compared.
-        if isinstance(value, kind) and type(value) not in _PLAIN:
-            return to_plain(value)
     if type(value).__name__ in _COLUMNS:
         return freeze_argument(list(value))
     if isinstance(value, list | tuple | range):
@@ -83,7 +72,7 @@ def freeze_argument(value: Any) -> Any:
         found = tuple(value if plain else map(freeze_argument, value))
         flat = plain or not any(isinstance(each, tuple) for each in found)
         return found if flat and isinstance(value, tuple) else FrozenList(found)
-    return value
+    return plain_value(value)
 
 
 def typed_key(value: Any) -> tuple[object, ...] | None:

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from opendp_lite.base.dates import are_days, day_number, tick_number, ticks, whole_days
 from opendp_lite.base.errors import DataError, ParameterError
-from opendp_lite.base.spelling import is_span
+from opendp_lite.base.spelling import is_span, plain_value
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.numbers.exact import quote
 
@@ -37,12 +37,6 @@ def is_missing(value: object) -> bool:
     if isinstance(value, Decimal):
         return value.is_nan()
     return isinstance(value, _MAY_BE_NAN) and value != value
-
-
-def plain_value(typed: Any) -> Any:
-    """A value that a person typed as one of Python's own: an enum of texts has another hash."""
-    value = typed.item() if isinstance(typed, np.generic) else typed
-    return str.__str__(value) if isinstance(value, str) else value
 
 
 @attrs.frozen(slots=False)
