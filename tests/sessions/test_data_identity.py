@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 import scipy.sparse as sparse
 
 import opendp_lite as dp
+from opendp_lite.engines.data.identities import Identities
 from opendp_lite.sessions.ledger.ledgers import DataIdentity
 
 KEY = b"k" * 32
@@ -113,6 +115,28 @@ def test_columns_that_are_neither_numbers_nor_text():
     assert identity(frame) != identity(frame.assign(day=dates[::-1]))
     odd = pd.DataFrame({"n": [1, 2], "odd": [[1], {"a": 2}]})
     assert identity(odd) == identity(odd.copy())
+
+
+def test_no_cell_is_refused():
+    """It would tell that somebody has such a value."""
+
+    class Failing:
+        def __float__(self):
+            raise RuntimeError("secret")
+
+        __str__ = __float__
+
+    long = [10**5000, 10**5000 + 1, -(10**5000), Fraction(10**5000, 3), Fraction(10**5000, 7)]
+    found = [identity(["a", each]).content for each in (*long, Failing())]
+    assert len(set(found)) == len(found)
+    assert found == [identity({"": ["a", each]}).content for each in (*long, Failing())]
+
+
+def test_ids_of_any_length_are_told_apart_elsewhere():
+    ids = [10**5000, 10**5000 + 1, Fraction(1, 10**5000), Fraction(1, 3), 2**60, 5]
+    met = Identities()
+    numbers = [int(each) for each in met.of_objects(ids)]
+    assert len(set(met.names(numbers))) == len(set(met.export(numbers))) == len(ids)
 
 
 def test_many_rows_in_any_blocks():

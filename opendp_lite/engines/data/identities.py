@@ -148,10 +148,23 @@ def _cell(value: Any) -> bytes:
     if not isinstance(value, str):
         try:
             return _numbers(np.array([float(value)]))
-        except (TypeError, ValueError, OverflowError):
-            kind, text = _OTHER, str(value)
+        except Exception:  # A refusal would tell that there is such a value.
+            kind, text = _OTHER, _text_of(value)
     raw: bytes = text.encode("utf-8", "surrogatepass")
     return kind + len(raw).to_bytes(8, "little") + raw
+
+
+def _text_of(value: Any) -> str:
+    """The text of a value, whatever it is.
+
+    Python writes no whole number of more than 4300 digits, but for those to a base of 16. Of a type
+    that fails it is the name.
+    """
+    with suppress(Exception):
+        return str(value)
+    with suppress(Exception):
+        return f"{value.numerator:x}/{value.denominator:x}"
+    return type(value).__name__
 
 
 # A whole number below it stands for itself. Other ids are numbered from here on.
@@ -309,7 +322,7 @@ def _bytes_of(value: Any) -> bytes:
     if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
         return b"date " + value.isoformat().encode()
     number = partial(Fraction, value)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    return attempt(lambda: b"number " + str(number()).encode(), _NOT_SENT)
+    return attempt(lambda: b"number %x/%x" % number().as_integer_ratio(), _NOT_SENT)
 
 
 def _is_small(value: Any) -> bool:
