@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -25,7 +25,7 @@ from opendp_lite.engines.data.expressions import (
     number_of,
 )
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
-from opendp_lite.engines.data.open_data import NUMBERS, check_size, opened_table, read
+from opendp_lite.engines.data.open_data import NUMBERS, all_missing, check_size, opened_table, read
 from opendp_lite.engines.data.source import BLOCK_ENTRIES, RowBlocks, Source, attempt
 from opendp_lite.engines.data.sparse import apply_block
 from opendp_lite.engines.data.table import Column, ColumnReading, NamedColumns, place_of, places_of
@@ -143,6 +143,16 @@ class ReadColumns(Picked):
         return found
 
 
+@attrs.frozen(eq=False, repr=False)
+class _Unsaid(NamedColumns):
+    """Missing rows, of which none says what columns there are: each that is asked for."""
+
+    by_rows: ClassVar[bool] = True
+
+    def rows(self, columns: Sequence[Column]) -> Source:
+        return super().rows([Column(None, each.reading) for each in columns])
+
+
 Opened: TypeAlias = Source | Blocks | NamedColumns
 """Data that is opened as far as can be without saying which columns are read."""
 
@@ -228,6 +238,8 @@ class Dataset:
         if isinstance(self.data, list | tuple) and not self.data:
             # A list of dictionaries without a row: it has whatever column is asked for.
             return Blocks(list, columns=None)
+        if all_missing(self.data):
+            return _Unsaid((None,), lambda _: self.data, len(cast(list[None], self.data)))
         if self.declared is None and is_column(self.data):
             return NamedColumns((None,), lambda _: self.data, len(values_of(self.data)))
         found = cast(Opened, opened_table(self.data, self.declared))

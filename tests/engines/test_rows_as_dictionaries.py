@@ -44,6 +44,18 @@ def test_a_list_without_rows_has_any_column() -> None:
     assert TOTAL([]).round(6).tolist() == [0]
 
 
+def test_a_list_of_missing_rows_has_any_column() -> None:
+    """As with a row that is there: nobody learns by a refusal whether there is one."""
+    for missing in ([None], (None, None)):
+        assert dict(BY_SEX(missing)) == {"f": 0, "m": 0, None: len(missing)}
+        assert (dp.select("x") >> TOTAL)(missing).round(6).tolist() == [0]
+        assert TOTAL(missing).round(6).tolist() == [0]
+        named = dp.records(columns=["sex", "x"]) >> dp.select("x") >> dp.count(missing=True)
+        assert (named >> NOISE)(missing) == len(missing)
+        sized = dp.table(size=len(missing), metric=dp.ChangeOneDistance())
+        assert (sized >> dp.select("x") >> TOTAL)(missing).round(1).tolist() == [4.5 * len(missing)]
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -67,6 +79,10 @@ def test_a_list_without_rows_has_any_column() -> None:
 def test_no_row_decides_which_columns_there_are_or_in_which_order(query: Any, first: Any) -> None:
     """A query of a name runs whether or not a row has it, and none goes by the places."""
     rows = [{"a": 1.0, "b": 2.0}] * 40
+    for data in ([None], [None, first]):
+        query(data)
+        query(dp.Blocks(lambda data=data: [data, rows]))
+        dp.session(data, dp.epsilon(1e12, delta=0.5), space=query.bound.input_space)(query)
     for data in (rows, [first, *rows], [*rows, first]):
         query(data)
         query(dp.Blocks(lambda data=data: [data, [], data[:1]]))

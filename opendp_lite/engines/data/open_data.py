@@ -134,7 +134,7 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
     gave, and in which order, only the function knows. So it says their names, or it is refused.
     """
     found, unnamed, words = data, None, _UNREADABLE.format(type(data).__name__)
-    if names is not None and is_records(data):
+    if names is not None and (is_records(data) or all_missing(data)):
         return _of_records(data, names)
     with QUIET:
         while not isinstance(found, Source | Table):
@@ -275,6 +275,12 @@ def is_records(data: object) -> bool:
     """Whether it is a list with a dictionary for a row, wherever that stands."""
     kinds = set(map(type, data)) if isinstance(data, list | tuple) else set()
     return any(issubclass(kind, Mapping) for kind in kinds)
+
+
+def all_missing(data: object) -> bool:
+    """Whether it is a list of rows that are all missing: numbers, or dictionaries."""
+    rows = data if isinstance(data, list | tuple) else ()
+    return bool(rows) and all(each is None for each in rows)
 
 
 @attrs.frozen(eq=False, repr=False)
