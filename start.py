@@ -14,7 +14,6 @@ VENV = os.path.join(HERE, ".venv")
 BIN = os.path.join(VENV, "Scripts" if os.name == "nt" else "bin")
 PYTHON = os.path.join(BIN, "python")
 DATA = os.path.join("docs", "data", "rand_hie.csv")
-SITE = os.path.join("build", "site")
 DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "1", "--explain"]
 # What only some tests need, and some indexes or systems do not have: Python in a browser, for
 # tests/browser, with its wheels; a PostgreSQL server, for ledgers of a team.
@@ -24,20 +23,14 @@ PYTEST = [PYTHON, "-m", "pytest", "-q", "-rs", *FILE_BY_FILE]
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
     "test": (
-        "[test,accounting,opendp,proofs]",
+        "[test,docs,accounting,opendp,proofs]",
         [
             [PYTHON, "-m", "ruff", "check", "."],
             [PYTHON, "-m", "ruff", "format", "--check", "."],
             PYTEST,
         ],
     ),
-    "docs": (
-        "[test,docs]",
-        [
-            [PYTHON, os.path.join("docs", "_ext", "build_site.py")],
-            [*PYTEST, os.path.join("tests", "site"), "--site", SITE],
-        ],
-    ),
+    "docs": ("[test,docs]", [[PYTHON, os.path.join("docs", "_ext", "build_site.py")]]),
     "bench": ("[test,bench]", [[PYTHON, os.path.join("tests", "benchmarks")]]),
 }
 

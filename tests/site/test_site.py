@@ -1,8 +1,10 @@
-"""Every page of the built site, opened in headless Chromium from the disk, without a network."""
+"""The site is built, each page opened in headless Chromium without a network, and searched."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,15 +16,15 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.site.browser import Browser, browser, installed
+from tests.site.test_search import RIGHT
 
 ROOT = Path(__file__).parents[2]
 WIDE, NARROW = 1400, 400
 LACKING = [name for name in ("sphinx", "furo", "myst_nb") if find_spec(name) is None]
-PROGRAM = installed()
+NODE = shutil.which("node")
 pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif(bool(LACKING), reason=f"pip install '.[docs]' first: {LACKING} are missing"),
-    pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed"),
 ]
 SEEN = """({
     ids: [...document.querySelectorAll('[id]')].map(each => each.id),
@@ -54,9 +56,20 @@ FOUND = """new Promise(resolve => {
 
 
 @pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as ``start.py docs`` builds it: a warning of Sphinx is a failure."""
+    folder = tmp_path_factory.mktemp("build")
+    program = [sys.executable, str(ROOT / "docs/_ext/build_site.py"), str(folder)]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    assert PROGRAM
-    with browser(PROGRAM, tmp_path_factory.mktemp("profile")) as found:
+    if (program := installed()) is None:
+        pytest.skip("Chromium is not installed")
+    with browser(program, tmp_path_factory.mktemp("profile")) as found:
         yield found
 
 
@@ -89,6 +102,15 @@ def dead(links: list[str], ids: dict[Path, set[str]]) -> Iterator[str]:
         place = unquote(parts.fragment)
         if not path.is_file() or (place and path in ids and place not in ids[path]):
             yield link
+
+
+def search(site: Path, words: list[str]) -> dict[str, list[str]]:
+    """The pages that a search for each of the words shows, the best first."""
+    program = [str(NODE), str(ROOT / "tests/site/search.js"), str(site), *words]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
 
 
 def test_every_page(site: Path, tab: Browser) -> None:
@@ -158,3 +180,19 @@ def test_faults_are_found(tmp_path: Path, tab: Browser) -> None:
         assert any(fault in each for each in found), fault
     assert not any("beyond the edge at 1400" in each for each in found)
     assert len(list(dead(seen["links"], {page: set(seen["ids"])}))) == 2
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_first_three_hits_have_a_right_page(site: Path) -> None:
+    found = search(site, list(RIGHT))
+    lost = [word for word, right in RIGHT.items() if not right & set(found[word][:3])]
+    assert len(RIGHT) >= 60
+    assert len(lost) <= len(RIGHT) / 10, lost
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_a_name_finds_its_page_and_guides_stand_before_the_reference(site: Path) -> None:
+    found = search(site, ["clamp", "bounds"])
+    assert "reference/dp.clamp" in found["clamp"][:3]
+    places = [page.startswith("reference/") for page in found["bounds"]]
+    assert places == sorted(places)
