@@ -283,8 +283,11 @@ class Dataset:
 
 
 def names_itself(data: object) -> bool:
-    """Whether data says how its columns are called; else names that are declared are places."""
-    return Dataset(data, None, None).listed is not None
+    """Whether data says how its columns are called; else names that are declared are places.
+
+    A list does not, whatever its rows are: one without rows could not say it.
+    """
+    return not isinstance(data, list | tuple) and Dataset(data, None, None).listed is not None
 
 
 def _columns_of(asked: tuple[Column, ...], declared: Names | None, block: object) -> RowBlocks:

@@ -174,3 +174,27 @@ def test_refusals_show_no_value():
 
 def test_only_the_names_of_columns_are_kept():
     assert identity(FRAME).columns == ("age", "n", "ok", "sex")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"age": 3.0}, {"age": 4.0, "secret": 1.0}],
+        dp.Blocks(lambda: iter([[{"age": 3.0}], [{"secret": 1.0}]]), columns=None),
+        [[1.0, 2.0]],
+        np.ones((2, 2)),
+        sparse.eye(3),
+        [1.0],
+        [None],
+        [],
+    ],
+    ids=repr,
+)
+def test_no_row_tells_a_name_that_is_kept(rows):
+    """A ledger shows them to whoever may read its export."""
+    assert identity(rows).columns == ()
+
+
+def test_columns_in_rows_are_those_of_a_table():
+    rows = [{"age": 3.0, "sex": "f"}, {"sex": None, "age": 4.0}]
+    assert identity(rows).content == identity({"age": [3, 4], "sex": ["f", None]}).content

@@ -125,6 +125,9 @@ def test_the_unit_is_the_same_for_all_releases():
         )
     named = {"id": [1, 1], "x": [2, 3]}
     query = other >> dp.bound_contributions(1) >> TENTH
+    for rows in ([], [None], [{"id": 1.0, "x": 2.0}], [[1.0, 2.0]]):  # Whatever the rows are.
+        with pytest.raises(dp.SpaceError, match="told apart by another column"):
+            dp.session(rows, dp.rho(1), space=there)(query)
     for space in (there, PEOPLE):  # By its name it is one column.
         assert dp.session(named, dp.rho(1), space=space)(query).number == 1
     replaced = dp.records(size=300, metric=dp.ChangeOneDistance())

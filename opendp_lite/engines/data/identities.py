@@ -29,12 +29,19 @@ from opendp_lite.engines.data.values import Values, categories_in, is_column, va
 Chunk = tuple[str, bytes]
 """The name of a column and the cells of some of its rows."""
 
+
+class PrivateName(str):
+    """Stands for a column that only rows tell of: that there is such a row is private."""
+
+    __slots__ = ()
+
+
 _ROWS: Final = 65536
 _NUMBER, _TEXT, _MISSING, _OTHER = b"n", b"t", b"m", b"o"
 _CELL: Final = np.dtype([("kind", "S1"), ("number", "<f8")])
 _PLAIN: Final = frozenset({str, float, type(None)})
-_NAMELESS: Final = ""
-_FILE: Final = "(the bytes of a file)"
+_NAMELESS: Final = PrivateName("")
+_FILE: Final = PrivateName("(the bytes of a file)")
 _BYTES: Final = 2**20
 _UNREAD: Final = (
     "the data could not be read to tell it from other data: the library that holds it failed; go "
@@ -59,9 +66,10 @@ def content(data: object) -> Iterator[Chunk]:
             return
         table = opened_table(data, None)
         if isinstance(table, NamedColumns):
+            title = PrivateName if table.by_rows else str
             for place, name in enumerate(table.names):
                 column = partial(table.column, place)
-                yield from guard(partial(_of_column, str(name), column), _UNREAD)
+                yield from guard(partial(_of_column, title(name), column), _UNREAD)
         elif isinstance(table, Blocks) and table.files:
             yield from chain.from_iterable(map(_of_file, table.files))
         elif isinstance(table, Blocks):
@@ -85,11 +93,11 @@ def _of_file(path: Path) -> Iterator[Chunk]:
 def _of_block(block: RowBlock) -> Iterator[Chunk]:
     """The cells of a block of numbers; or how many entries each row stores, where, and which."""
     if isinstance(block, SparseRows):
-        yield "stored", _numbers(np.diff(block.ends))
-        yield "columns", _numbers(block.indices)
-        yield "entries", _numbers(block.values)
+        yield PrivateName("stored"), _numbers(np.diff(block.ends))
+        yield PrivateName("columns"), _numbers(block.indices)
+        yield PrivateName("entries"), _numbers(block.values)
         return
-    names = [_NAMELESS] if block.shape[1] == 1 else map(str, range(block.shape[1]))
+    names = [_NAMELESS] if block.shape[1] == 1 else map(PrivateName, range(block.shape[1]))
     for place, name in enumerate(names):
         yield name, _numbers(block[:, place])
 

@@ -13,7 +13,7 @@ from opendp_lite.base.errors import Argument, LedgerError, ParameterError, Space
 from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt, say_spent
 from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.columns import names_itself
-from opendp_lite.engines.data.identities import content
+from opendp_lite.engines.data.identities import PrivateName, content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import Number, quote
@@ -43,7 +43,7 @@ class DataIdentity:
     who guesses the rows would know. Who may read the ledger's file can test a guess.
 
     Attributes:
-        columns: The names of the columns, in the order of the alphabet.
+        columns: The names of the columns, in alphabetical order; none that only rows tell of.
         content: The hash, in hexadecimal.
     """
 
@@ -70,8 +70,8 @@ class DataIdentity:
             if name not in hashes:
                 hashes[name] = hmac.new(key, b"column", _HASH)
             hashes[name].update(cells)
-        columns = tuple(sorted(hashes))
-        parts = [[name, hashes[name].hexdigest()] for name in columns]
+        parts = [[name, hashes[name].hexdigest()] for name in sorted(hashes)]
+        columns = tuple(name for name in sorted(hashes) if not isinstance(name, PrivateName))
         whole = json.dumps([*parts, [*names]] if names else parts)
         return cls(columns, hmac.new(key, whole.encode(), _HASH).hexdigest())
 
