@@ -17,6 +17,7 @@ import opendp_lite as dp
 
 SIMPLEX = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
 SUM = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
+WRITTEN = '{"opendp_lite": 1, "pipeline": %s}'
 CENTRED = dp.compose(
     dp.clamp(0, 1) >> dp.center(0.5) >> dp.sum() >> dp.laplace(epsilon=1),
     dp.count() >> dp.laplace(epsilon=1),
@@ -301,7 +302,9 @@ def test_values_are_frozen():
         (lambda: dp.records(columns=0), "at least 1"),
         (lambda: dp.vector(0), "at least 1"),
         (lambda: (dp.count() >> dp.laplace(epsilon=1) >> (lambda x: x)).to_json(), "@dp.stage"),
-        (lambda: dp.from_json("{"), "not JSON"),
+        (lambda: dp.from_json("{"), "no JSON that to_json"),
+        (lambda: dp.from_json(WRITTEN % '{"tuple": 5}'), "no JSON that to_json"),
+        (lambda: dp.from_json(WRITTEN % '{"date": 5}'), "no JSON that to_json"),
         (
             lambda: dp.from_json('{"opendp_lite": 1, "pipeline": ' + "[" * 300 + "]" * 300 + "}"),
             "levels of nesting",

@@ -236,8 +236,8 @@ def read(text: str, find: Find) -> Any:
         found = _decode(document.get("pipeline"), find)
     except OpenDPLiteError:
         raise
-    except (ValueError, RecursionError) as problem:
-        raise ParameterError(f"from_json: not JSON ({problem})") from None
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise ParameterError(f"from_json: no JSON that to_json() wrote ({problem})") from None
     if not isinstance(found, Spelled):
         raise ParameterError("from_json: this spells no pipeline; to_json() writes what does")
     return found
