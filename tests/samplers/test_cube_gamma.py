@@ -123,6 +123,8 @@ def test_with_very_many_entries_a_bound_serves(miss, monkeypatch):
     monkeypatch.setattr(l2_gamma, "_MOST_TERMS", 8000)
     found = cube_quantile_up.__wrapped__(miss, 9000)
     assert least < found < least * Fraction(108, 100)
+    # Of so many, the largest is as good as known, and an entry is uniform up to it.
+    assert cube_quantile_up(miss, 2**60) > (1 - miss) * 2**60
 
 
 @pytest.mark.parametrize(("dimension", "count"), [(2, 3000), (9, 1500)])

@@ -13,7 +13,7 @@ from scipy.integrate import quad as float_quad
 from scipy.special import gammaincc
 
 import opendp_lite as dp
-from opendp_lite.numbers.exact import log_up
+from opendp_lite.numbers.exact import log_up, normal_quantile_up
 from opendp_lite.samplers import l2_gamma as l2_gamma_error
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.l2_gamma import EntryError, EntryTail, L2Gamma, entry_quantile_up
@@ -77,9 +77,10 @@ def test_a_tail_and_a_density_fit_together(dimension):
 @pytest.mark.parametrize("miss", [Fraction(1, 20), Fraction(1, 10**27)])
 def test_many_entries_are_nearly_normal(miss):
     """Numbers of a size beyond floats are halved on the way."""
-    (far,) = half_widths([dp.gaussian(scale=1).bind(dp.scalar()).facts.errors[0]], 1 - miss)
-    ratio = float(entry_quantile_up(miss, 20_000) / far) / sqrt(20_001)
-    assert 1 < ratio < 1.002
+    far = normal_quantile_up(miss)
+    for dimension, close in ((20_000, 2e-3), (2**60, 3e-4)):
+        ratio = float(entry_quantile_up(miss, dimension) / far) / sqrt(dimension + 1)
+        assert 1 < ratio < 1 + close
 
 
 @pytest.mark.parametrize("miss", MISSES[1:])

@@ -249,6 +249,8 @@ def test_offsets_that_no_float_holds_decide_at_a_tie(kind):
         inside.append(tie + Fraction((-1) ** number, 2**56))
     found = assert_decided_exactly(law, 400, offsets(inside), words=words, seed=1)
     assert set(found.tolist()) == {0, 1}
+    # Of the least size of all, only the sign decides.
+    assert [law.draw(1, at(half, 1), Words([word])).item() for word in (MASK, 2**64 - 1)] == [1, 0]
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10**9), Fraction(1, 10**30)])
@@ -452,6 +454,7 @@ def test_few_floats_get_the_noise_of_many(kind):
 @pytest.mark.parametrize("kind", ROUNDED)
 def test_noise_does_not_go_around_the_end_of_int64(kind, value, count):
     law = kind(Fraction(2**20), 0)
-    found = law.release(np.full(count, value), 0, InsecureSeededEntropy(4)).tolist()
     alone = law.release(np.zeros(count, np.int64), 0, InsecureSeededEntropy(4)).tolist()
-    assert found == [value + each for each in alone]
+    for exponent in (0, 5):
+        found = law.release(np.full(count, value), exponent, InsecureSeededEntropy(4)).tolist()
+        assert found == [value * 2**exponent + each for each in alone]

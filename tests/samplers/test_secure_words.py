@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from functools import partial
 
 import numpy as np
 import pytest
@@ -109,6 +110,15 @@ def test_few_words_come_straight_from_the_kernel(monkeypatch):
     entropy = SecureEntropy()
     assert entropy.words(64).tolist() == [0x0707070707070707] * 64
     assert entropy.word() == 0x0707070707070707
+
+
+def test_another_process_is_given_no_word(monkeypatch):
+    """A fork between two draws of a release would else release the second one again."""
+    entropy = SecureEntropy()
+    monkeypatch.setattr(sources, "this_process", object)
+    for draw in (entropy.word, partial(entropy.words, 1), partial(entropy.words, 65)):
+        with pytest.raises(dp.SpaceError, match="A fork of it"):
+            draw()
 
 
 @pytest.mark.parametrize("count", [100, 101, 200, 250])
