@@ -382,6 +382,22 @@ def test_no_foreign_error_or_warning_passes_the_door(data):
     assert not seen
 
 
+def test_no_panic_of_a_library_in_rust_passes_the_door():
+    """It is no Exception, and polars has it for decimals of 39 digits, as DuckDB gives."""
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+
+    def failing(problem: BaseException) -> dp.Blocks:
+        def blocks() -> Iterator[np.ndarray]:
+            yield np.ones(2)
+            raise problem
+
+        return dp.Blocks(blocks)
+
+    refusal(lambda: TOTAL(failing(panic(SECRET))))
+    with pytest.raises(KeyboardInterrupt):
+        TOTAL(failing(KeyboardInterrupt()))
+
+
 def looks(data: Any) -> int:
     """How many values of a container of objects were looked at before it was refused."""
     seen = 0

@@ -334,6 +334,9 @@ def attempt(work: Callable[[], Result], words: str) -> Result:
         return work()
     except (OpenDPLiteError, MemoryError):
         raise
-    except Exception:
+    except BaseException as problem:
+        # A library in Rust that panics raises what is no Exception, whose text may quote a value.
+        if not isinstance(problem, Exception) and type(problem).__module__ != "pyo3_runtime":
+            raise
         refusal = DataError(words)
     raise refusal
