@@ -71,6 +71,16 @@ def test_scales_and_losses_in_closed_form(pipeline, distance, loss):
     assert pipeline.map(distance) == loss
 
 
+@pytest.mark.parametrize(
+    ("before", "scale"),
+    [(dp.count(), 0.25), (dp.count(), 3), (dp.clamp(0, 4) >> dp.sum(), 2.0**-30)],
+    ids=repr,
+)
+def test_the_curve_of_laplace_noise_ends_at_its_loss(before, scale):
+    loss = (before >> dp.laplace(scale=scale)).bound.privacy_map(Fraction(2))
+    assert loss.curve.pure == loss
+
+
 def test_approximate_gaussian_for_other_distances():
     pipeline = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
     assert pipeline.map(1) == (1, 1e-6)

@@ -115,10 +115,10 @@ def test_how_many_are_chosen():
     shapes = {rows: [each is not None for each in law.choices(rows)] for rows in (20, 200, 2000)}
     assert shapes == {20: [True, True, False], 200: [True] * 3, 2000: [True, False, True]}
     assert [each is not None for each in law.choices(-5)] == [False, True, False]
-    low, _, high = law.choices(2000)
-    assert low is not None
-    assert high is not None
-    assert low.offset == -high.offset < 0
+    for rows in (200, 2000):
+        low, value, high = law.choices(rows)
+        assert high.offset == -low.offset == law.reach(law.slopes[value is not None], rows)
+    assert law.choices(20)[0].offset == -law.reach(law.slopes[0], 20)
 
 
 DRAWS = {
