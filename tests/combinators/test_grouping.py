@@ -206,6 +206,7 @@ def test_a_group_is_released_as_if_it_was_alone(pipeline):
     for key in (1, 2):
         inside = table["key"] == key
         alone = (SPACE >> pipeline)({name: each[inside] for name, each in table.items()})
+        assert type(found[key]) is type(alone)
         flat = [np.hstack(np.array(each, dtype=object).ravel()) for each in (found[key], alone)]
         assert flat[0].astype(float) == pytest.approx(flat[1].astype(float), abs=0.02)
 
