@@ -199,8 +199,12 @@ CASES = {
     "simplex_vector_mean": Case(
         E.simplex_vector_mean(1, **BETWEEN), AXES[:3], reach=1, most=2, relations=ADDED
     ),
-    "multivariate_mean": Case(dp.multivariate_mean(1, epsilon=1), met=0.97, reach=1, most=2),
-    "multivariate_mean, rho": Case(dp.multivariate_mean(1, rho=0.5), (-1.0, 1.0), 0.58, **OF_TWO),
+    "multivariate_mean": Case(
+        dp.multivariate_mean(1, epsilon=1, confidence=None), met=0.97, reach=1, most=2
+    ),
+    "multivariate_mean, rho": Case(
+        dp.multivariate_mean(1, rho=0.5, confidence=None), (-1.0, 1.0), 0.58, **OF_TWO
+    ),
     "elliptical_mean": Case(E.elliptical_mean(-1, 1, rho=0.5), met=0.54),
     "plan_plus_mean": Case(
         E.plan_plus_mean(1, rho=0.5), (-1.0, 1.0), 0.88, **OF_TWO, relations=SIZED

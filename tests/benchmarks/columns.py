@@ -187,7 +187,7 @@ def errors(cell: Cell, runs: int) -> tuple[list[float], list[float]]:
             size = None if cell.added else len(rows)
             metric = None if cell.added else REPLACE
             space = dp.records(columns=rows.shape[1], size=size, metric=metric)
-            mean = space >> dp.multivariate_mean(cell.bound, rho=cell.rho)
+            mean = space >> dp.multivariate_mean(cell.bound, rho=cell.rho, confidence=None)
             assert mean.map(1) == cell.rho
             best.append(best_in_hindsight(rows / cell.units, cell.rho, 1 if cell.added else 2))
         found.append(float(np.linalg.norm((mean(rows) - rows.mean(axis=0)) / cell.units)))

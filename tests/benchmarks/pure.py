@@ -94,7 +94,11 @@ def error_row(name: str, draw: Draw, columns: int, bound: int, rows: int, runs: 
     """The median and the worst distance of all columns together, beside noise of the bounds."""
     texts = []
     for space in spaces(columns, rows):
-        mean, generator, errors = space >> dp.multivariate_mean(bound, epsilon=1), _random(), []
+        mean, generator, errors = (
+            space >> dp.multivariate_mean(bound, epsilon=1, confidence=None),
+            _random(),
+            [],
+        )
         for _ in range(runs):
             data = draw(generator, rows, columns)
             true = data.clip(-bound, bound).mean(axis=0)

@@ -165,7 +165,7 @@ def health(runs: int) -> tuple[Floats, Floats]:
     """RAND's ten columns with bounds of each, in half widths, beside one mean for each column."""
     data, bounds = columns.real("rand_hie"), columns.own("rand_hie")
     halves, count = np.diff(bounds).T / 2, data.shape[1]
-    together = sized(len(data), count) >> dp.multivariate_mean(bounds, rho=0.5)
+    together = sized(len(data), count) >> dp.multivariate_mean(bounds, rho=0.5, confidence=None)
     alone = [
         sized(len(data)) >> dp.mean(*pair, rho=0.5 / count, confidence=None) for pair in bounds
     ]
@@ -183,7 +183,7 @@ def health(runs: int) -> tuple[Floats, Floats]:
 def pure_columns(rows: int, runs: int) -> tuple[Floats, Floats]:
     """Eight normal columns within -100 and 100."""
     data = np.random.default_rng(SEED).normal(3, 1, (rows, 8))
-    ours = sized(rows, 8) >> dp.multivariate_mean(100, epsilon=1)
+    ours = sized(rows, 8) >> dp.multivariate_mean(100, epsilon=1, confidence=None)
     theirs = partial(tools().mean, data, epsilon=1, bounds=(-100, 100), axis=0)
     true = data.mean(axis=0)
     return tuple(

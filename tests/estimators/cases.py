@@ -185,7 +185,7 @@ OTHERS = {
     ),
     **{
         f"multivariate_mean, {bound:g}": array(
-            partial(dp.multivariate_mean, bound),
+            partial(dp.multivariate_mean, bound, confidence=None),
             *(-bound * 5, bound * 5),
             losses=({"rho": 0.5}, {"epsilon": 2}),
             where=EITHER,
@@ -197,7 +197,7 @@ OTHERS = {
         partial(dp.multivariate_mean, (-3, 4)),
         *(-3, 4),
         losses=({"rho": 1e-6}, {"rho": 0.5}, {"rho": 1e6}),
-        asked=({}, *ASKED[1:]),
+        asked=ASKED,
         where=EITHER,
         shapes=((0, 1), (7, 1), (1, 20), (7, 20)),
         is_array=True,

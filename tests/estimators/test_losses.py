@@ -70,12 +70,14 @@ CASES = {
     ),
     "binary_mean": Case(E.binary_mean, 3, (None, 7), PLAIN, "rho"),
     "binary_mean, published": Case(partial(E.binary_mean, published=True), 3, (7,), PLAIN, "rho"),
-    "multivariate_mean": Case(partial(dp.multivariate_mean, 5), 1, EITHER, PLAIN, "rho epsilon"),
+    "multivariate_mean": Case(
+        partial(dp.multivariate_mean, 5, confidence=None), 1, EITHER, PLAIN, "rho epsilon"
+    ),
     "multivariate_mean, told": Case(
         partial(dp.multivariate_mean, 5, confidence=0.9), 2, EITHER, PLAIN, "rho epsilon"
     ),
     "multivariate_mean, 20": Case(
-        partial(dp.multivariate_mean, 5), 20, EITHER, PLAIN, "rho epsilon"
+        partial(dp.multivariate_mean, 5, confidence=None), 20, EITHER, PLAIN, "rho epsilon"
     ),
     "simplex_vector_mean": Case(partial(E.simplex_vector_mean, 4), 3),
     "gaussian_mean": Case(partial(E.gaussian_mean, 1), 2, EITHER, kinds="rho"),

@@ -194,6 +194,7 @@ assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Unsaid)
 assert_type(dp.multivariate_mean(5, epsilon=1), Unsaid)
 assert_type(dp.multivariate_mean([(0, 5), (1, 2)], rho=1), Unsaid)
 assert_type(dp.multivariate_mean({"age": (0, 120)}, rho=1), Unsaid)
+assert_type(dp.multivariate_mean(5, rho=1, confidence=None), Unsaid)
 assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), Pure)
 assert_type(dp.estimators.gaussian_mean(5, rho=1), Concentrated)
 assert_type(

@@ -29,8 +29,11 @@ from opendp_lite.estimators.columns.noisy_mean import (
 from opendp_lite.estimators.columns.pure_columns import pure_mean
 from opendp_lite.estimators.columns.radius import (
     ALL_EQUAL,
+    CLOSELY,
+    WIDER,
     Shift,
     Shortener,
+    share_for,
     show_columns,
     sum_directions,
     unseen_rows,
@@ -42,14 +45,14 @@ from opendp_lite.estimators.parts.budget import (
     RowSpace,
     costs_budget,
 )
-from opendp_lite.estimators.parts.noisy_totals import Floats, JointNormal, moderate
+from opendp_lite.estimators.parts.noisy_totals import Floats, JointNormal, Numbers, moderate
 from opendp_lite.estimators.parts.request import BoundedColumn, ByColumn, Request, bounds_of_each
-from opendp_lite.measurements.noise import exactly_one
+from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.releases.by_name import ByName
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records, sized_rows
@@ -72,8 +75,8 @@ _WIDEST_TAIL, _TAIL, _NARROWEST_TAIL = 0.25, 0.2, 0.01
 # A median distance of this share of the bound is that of rows which are equal.
 _EQUAL: Final = 2.0**-36
 _CLOSE: Final = 1.5
-# For the rows that are shortened, where an interval is asked for.
-_BEYOND: Final = Fraction(1, 20)
+# Of rho at most, for the rows that are shortened, and for the squares of a population.
+_BEYOND, _SQUARES = 0.05, 0.1
 _MOST_FOR_ONE: Final = 0.3
 _REACH: Final = 6
 _FINE: Final = 2**24
@@ -81,7 +84,7 @@ _RESOLUTION: Final = 0.2
 # Below it scales of columns are lost too often: measured on tables of 20 to 6366 rows.
 _ENOUGH: Final = 90
 # With fewer than a fifth of these a first sum is too noisy for a middle: measured likewise.
-_TOO_FEW, _MANY, _FIRST_SUM, _NEAREST = 5, 8, 0.15, 2.0**-8
+_TOO_FEW, _MANY, _FIRST_SUM, _NEAREST = 5, 8, 0.15, 2.0**-8 * exp(_CLOSE)
 # Of how far the corners of bounds are, and the share of rho that tells whether rows are longer. Of
 # shares from .06 to .14 and lengths from .55 to .75 the best for eleven laws of 20 to 200 rows.
 _NEAR_MIDDLE, _LOOK_NEAR = 0.7, Fraction(8, 100)
@@ -421,11 +424,12 @@ class _PlanPlus:
         radius = self.people.radius(rows, ends, self._part(0.05))
         return self._shorten(middle, widths, radius, widths * radius)
 
-    def _sum_in_bounds(self) -> Floats | ByColumn:
+    def _sum_in_bounds(self, spread: Numbers = 0.0) -> Floats | ByColumn:
         """Nothing is shortened: the noise is that of the person's bounds."""
         middle, widths = self.bounds.middle, self._fair_widths(self.bounds.halves)
         share = count_share(self.columns)
-        return self._release(middle, widths, self._rows_around(middle, widths), share=share)
+        rows = self._rows_around(middle, widths)
+        return self._release(middle, widths, rows, spread=spread, share=share)
 
     def _sum_near_middle(self) -> Floats | ByColumn:
         """With too few rows for any other look: one tells whether the longest are shortened.
@@ -467,40 +471,44 @@ class _PlanPlus:
     def _fit(self, middle: Floats, spread: Floats) -> Floats | ByColumn:
         """The last release: the sum of centred, scaled and shortened rows."""
         if self.bounds.own and spread.max() < self.bounds.largest * _EQUAL:
-            return self._sum_in_bounds()
+            return self._sum_in_bounds(spread)
         power = self._fair_widths(spread) ** 2
         tried = [np.sqrt(power + 0.05 * power.mean())]
         if np.quantile(spread, _SOME) < spread.max() * _LOST:
             # Many scales may be lost. What bounds say of them may be nearer.
             tried.append(self._fair_widths(self.bounds.halves))
-        return self._shorten_best(middle, spread * exp(-_CLOSE), *tried)
+        return self._shorten_best(middle, spread, *tried)
 
-    def _shorten_best(self, middle: Floats, least: Floats, *tried: Floats) -> Floats | ByColumn:
+    def _shorten_best(self, middle: Floats, spread: Floats, *tried: Floats) -> Floats | ByColumn:
         """With those widths whose looks promise the smallest error, or the sum in bounds if less.
 
-        No row is thought to be nearer to the middle than ``least`` is from 0.
+        Not all rows are thought to be much nearer to the middle than ``spread`` is from 0.
         """
-        squares, found = self.request.loss_of_squares, []
-        later = squares + (_BEYOND * self.rho if self.request.confidence else 0)
+        found, least = [], spread * exp(-_CLOSE)
         for widths in tried:
             rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
             ends = min(float(np.linalg.norm(least / widths)), longest / 2), longest
-            found.append((Shortener(self.people, rows, widths, ends, later).find(), widths))
+            found.append((Shortener(self.people, rows, widths, ends).find(), widths))
         cut, widths = min(found, key=lambda each: each[0].promised)
         if self.bounds.own:
             space, away = self.ask.space, middle - self.bounds.middle
-            last = self.ask.left - squares
-            in_bounds = bounds_error(space, self.bounds, last, self.power, away)
+            in_bounds = bounds_error(space, self.bounds, self.ask.left, self.power, away)
             if in_bounds / self.people.rows < cut.promised:
-                return self._sum_in_bounds()
+                return self._sum_in_bounds(spread)
         each = widths * cut.length * cut.longer
-        if each.max() < self.bounds.largest * ALL_EQUAL:
-            # All rows that show are equal. Any other may lie as far as the bounds are.
+        if each.max() < self.bounds.largest * ALL_EQUAL or cut.unseen > self.people.rows / 2:
+            # All rows that show are equal, or most may not show. Any may lie as far as the bounds.
             each = self._reaches(middle)
-        return self._shorten(middle, widths, cut.length, each, cut.unseen)
+        return self._shorten(middle, widths, cut.length, each, cut.unseen, spread)
 
     def _shorten(
-        self, middle: Floats, widths: Floats, length: float, each: Floats, unseen: int = 0
+        self,
+        middle: Floats,
+        widths: Floats,
+        length: float,
+        each: Floats,
+        unseen: int = 0,
+        spread: Numbers = 0.0,
     ) -> Floats | ByColumn:
         """The last release of rows that are shortened to a length.
 
@@ -508,12 +516,27 @@ class _PlanPlus:
         average. A look tells how many these are in which direction.
         """
         rows, shift = self._rows_around(middle, widths), None
-        if self.request.confidence is not None:
-            total, off = self.people.look(sum_directions(rows, length), _BEYOND)
-            most = each / self.people.rows
-            shift = Shift(most * total, most * off, unseen)
         shortened = rows >> clip_to_norm(length)
-        return self._release(middle, widths, shortened, shift, shrinks=unseen > 0)
+        if self.request.confidence is not None:
+            query, most = sum_directions(rows, length), each / self.people.rows
+            people = spread if self.request.sampling else 0.0
+            error = self._error(shortened, widths, people)
+            off = most * self._off(query, self.rho)
+            total, noise = self.people.look(query, share_for(off, WIDER * error, _BEYOND, power=2))
+            shift = Shift(most * total, most * noise, unseen)
+        return self._release(middle, widths, shortened, shift, spread=spread, shrinks=unseen > 0)
+
+    def _off(self, query: Stage[RowSpace, Aggregate], rho: Fraction) -> float:
+        """The deviation of the noise on a sum that costs rho."""
+        part = ConcentratedBudget(rho)
+        return part.deviation(part.reach(query, self.ask.space))
+
+    def _error(self, rows: Rowwise, widths: Floats, spread: Numbers) -> Floats:
+        """About how far each mean is off, of a sample of columns of this spread."""
+        many = self.people.rows
+        noise = widths * self._off(rows >> sum(), self.ask.left) / many
+        found: Floats = np.hypot(noise, spread / sqrt(many))
+        return found
 
     def _release(
         self,
@@ -522,14 +545,20 @@ class _PlanPlus:
         rows: Rowwise,
         shift: Shift | None = None,
         *,
+        spread: Numbers = 0.0,
         share: Fraction = COUNT_SHARE,
         shrinks: bool = False,
     ) -> Floats | ByColumn:
         """The sum of rows in this frame, and for a population the sum of their squares."""
-        last, part = self.ask.left - self.request.loss_of_squares, self.request.for_squares
+        last, squares = self.ask.left, rows >> square() >> sum()
+        if self.request.sampling:
+            many = self.people.rows
+            allowed = CLOSELY * many * self._error(rows, widths, spread) ** 2
+            of_all = widths**2 * self._off(squares, self.rho) / many
+            last -= self.rho * share_for(of_all, allowed, _SQUARES, power=2)
         total, people = self.people.total(rows >> sum(), last, share)
         off_total, off_rows = (
-            ConcentratedBudget(rho).deviation(part.reach(query, self.ask.space)) if rho else 0.0
+            self._off(query, rho) if rho else 0.0
             for query, rho in (
                 (rows >> sum(), last - (people.weight - self.people.weight)),
                 (count(), people.weight),
@@ -543,9 +572,8 @@ class _PlanPlus:
         counted = people.rows if people.counted is None else people.counted
         variances = None
         if self.request.sampling:
-            squares = rows >> square() >> sum()
-            off = part.deviation(part.reach(squares, self.ask.space)) / people.rows
-            means = each_column(self.ask(squares >> part.noise())) / people.rows
+            off = self._off(squares, self.ask.left) / people.rows
+            means = each_column(self.ask(squares >> gaussian(rho=self.ask.left))) / people.rows
             variances = means - people.mean(total) ** 2, off
         return show_columns(
             self.request,
@@ -623,13 +651,13 @@ def shrink(mean: Floats, widths: Floats, off: float) -> Floats:
         "`sum_and_count`, on rows that were clamped first."
     ),
     examples=lambda: [
-        example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
-        example(records(columns=8), (0, 9), rho=100),
+        example(records(columns=["age", "visits"]), 100, rho=0.1, p=1, confidence=None),
+        example(records(columns=8), (0, 9), rho=100, confidence=None),
         example(records(columns=["age", "visits"]), 100, epsilon=1),
         example(records(columns=["age", "visits"]), 100, rho=0.1, confidence=0.9),
         *(
             example(sized_rows(2), [(0, 9), (1, 2)], **budget)
-            for budget in ({"rho": 0.1}, {"epsilon": 100, "confidence": 0.9})
+            for budget in ({"rho": 0.1, "confidence": None}, {"epsilon": 100, "confidence": 0.9})
         ),
     ],
 )
@@ -641,7 +669,7 @@ def multivariate_mean(
     rho: Number | None = None,
     epsilon: Number | None = None,
     p: Number = 2,
-    confidence: Number | None = None,
+    confidence: Number | None = 0.95,
     sampling: bool = True,
 ) -> Measured[Any]:
     """The mean of each column, by the best estimator for the setting.
@@ -660,19 +688,19 @@ def multivariate_mean(
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: In place of ``rho``, the budget of pure privacy, 1 say.
         p: With ``rho``: the norm, at least 1, in which the error is made small, in these units.
-        confidence: 0.95, say, asks for an interval for each column too.
+        confidence: Of the interval of each column; with None an array alone.
         sampling: With a confidence: whether intervals are for the population, of which the rows are
-            a random sample: this takes a tenth of a rho, and 15 % of an epsilon. With False they
-            are for these rows. Both cover what shortening moves. That takes a twentieth of a rho,
-            and up to a quarter of an epsilon.
+            a random sample: this takes at most a tenth of a rho, and 15 % of an epsilon. With False
+            they are for these rows. Both cover what shortening moves. That takes at most a
+            twentieth of a rho, and a quarter of an epsilon. With many rows both take less.
 
     Returns:
-        With a confidence an ``Estimate`` for each column: by its name, as a table or frame too,
-        and in a tuple where columns have no names. Else a number in its bounds
-        for each. With few rows for so many columns, or a tiny budget, the error may reach the
-        bounds. Rows that reach far are shortened. Where the number of rows is private, rows with a
-        missing value are left out. Where it is public, a missing value counts as 0, or with rho as
-        the released middle of its column.
+        An ``Estimate`` for each column: by its name, as a table or frame too, and in a tuple where
+        columns have no names. With ``confidence=None`` an array with a number in its bounds for
+        each. With few rows for so many columns, or a tiny budget, the error may reach the bounds.
+        Rows that reach far are shortened. Where the number of rows is private, rows with a missing
+        value are left out. Where it is public, a missing value counts as 0, or with rho as the
+        released middle of its column.
 
     Raises:
         ParameterError: If the budget is missing, or both are given, or bounds are no pairs.
@@ -681,8 +709,8 @@ def multivariate_mean(
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (20_000, 2))
         >>> mean = dp.records(columns=2) >> dp.multivariate_mean(bound=100, rho=0.03)
-        >>> mean(rows).round(0)
-        array([ 1., 20.])
+        >>> [round(float(each)) for each in mean(rows)]
+        [1, 20]
         >>> "the estimator is plan_plus_mean" in mean.explain()
         True
     """
@@ -752,6 +780,8 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number, *, a
         f"a group of fewer than about {unseen_rows(space, whole)} rows far from all others may not "
         "be seen"
     )
+    if not alone:
+        lines.append("at most 15 % of it is for intervals, and less where rows are many")
     if size is None or size < enough:
         lines.append(few + (f"; then\n  {around}" if bounds.own else "; give each column bounds"))
     return "\n  ".join(lines)

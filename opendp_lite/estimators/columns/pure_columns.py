@@ -23,13 +23,22 @@ from opendp_lite.estimators.columns.noisy_mean import (
     ratio,
     read_both,
 )
-from opendp_lite.estimators.columns.radius import ALL_EQUAL, Shift, show_columns, sum_directions
+from opendp_lite.estimators.columns.radius import (
+    ALL_EQUAL,
+    CLOSELY,
+    WIDER,
+    Shift,
+    share_for,
+    show_columns,
+    sum_directions,
+)
 from opendp_lite.estimators.parts.budget import Measured, RowSpace
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.noisy_totals import Floats, Numbers
 from opendp_lite.estimators.parts.request import ByColumn, Request
-from opendp_lite.measurements.noise import laplace
+from opendp_lite.measurements.noise import Aggregate, laplace
 from opendp_lite.measurements.vector_noise import l2_mechanism, linf_mechanism, sum_and_count
 from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.pipeline.steps import Stage
 from opendp_lite.transformations.bounding import center, clip_to_norm, scale
 from opendp_lite.transformations.encoding import indicator_below
 from opendp_lite.transformations.entries import absolute, norm, square
@@ -54,8 +63,8 @@ _MOST_SHORTENED, _FEWEST = 0.1, 450
 _CHECK, _CLEAR = 0.025, 4.5
 # The same without looks at the columns, and how far beyond that quantile the radius is then.
 _WITHOUT_LOOKS, _ROOM = 0.2, 1.25
-# Of what is left, for the rows that are shortened, where an interval is asked for.
-_BEYOND: Final = Fraction(1, 4)
+# Of what is left at most, for the rows that are shortened, and for the squares of a population.
+_BEYOND, _SQUARES = 0.25, 0.15
 # Rows may be longer than twice the radius, beyond which they count as that.
 _LONGER: Final = 2.0
 # Of the length of a corner of the box: if half of the rows are longer, little can be won.
@@ -197,14 +206,14 @@ class _PureMean:
             people = float(ask(count() >> laplace(epsilon=self._share(_COUNT))))
         looks = self._looks(people)
         if looks.rows < _FEW:
-            return self._in_box(ask)
+            return self._in_box(ask, people)
         if not looks.pay:
             nowhere = np.zeros(self._columns)
             return self._in_ball(ask, looks, people, self._rows, nowhere, nowhere + 1)
         if looks.first:
             most = _LONG * (1 - looks.whole) * sqrt(self._columns)
             if self._count_beyond(ask, self._rows, most, looks.first) > people / 2:
-                return self._in_box(ask)
+                return self._in_box(ask, people)
         part = self._share(looks.centres)
         lattice = {"scale": "asinh", "unit": _LINEAR, "bits": _CENTRE_BITS}
         middle = ask_quantiles(ask, self._rows, 0.5, bounds=(-1, 1), epsilon=part, **lattice)
@@ -216,7 +225,7 @@ class _PureMean:
     def explain(self) -> str:
         """What is decided by public numbers, and the error that needs no look."""
         size = self.space.domain.size
-        amount = float(self.request.budget.amount / self.space.unit)
+        amount = float(self.request.whole.amount / self.space.unit)
         error = _off_in_cube(self._columns) / amount
         if size is None:
             way = (
@@ -227,6 +236,8 @@ class _PureMean:
         else:
             way = self._looks(size).explain(self._unseen)
             expected = f"{2 * error / max(size, 1):.4g}"
+        if self.request.confidence is not None:
+            way += "\n  at most 0.36 of what is left is for intervals, and less where rows are many"
         return (
             f"the estimator is that of a pure epsilon\n  {way}\n"
             f"  error of a column with noise of the bounds, over half their width: {expected}"
@@ -251,12 +262,12 @@ class _PureMean:
         return inside if self.space.domain.size is None else inside >> impute(0)
 
     def _looks(self, people: float) -> Looks:
-        rows = people * float(self.request.budget.amount / self.space.unit)
+        rows = people * float(self.request.whole.amount / self.space.unit)
         return Looks(rows, self._columns, self.space.domain.size is not None)
 
     def _share(self, share: float | Fraction) -> Fraction:
         """Of epsilon, and never nothing."""
-        return self.request.budget.amount * Fraction(max(int(share * _FINE), 1), _FINE)
+        return self.request.whole.amount * Fraction(max(int(share * _FINE), 1), _FINE)
 
     def _length(
         self, ask: Ask[MaxDivergence], rows: Rowwise, looks: Looks, beyond: float, longest: float
@@ -297,61 +308,96 @@ class _PureMean:
         if clear and 2 * self._share(looks.length(half)) < ask.left:
             radius = self._length(ask, scaled, looks, half, longest)
         of_box = sqrt((self._columns + 2) / 3 * self._columns)
+        known = spread if looks.pay else 0.0
         if radius * float(np.linalg.norm(widths)) > of_box:
-            return self._in_box(ask)
-        shift = None
+            return self._in_box(ask, people, known)
+        shortened, shift = scaled >> clip_to_norm(radius), None
         if self.request.confidence is not None:
             # All rows that show are equal: any other may lie as far as the bounds are.
             lost = min(float(spread.max()), radius) < ALL_EQUAL and not clear
             each = 1 + np.abs(middle) if lost else widths * radius
-            shift = self._look_beyond(ask, scaled, radius, each / people)
-        shortened = scaled >> clip_to_norm(radius)
+            wanted = known if self.request.sampling else 0.0
+            error = self._error(ask, shortened, widths, people, wanted)
+            shift = self._look_beyond(ask, scaled, radius, each / people, error)
         # Rows around their middle have a mean near 0, to which an exact count matters little.
         stretch = self._columns + 1 if looks.pay else 1
         around = to_floats(self.middle) + middle
-        return self._release(ask, shortened, around, widths, stretch, shift)
+        return self._release(ask, shortened, people, around, widths, stretch, shift, spread=known)
+
+    def _error(
+        self,
+        ask: Ask[MaxDivergence],
+        rows: Rowwise,
+        widths: Floats,
+        people: float,
+        spread: Numbers,
+        cube: bool = False,
+    ) -> Floats:
+        """About how far each mean is off, of a sample of columns of this spread."""
+        off = self._noise(rows >> sum(), ask.left, cube).total_deviation
+        found: Floats = np.hypot(widths * off / people, spread / sqrt(people))
+        return found
+
+    def _noise(
+        self, query: Stage[RowSpace, Aggregate], amount: Fraction, cube: bool = False
+    ) -> JointBall:
+        """That of a ball or of the cube, for a sum that costs so much."""
+        moved = query.bind(self.space).output_space.unit.over(self._columns)
+        reach = float(cast(Fraction, moved.linf if cube else moved.of(2)) / amount)
+        return JointBall.alone(reach, self._columns, cube)
 
     def _look_beyond(
-        self, ask: Ask[MaxDivergence], rows: Rowwise, radius: float, each: Floats
+        self, ask: Ask[MaxDivergence], rows: Rowwise, radius: float, each: Floats, error: Floats
     ) -> Shift:
         """By how much rows are shortened in which direction, for a share of what is left.
 
         A quarter makes intervals about as narrow as can be: at a twentieth, which is enough for a
-        rho, its noise is twenty times that of the mean.
+        rho, its noise is twenty times that of the mean. ``error`` is how far that may be off.
         """
         query = sum_directions(rows, radius, graded=True)
-        moved = cast(Fraction, query.bind(self.space).output_space.unit.of(2))
-        amount = _BEYOND * (ask.left - self.request.loss_of_squares)
+        off = each * self._noise(query, ask.left).total_deviation
+        amount = ask.left * share_for(off, WIDER * error, _BEYOND, power=1)
         total = each_column(ask(query >> l2_mechanism(epsilon=amount)))
-        off = JointBall.alone(float(moved / amount), self._columns).total_deviation
-        return Shift(_LONGER * each * total, each * off, self._unseen)
+        doubt = each * self._noise(query, amount).total_deviation
+        return Shift(_LONGER * each * total, doubt, self._unseen)
 
-    def _in_box(self, ask: Ask[MaxDivergence]) -> Floats | ByColumn:
+    def _in_box(
+        self, ask: Ask[MaxDivergence], people: float, spread: Numbers = 0.0
+    ) -> Floats | ByColumn:
         """With noise of the bounds. Nothing is shortened."""
-        middle = to_floats(self.middle)
-        return self._release(ask, self._rows, middle, np.ones(self._columns), cube=True)
+        middle, widths = to_floats(self.middle), np.ones(self._columns)
+        return self._release(
+            ask, self._rows, max(people, 1.0), middle, widths, cube=True, spread=spread
+        )
 
     def _release(
         self,
         ask: Ask[MaxDivergence],
         rows: Rowwise,
+        counted: float,
         around: Floats,
         widths: Floats,
         stretch: int = 1,
         shift: Shift | None = None,
         *,
+        spread: Numbers = 0.0,
         cube: bool = False,
     ) -> Floats | ByColumn:
         """The mean by a noisy sum of scaled rows, for all that is left but what squares take."""
-        part, size, d = self.request.loss_of_squares, self.space.domain.size, self._columns
-        amount = ask.left - part
-        moved = (rows >> sum()).bind(self.space).output_space.unit.over(d)
-        reach = float(cast(Fraction, moved.linf if cube else moved.of(2)) / amount)
+        size, d, squares = self.space.domain.size, self._columns, rows >> square() >> sum()
+        moved = squares.bind(self.space).output_space.unit.over(d)
+        # Squares are in a box too, or in a simplex, of which Laplace noise is that.
+        off = float(moved.linf) * _off_in_cube(d) if cube else float(moved.l1) * sqrt(2)
+        amount = ask.left
+        if self.request.sampling:
+            allowed = CLOSELY * counted * self._error(ask, rows, widths, counted, spread, cube) ** 2
+            of_all = widths**2 * off / float(amount) / counted
+            amount -= amount * share_for(of_all, allowed, _SQUARES, power=1)
+        errors = self._noise(rows >> sum(), amount, cube)
         if size is None:
-            errors = JointBall(reach, d, float(self.space.unit / amount), stretch, cube)
+            errors = JointBall(errors.reach, d, float(self.space.unit / amount), stretch, cube)
             noisy: Any = rows >> sum_and_count(epsilon=amount, stretch=stretch, cube=cube)
         else:
-            errors = JointBall.alone(reach, d, cube)
             noisy = rows >> sum() >> (linf_mechanism if cube else l2_mechanism)(epsilon=amount)
         total, people = read_both(ask(noisy), size)
         means = ratio(total, people, errors.rows_deviation**2)
@@ -360,19 +406,15 @@ class _PureMean:
             return (around + widths * means).clip(low, high)
         variances = None
         if self.request.sampling:
-            squares = rows >> square() >> sum()
-            moved = squares.bind(self.space).output_space.unit.over(d)
-            # Squares are in a box too, or in a simplex, of which Laplace noise is that.
-            off = moved.linf * _off_in_cube(d) if cube else moved.l1 * sqrt(2)
+            part, counted = ask.left, max(people, 1.0)
             noise = linf_mechanism(epsilon=part) if cube else laplace(epsilon=part)
-            counted = max(people, 1.0)
             found = each_column(ask(squares >> noise)) / counted - means**2
             variances = found, off / float(part) / counted
         return show_columns(
             self.request,
             (low, high, around, widths, total),
             people,
-            lambda width: attrs.evolve(errors, reach=reach * width),
+            lambda width: attrs.evolve(errors, reach=errors.reach * width),
             variances,
             shift,
         )

@@ -74,6 +74,11 @@ _HIDDEN: Final = 100
 _ENDLESS: Final = 2.0**500
 ALL_EQUAL: Final = 2.0**-30
 """A reach of this share of the bounds is that of rows which all are equal."""
+WIDER, CLOSELY = 0.15, 0.05
+"""What intervals take from the budget: noise of the look at what is shortened is this part of the
+error of a mean, and that of a variance this part of it. Where spreads are found too large, as of
+2 % ones, it is ten times as much."""
+_LEAST_SHARE, _FINEST = 1e-3, 10_000
 
 
 @attrs.frozen
@@ -216,6 +221,21 @@ def show_columns(
     return tuple(shown) if shift is None else shift.widen(shown)
 
 
+def share_for(off: Floats, allowed: Floats, most: float, *, power: int) -> Fraction:
+    """The share of a budget at which noise is as far off as is allowed, at most ``most``.
+
+    Args:
+        off: How far all of the budget leaves it off, for each column.
+        allowed: How far it may be off.
+        most: The largest share.
+        power: 2 for a rho, 1 for an epsilon.
+    """
+    with np.errstate(all="ignore"):
+        wanted = float(((off / np.maximum(allowed, _TINY)) ** power).max())
+    # In this order a ratio that is no number counts as the least.
+    return Fraction(min(most, max(_LEAST_SHARE, wanted))).limit_denominator(_FINEST)
+
+
 @attrs.frozen(eq=False)
 class Shortener:
     """Looks at the lengths of rows, each divided by the widths of their columns.
@@ -225,14 +245,12 @@ class Shortener:
         rows: The rows, centred and divided.
         widths: What the columns were divided by.
         ends: The least and the largest length to think of.
-        later: The rho that is left for what comes after the sum.
     """
 
     people: RowCount
     rows: Rowwise
     widths: Floats
     ends: tuple[float, float]
-    later: Fraction
 
     def find(self) -> Shortening:
         """The length with the least noise and bias, as far as the counts show.
@@ -317,7 +335,7 @@ class Shortener:
 
     def _noise_of_one(self) -> float:
         """The l2 error of the mean by noise, if rows are shortened to 1."""
-        part = ConcentratedBudget(self.people.ask.left - self.later)
+        part = ConcentratedBudget(self.people.ask.left)
         reach = part.reach(self.rows >> clip_to_norm(1) >> sum(), self.people.ask.space)
         return part.deviation(reach) * float(np.linalg.norm(self.widths)) / self.people.rows
 

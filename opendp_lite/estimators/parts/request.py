@@ -312,11 +312,6 @@ class Request:
         """The part for the spread of the values."""
         return self.whole.part(self.squares)
 
-    @property
-    def loss_of_squares(self) -> Fraction:
-        """What that part costs; 0 where nothing is asked of a population."""
-        return self.for_squares.amount if self.sampling else Fraction(0)
-
     def build(
         self, space: RowSpace, plan: EstimatorPlan, explanation: object
     ) -> Measured[float | Estimate]:

@@ -270,9 +270,9 @@ def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
         errors = [one.value - rows[:, column].mean() for one in each]
         # What is shortened moves a mean beside.
         moved = np.mean(errors)
-        # The noise of the look at rows beyond the radius is 1.5 to 3 times that of the mean, and
-        # three to five times with an epsilon.
-        wide = (0.28, 0.75) if "rho" in loss else (0.15, 0.4)
+        # The noise of the look at rows beyond the radius is 1.5 to 3 times that of the mean. With
+        # so large an epsilon the sample hides far more, so the look takes far less of it.
+        wide = (0.28, 0.75) if "rho" in loss else (0.01, 0.4)
         least, most = wide if sampling else (0.6, 1.4)
         assert least < np.std(np.subtract(errors, moved) / of_noise) < most
         if sampling:
@@ -281,6 +281,7 @@ def test_means_of_columns_have_intervals_of_their_width(loss, sampling):
             )
             deviation = rows[:, column].std() / sqrt(5000)
             assert of_sample == pytest.approx(deviation, rel=0.1)
+            assert np.median(of_noise) < 0.35 * deviation
 
 
 @pytest.mark.parametrize("loss", [{"rho": 1}, {"epsilon": 4}])
@@ -317,7 +318,7 @@ def test_values_far_from_zero_are_found_as_well_as_near_it(budget, widths, confi
 
 def test_bounds_that_round_to_one_float_are_apart() -> None:
     tiny = (Fraction(1, 10), Fraction(1, 10) + Fraction(1, 10**20))
-    mean = dp.records(columns=2) >> dp.multivariate_mean([tiny, (0, 1)], rho=10**6)
+    mean = dp.records(columns=2) >> dp.multivariate_mean([tiny, (0, 1)], rho=10**6, confidence=None)
     found = mean(np.full((1000, 2), 0.75))
     assert found[0] == 0.1
     assert abs(found[1] - 0.75) < 0.01

@@ -62,18 +62,20 @@ ROWS = {
 }
 
 
+@pytest.mark.parametrize("confidence", [None, 0.95])
 @pytest.mark.parametrize("sized", [True, False])
 @pytest.mark.parametrize("name", ROWS)
-def test_every_way_spends_the_budget_exactly(name, sized, paid):
+def test_every_way_spends_the_budget_exactly(name, sized, confidence, paid):
     """Whatever the rows: what is asked costs epsilon together, as rationals."""
     rows, last = ROWS[name]
     sized = sized and len(rows) > 0
-    mean = space(len(rows) if sized else None) >> dp.multivariate_mean(100, epsilon=1)
-    released = mean(rows)
+    whole = space(len(rows) if sized else None)
+    mean = whole >> dp.multivariate_mean(100, epsilon=1, confidence=confidence)
+    released = np.array([float(each) for each in mean(rows)])
     assert sum(price for price, _ in paid) == mean.loss(1) == 1
     assert np.isfinite(released).all()
     assert np.abs(released).max() <= 100
-    if sized:
+    if sized and confidence is None:
         assert last in paid[-1][1]
 
 
@@ -87,7 +89,8 @@ def test_squares_have_their_part_and_units_of_several_rows_share(sized, paid):
         mean(rows)
         assert 2 * sum(price for price, _ in paid) == 3
         assert mean.loss(2) == 3
-    assert 2 * paid[-1][0] == Fraction(45, 100)
+    of_sum, of_squares = (price for price, _ in paid[-2:])
+    assert 0.01 < of_squares / (of_sum + of_squares) < 0.150001
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_squares_have_their_part_and_units_of_several_rows_share(sized, paid):
 def test_errors_follow_the_data(n, bound, most):
     """The median of 11 releases is within 1.5 of the bounds that were measured with 200."""
     rows = normal(n)
-    mean = space(n) >> dp.multivariate_mean(bound, epsilon=1)
+    mean = space(n) >> dp.multivariate_mean(bound, epsilon=1, confidence=None)
     true = rows.clip(-bound, bound).mean(axis=0)
     errors = [np.linalg.norm(mean(rows) - true) for _ in range(11)]
     assert np.median(errors) < 1.5 * most
@@ -149,7 +152,7 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
         run = _PureMean(dp.clamp(-1, 1), (0, 0), request, on)
 
         def look(ask, run=run):
-            return run._look_beyond(ask, run._rows, 0.2, np.array([0.1, 0.2]))
+            return run._look_beyond(ask, run._rows, 0.2, np.array([0.1, 0.2]), np.zeros(2))
 
         made = make_adaptive(on, look, dp.MaxDivergence(), budget.amount, "")
         told.append(made(rows))
@@ -165,7 +168,7 @@ def test_intervals_of_skewed_columns_hold():
     for seed in range(10):
         found = mean.insecure_release(random.lognormal(0, 1, (5000, 3)), seed=seed).value
         held += sum(each.interval[0] <= np.exp(0.5) <= each.interval[1] for each in found)
-        assert all(each.clipped and each.hidden_rows == 212 for each in found)
+        assert all(each.clipped and each.hidden_rows == 180 for each in found)
     assert held >= 22
 
 
@@ -191,7 +194,7 @@ def test_a_column_in_another_unit_is_released_in_that_unit(budget, confidence):
 def test_a_far_group_is_found():
     """2 % of the rows at the bound: lost, the error would be 5.5; the noise of the box is 0.05."""
     rows = np.vstack([normal(49_000), np.full((1000, 8), 100.0)])
-    mean = space(len(rows)) >> dp.multivariate_mean(100, epsilon=1)
+    mean = space(len(rows)) >> dp.multivariate_mean(100, epsilon=1, confidence=None)
     errors = [np.linalg.norm(mean(rows) - rows.mean(axis=0)) for _ in range(5)]
     assert np.median(errors) < 0.4
 
@@ -204,7 +207,9 @@ def test_what_looks_cost_decides_alone():
     assert Looks(1000, 4, False).pay
     assert Looks(100_000, 8, True).first == 0
     assert Looks(4000, 8, True).centres == 2 * Looks(4000, 8, False).centres
-    small, large = (space(n) >> dp.multivariate_mean(100, epsilon=1) for n in (200, 4000))
+    small, large = (
+        space(n) >> dp.multivariate_mean(100, epsilon=1, confidence=None) for n in (200, 4000)
+    )
     assert "fewer than 300 / epsilon rows" in small.explain()
     assert "of epsilon finds centres, spreads and a radius" in large.explain()
     assert "0.002739" in large.explain(), "the error of the box"
@@ -223,7 +228,7 @@ NEIGHBOURS = {
 def test_neighbours_cost_the_claim_at_most_and_answers_tell_all(name, looks):
     """With few rows, and with so large a budget of the looks that a few rows decide them."""
     rows, other = NEIGHBOURS[name]
-    given = {"epsilon": 300, "confidence": 0.9} if looks else {"epsilon": 1}
+    given = {"epsilon": 300, "confidence": 0.9} if looks else {"epsilon": 1, "confidence": None}
     mean = dp.multivariate_mean(9, **given)
     for whole, kept in ((space(None, 2), rows), (space(4, 2), rows[1:])):
         pipeline, changed = whole >> mean, np.vstack([kept, other])

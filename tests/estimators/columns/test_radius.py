@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.adaptive_programs import make_adaptive
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.multivariate_mean import ColumnBounds, _PlanPlus, shrink
 from opendp_lite.estimators.columns.noisy_mean import RowCount
 from opendp_lite.estimators.columns.radius import _directions_beyond, _last, _shorten
@@ -84,7 +84,7 @@ def test_directions_of_wild_rows():
     np.testing.assert_allclose(graded, wanted / 4, atol=1e-9)
 
 
-@pytest.mark.parametrize("more", [{}, {"confidence": 0.95}, {"p": 1}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"confidence": None}, {"p": 1}], ids=str)
 @pytest.mark.parametrize("given", [5, (0, 9), [(0, 9), (-1, 5)]], ids=repr)
 def test_the_loss_is_the_budget_to_the_last_digit(given, more):
     """Also for groups, and for persons of three rows each."""
@@ -107,7 +107,7 @@ def test_a_release_of_wild_rows_lies_in_its_bounds(size):
             [(0, 9), (-2, 5)] if isinstance(given, list) else [(-given, given)]
         )
         for rho in (1e-6, 0.5, 1e6):
-            found = (space >> dp.multivariate_mean(given, rho=rho))(rows)
+            found = (space >> dp.multivariate_mean(given, rho=rho, confidence=None))(rows)
             assert np.array_equal(found, np.clip(found, low, high))
 
 
@@ -155,7 +155,10 @@ def test_a_far_group_is_kept_where_counts_show_it():
     random = np.random.default_rng(6)
     rows = random.normal(0, 1, (20_000, 3))
     rows[:400, 0] += 60
-    found = [(space_of(3) >> dp.multivariate_mean(1e3, rho=0.5))(rows)[0] for _ in range(5)]
+    found = [
+        (space_of(3) >> dp.multivariate_mean(1e3, rho=0.5, confidence=None))(rows)[0]
+        for _ in range(5)
+    ]
     assert np.median(found) == pytest.approx(rows[:, 0].mean(), abs=0.1)
 
 
@@ -165,7 +168,10 @@ def test_bounds_are_taken_where_they_promise_less():
     wide, narrow = random.uniform(0, 1, (5000, 4)), random.normal(0.5, 1e-4, (5000, 4))
     space = space_of(4, 5000)
     for rows, given, most in ((wide, (0, 1), 0.0024), (narrow, (0, 1), 1e-5)):
-        means = [(space >> dp.multivariate_mean(given, rho=0.5))(rows) for _ in range(15)]
+        means = [
+            (space >> dp.multivariate_mean(given, rho=0.5, confidence=None))(rows)
+            for _ in range(15)
+        ]
         assert np.median(np.linalg.norm(means - rows.mean(axis=0), axis=1)) < most
 
 
@@ -174,7 +180,7 @@ def test_few_rows_are_shortened_where_a_look_tells_that_few_reach_far(corners, m
     """The noise of the bounds is 0.5, and 0.52 after the look: 100 errors know it to 2 %."""
     random = np.random.default_rng(8)
     rows = random.uniform(0, 1, (60, 30))
-    mean = space_of(30, 60) >> dp.multivariate_mean((0, 1), rho=0.5)
+    mean = space_of(30, 60) >> dp.multivariate_mean((0, 1), rho=0.5, confidence=None)
     rows = (rows < 0.2) * 1.0 if corners else rows
     found = [mean.insecure_release(rows, seed=seed).value for seed in range(100)]
     errors = np.linalg.norm(np.array(found) - rows.mean(axis=0), axis=1)
@@ -190,9 +196,9 @@ def test_few_rows_with_intervals_go_to_the_bounds_with_all_of_the_budget():
     assert "shortened" not in why
 
 
-def middle_error(space, given, rows, **more):
+def middle_error(space, given, rows, confidence=None):
     """The median error of three releases, seeded."""
-    mean = space >> dp.multivariate_mean(given, rho=0.5, **more)
+    mean = space >> dp.multivariate_mean(given, rho=0.5, confidence=confidence)
     found = [mean.insecure_release(rows, seed=seed).value for seed in range(3)]
     return np.median(np.linalg.norm(np.array(found, dtype=float) - rows.mean(axis=0), axis=1))
 
@@ -206,16 +212,18 @@ def test_few_rows_are_shortened_around_a_first_sum():
     space = space_of(13, 130)
     assert middle_error(space, (0, 20), rows) < 1.1
     assert middle_error(space, (0, 20), rows, confidence=0.95) > 1.4
-    why = str((space >> dp.multivariate_mean((0, 20), rho=0.5)).explain())
+    why = str((space >> dp.multivariate_mean((0, 20), rho=0.5, confidence=None)).explain())
     assert "a first sum finds where the columns lie" in why
-    why = str((space_of(3, 100) >> dp.multivariate_mean((0, 20), rho=0.5)).explain())
+    why = str(
+        (space_of(3, 100) >> dp.multivariate_mean((0, 20), rho=0.5, confidence=None)).explain()
+    )
     assert "a look tells whether" in why
 
 
 def test_rows_are_shortened_where_noise_hides_where_they_point():
     """Even tails of 64 columns: the median of these errors is 0.156, and was 0.218."""
     rows = np.random.default_rng(13).standard_t(3, (4000, 64))
-    mean = space_of(64, 4000) >> dp.multivariate_mean(300, rho=0.0625)
+    mean = space_of(64, 4000) >> dp.multivariate_mean(300, rho=0.0625, confidence=None)
     found = [mean.insecure_release(rows, seed=seed).value for seed in range(3)]
     errors = np.linalg.norm(np.array(found) - rows.mean(axis=0), axis=1)
     assert np.median(errors) < 0.185
@@ -254,6 +262,35 @@ def test_intervals_of_skewed_columns_hold(law, true):
     assert all(each.interval[0] <= each.clipped_interval[0] for each in found)
 
 
+def test_intervals_take_little_of_the_budget_where_rows_are_many(monkeypatch):
+    """The last price is that of squares, the one before the sum's, and first that of the look."""
+    prices, answer = [], Ask.__call__
+
+    def pay(self, query):
+        prices.append(query.bind(self.space).loss(1))
+        return answer(self, query)
+
+    monkeypatch.setattr(Ask, "__call__", pay)
+    mean, taken = space_of(3) >> dp.multivariate_mean(1e3, rho=0.5), []
+    for size in (300, 20_000):
+        prices.clear()
+        mean.insecure_release(np.random.default_rng(3).normal(0, 1, (size, 3)), seed=1)
+        assert sum(prices) == Fraction(1, 2)
+        taken.append([float(2 * each) for each in (prices[-3], prices[-1])])
+    assert taken[0] == pytest.approx([0.05, 0.1], rel=0.5)
+    assert max(taken[1]) < 0.01
+
+
+def test_where_most_rows_may_not_show_an_interval_reaches_far():
+    """Of 100 lognormal rows 90 may not show. Intervals held 30 %, and now nearly all; seeded."""
+    random = np.random.default_rng(9)
+    mean, held = space_of(3) >> dp.multivariate_mean(1e3, rho=0.0625), []
+    for seed in range(10):
+        found = mean.insecure_release(random.lognormal(0, 1, (100, 3)), seed=seed).value
+        held += [each.interval[0] <= np.exp(0.5) <= each.interval[1] for each in found]
+    assert sum(held) >= 25
+
+
 def test_a_release_says_how_many_far_rows_it_may_not_show():
     """Counts cost 4 % of rho. A group of twice as many shows, and moves the mean as it should.
 
@@ -276,7 +313,8 @@ def test_bounds_by_name_are_those_of_the_columns():
     rows = {"pay": np.full(4000, 70.0), "age": np.full(4000, 30.0)}
     means = dp.multivariate_mean({"age": (0, 50), "pay": (0, 60)}, rho=1e6)
     found = (dp.records(columns=["pay", "age"]) >> means)(rows)
-    assert found == pytest.approx([60, 30], abs=0.1), "and values beyond count as the bound"
+    shown = [float(each) for each in found.values()]
+    assert shown == pytest.approx([60, 30], abs=0.1), "and values beyond count as the bound"
 
 
 def test_an_interval_covers_what_shortening_moves_and_no_more():
