@@ -26,7 +26,7 @@ from opendp_lite.engines.data.expressions import (
     GroupNumbers,
     KeyedCells,
     NoExpressionError,
-    steps_of,
+    total_of,
 )
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric, Scratch
 from opendp_lite.engines.distinct import CountKeys, Tally
@@ -347,8 +347,8 @@ def _express_sums(
     values: Sequence[Expression], columns: Sequence[ClippedColumn], engine: Engine
 ) -> Expressed:
     pairs = zip(values, columns, strict=True)
-    steps = (steps_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs)
-    return KeyedCells(()), list(map(engine.total, steps))
+    totals = [total_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs]
+    return KeyedCells(()), totals
 
 
 def _wrap(total: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from duckdb import CaseExpression, ColumnExpression, ConstantExpression, Functio
 
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.blocks import Blocks
-from opendp_lite.engines.data.expressions import DeclaredKeys, Engine
+from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, lower
 from opendp_lite.engines.data.open_data import open_rows, with_pyarrow
 
 _Expression: TypeAlias = Any
@@ -91,12 +91,10 @@ class _Relation(StoredPart, Engine):
     def among(self, key: _Expression, values: Sequence[Any]) -> _Expression:
         return key.isin(*map(ConstantExpression, values))
 
-    def whole(self, value: _Expression) -> _Expression:
-        return value.cast("BIGINT")
-
-    def total(self, value: _Expression) -> _Expression:
+    def total(self, raised: _Expression, exponent: int) -> _Expression:
         """Of 128 bits, as each sum of 64-bit numbers is there; Arrow knows it as a decimal."""
-        return FunctionExpression("sum", value).cast("DECIMAL(38, 0)")
+        steps = lower(raised, exponent).cast("BIGINT")
+        return FunctionExpression("sum", steps).cast("DECIMAL(38, 0)")
 
     def count(self, value: _Expression) -> _Expression:
         return FunctionExpression("count", value)

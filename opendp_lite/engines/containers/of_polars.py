@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import ldexp
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import Any, ClassVar, Final
@@ -132,12 +133,14 @@ class _Query(StoredPart, Engine):
     def among(self, key: pl.Expr, values: Sequence[Any]) -> pl.Expr:
         return key.is_in(values)
 
-    def whole(self, value: pl.Expr) -> pl.Expr:
-        return value.cast(pl.Int64)
+    def total(self, raised: pl.Expr, exponent: int) -> pl.Expr:
+        """In 128 bits: a sum of 64 bits would wrap without a word.
 
-    def total(self, value: pl.Expr) -> pl.Expr:
-        """In 128 bits: a sum of 64 bits would wrap without a word."""
-        return value.cast(pl.Int128).sum()
+        From one step to the next the bits of such floats count up by one. To read them costs
+        nothing, where scaling and casting are passes over the column.
+        """
+        origin = int(np.float64(ldexp(1.5, 52 + exponent)).view(np.int64))
+        return (raised.reinterpret(dtype=pl.Int64) - origin).cast(pl.Int128).sum()
 
     def count(self, value: pl.Expr) -> pl.Expr:
         return value.count()

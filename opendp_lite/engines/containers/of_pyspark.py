@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema  # type: ignore[import-not-
 from opendp_lite.engines.columns import BATCH_ENTRIES
 from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, SentWork
 from opendp_lite.engines.data.blocks import Blocks
-from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, to_key
+from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, lower, to_key
 from opendp_lite.engines.data.open_data import open_rows
 
 _INTS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
@@ -95,13 +95,11 @@ class _Frame(DistributedRows, Engine):
     def among(self, key: sql.Column, values: Sequence[Any]) -> sql.Column:
         return _to_bytes(key, values).isin(*values)
 
-    def whole(self, value: sql.Column) -> sql.Column:
-        return value.cast("bigint")
-
-    def total(self, value: sql.Column) -> sql.Column:
+    def total(self, raised: sql.Column, exponent: int) -> sql.Column:
         """In two parts, of which sums have 64 bits; beyond, Spark would wrap or fail."""
-        high = functions.sum(functions.shiftright(value, _LOW_BITS)).cast("decimal(38, 0)")
-        low = functions.sum(value.bitwiseAND(2**_LOW_BITS - 1))
+        steps = lower(raised, exponent).cast("bigint")
+        high = functions.sum(functions.shiftright(steps, _LOW_BITS)).cast("decimal(38, 0)")
+        low = functions.sum(steps.bitwiseAND(2**_LOW_BITS - 1))
         return high * 2**_LOW_BITS + low
 
     def count(self, value: sql.Column) -> sql.Column:

@@ -88,12 +88,8 @@ class Engine(ABC):
         """Whether a key is one of these, as ``to_key`` has them."""
 
     @abstractmethod
-    def whole(self, value: Expression) -> Expression:
-        """A float that is a whole number, as one of 64 bits."""
-
-    @abstractmethod
-    def total(self, value: Expression) -> Expression:
-        """The exact sum of whole numbers of at most 2^51 in size, of any number of rows."""
+    def total(self, raised: Expression, exponent: int) -> Expression:
+        """The exact sum of ``lower(raised, exponent)``, of any number of rows."""
 
     @abstractmethod
     def count(self, value: Expression) -> Expression:
@@ -107,15 +103,21 @@ class Engine(ABC):
         """
 
 
-def steps_of(engine: Engine, value: Expression, exponent: int, least: int, most: int) -> Expression:
-    """The grid steps of a number, clipped between two numbers of steps.
+def total_of(engine: Engine, value: Expression, exponent: int, least: int, most: int) -> Expression:
+    """The sum of the grid steps of numbers, clipped between two numbers of steps.
 
-    To add 1.5 * 2^52 units rounds to the nearest, ties to even, and all after it is exact. Scaling
-    comes last: before, a small number could underflow, of which some engines make an error.
+    To add 1.5 * 2^52 units rounds to the nearest, ties to even, and all after it is exact.
     """
-    magic = ldexp(1.5, 52 + exponent)
     inside = engine.clip(value, ldexp(least, exponent), ldexp(most, exponent))
-    return engine.whole(((inside + magic) - magic) * ldexp(1.0, -exponent))
+    return engine.total(inside + ldexp(1.5, 52 + exponent), exponent)
+
+
+def lower(raised: Expression, exponent: int) -> Expression:
+    """The steps of what was raised by 1.5 * 2^52 of them: whole floats, at most 2^51 in size.
+
+    Scaling comes last: before, a small number could underflow, of which some engines make an error.
+    """
+    return (raised - ldexp(1.5, 52 + exponent)) * ldexp(1.0, -exponent)
 
 
 @attrs.frozen(eq=False)
@@ -316,7 +318,7 @@ def _is_right(kind: type[Engine], session: Hashable) -> bool:
     for name in rows:
         value = engine.number(name)
         wanted += [engine.count(engine.choose(each, value)) for each in _comparisons(value)]
-        wanted += [engine.count(value), *map(engine.total, _images(engine, value))]
+        wanted += [engine.count(value), *_totals(engine, value)]
     # Without numpy, to which a text is one that ends in a NUL.
     texts_found = np.array([[each in listed, each is not None] for each in columns["k"]]).T
 
@@ -325,7 +327,7 @@ def _is_right(kind: type[Engine], session: Hashable) -> bool:
         for column in rows.values():
             numbers = column[inside & ~np.isnan(column)].astype(np.float64)
             found += [int(each.sum()) for each in _comparisons(numbers)]
-            found += [len(numbers), *(int(each.sum()) for each in _images(_Arrays, numbers))]
+            found += [len(numbers), *_totals(_Arrays, numbers)]
         return found
 
     keys = ((key, declared),)
@@ -339,13 +341,13 @@ def _is_right(kind: type[Engine], session: Hashable) -> bool:
 
 
 class _Arrays:
-    """What ``steps_of`` needs, of numpy."""
+    """What ``total_of`` needs, of numpy."""
 
     clip = np.clip
 
     @staticmethod
-    def whole(value: NDArray[np.float64]) -> NDArray[np.int64]:
-        return value.astype(np.int64)
+    def total(raised: NDArray[np.float64], exponent: int) -> int:
+        return int(lower(raised, exponent).astype(np.int64).sum())
 
 
 def _comparisons(value: Expression) -> list[Expression]:
@@ -353,10 +355,10 @@ def _comparisons(value: Expression) -> list[Expression]:
     return [(value >= -0.0) & (value <= 5e-324), (value >= -3.3) & (value < 0.0), beyond]
 
 
-def _images(engine: Any, value: Expression) -> list[Expression]:
+def _totals(engine: Any, value: Expression) -> list[Expression]:
     moved = engine.clip(value, -3.3, 1e9) - 0.1
-    squares = steps_of(engine, moved * moved, -20, 0, 2**41)
-    return [squares, *(steps_of(engine, value, *grid) for grid in _GRIDS)]
+    squares = total_of(engine, moved * moved, -20, 0, 2**41)
+    return [squares, *(total_of(engine, value, *grid) for grid in _GRIDS)]
 
 
 def _hostile_numbers() -> NDArray[np.float64]:

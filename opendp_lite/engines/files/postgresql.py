@@ -18,7 +18,13 @@ from opendp_lite.base.errors import DataError, ParameterError, find_library
 from opendp_lite.base.postgresql import ESCAPES, URL, connect
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.blocks import Blocks
-from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, NoExpressionError, to_key
+from opendp_lite.engines.data.expressions import (
+    DeclaredKeys,
+    Engine,
+    NoExpressionError,
+    lower,
+    to_key,
+)
 from opendp_lite.engines.data.open_data import guard, with_pyarrow
 from opendp_lite.engines.data.source import attempt
 from opendp_lite.numbers.exact import quote
@@ -290,12 +296,10 @@ class _ServerQuery(StoredPart, Engine):
     def among(self, key: _Sql, values: Sequence[object]) -> _Sql:
         return _Sql(f"({key.is_there} AND {_is_among(key.text, values)})")
 
-    def whole(self, value: _Sql) -> _Sql:
-        return _Sql(f"({value.text})::bigint", value.conditions)
-
-    def total(self, value: _Sql) -> _Sql:
+    def total(self, raised: _Sql, exponent: int) -> _Sql:
         """Of any size: a sum of whole numbers of 64 bits is a decimal there."""
-        return _Sql(f"pg_catalog.sum({value.text}) FILTER (WHERE {value.is_there})")
+        steps: _Sql = lower(raised, exponent)
+        return _Sql(f"pg_catalog.sum(({steps.text})::bigint) FILTER (WHERE {raised.is_there})")
 
     def count(self, value: _Sql) -> _Sql:
         return _Sql(f"pg_catalog.count(*) FILTER (WHERE {value.is_there})")
