@@ -380,6 +380,21 @@ def test_a_panic_of_polars_is_a_refusal(keys: list[str] | None) -> None:
     assert caught.value.__context__ is None
 
 
+def test_an_old_polars_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.LazyFrame({"x": [1.0], "k": ["a"]})
+    by_key = dp.by("k", ["a"], dp.select("x") >> dp.mean(0, 1, epsilon=1))
+    expressions._is_right.cache_clear()
+    with monkeypatch.context() as older:
+        older.delattr(pl.Expr, "reinterpret")
+        first, second = by_key.explain(data=frame).where
+        assert first.endswith("polars could not say it.")
+        assert second.endswith("another part of the same pass comes in batches.")
+        older.delattr(pl.LazyFrame, "sink_batches")
+        with pytest.raises(dp.DataError, match=r"needs polars 1\.34 or newer"):
+            by_key(frame)
+    expressions._is_right.cache_clear()
+
+
 def test_a_query_of_polars_that_is_left_ends() -> None:
     batches = of_polars._Query(pl.LazyFrame({"x": range(10**6)})).batches((), 1000)
     assert len(next(batches)) > 0

@@ -209,6 +209,11 @@ def _give_batches(frame: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
 
 @open_rows.register
 def _of_lazy_frame(data: pl.LazyFrame) -> Blocks:
+    if not hasattr(data, "sink_batches"):
+        raise DataError(
+            f"a lazy frame needs polars 1.34 or newer, this is {pl.__version__}; update polars, or "
+            "collect() the frame first"
+        )
     return ColumnBlocks.of([_Query(data)])
 
 

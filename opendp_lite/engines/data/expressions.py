@@ -218,6 +218,8 @@ def why_batches(engine: Engine, find_terms: Sequence[FindTerm]) -> list[str]:
         _require_use(engine, terms)
     except NoExpressionError as problem:
         other = other or str(problem)
+    except Exception:
+        other = other or f"{engine.library} could not sum a public table of numbers"
     return [why or other for why in reasons]
 
 
