@@ -35,10 +35,11 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
         >>> dates_in(np.array(["2024-01-31", "NaT"], dtype="M8[D]"))
         array([datetime.date(2024, 1, 31), None], dtype=object)
     """
-    plain = _near(found).astype(_DAY if are_days(found.dtype) else _FINEST)
-    held = plain.astype(object)
+    whole, rest = _microseconds(found)
+    held = whole.astype(_FINEST).astype(_DAY if are_days(found.dtype) else _FINEST).astype(object)
+    held[np.isnat(found)] = None
     told = np.fromiter((isinstance(each, date) for each in held), np.bool_, len(held))
-    odd = ~np.isnat(found) & ~(told & (plain.astype(found.dtype) == found))
+    odd = ~np.isnat(found) & (~told | rest)
     held[odd] = np.datetime_as_string(found[odd])
     return held
 
@@ -101,7 +102,8 @@ def _microseconds(found: NDArray[np.datetime64]) -> tuple[NDArray[np.int64], NDA
     """Those since 1970, rounded down, and where there is a rest; anything for NaT."""
     unit, _ = np.datetime_data(found.dtype)
     if unit in _FINER:
-        # numpy's own cast to days fails for picoseconds. No such time is outside of Python's years.
+        # numpy's own cast fails for the first nanoseconds, and to days for picoseconds. No such
+        # time is outside of Python's years.
         whole, rest = np.divmod(found.astype(f"M8[{unit}]").astype(np.int64), _FINER[unit])
         return whole, rest != 0
     if unit == "generic":  # it holds nothing but NaT

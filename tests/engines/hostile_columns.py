@@ -40,6 +40,7 @@ NUMBERS_OF_PYTHON = [
     *(0, 1, -1, 2, True, False, 0.0, -0.0, 1.0, 0.5, 0.1, -2.5, 1e-320, 1e300),
     *(2**power + less for power in (11, 24, 31, 52, 53, 63, 64, 70) for less in (-1, 0, 1)),
     *(-(2**53) - 1, -(2**63), -(2**63) - 1, 10**400, float(2**53), float(2**63), 1e20),
+    *(-(2**63) + 1, -(2**63) + 999, -(2**31)),
     *(float("nan"), float("inf"), -float("inf"), Float(1), Float(2**53 + 2), Whole.ONE),
     *(Decimal(1), Decimal("1.0"), Decimal("0.1"), Decimal("0.10"), Decimal("NaN")),
     *(Decimal("sNaN"), Decimal("Infinity"), Decimal(2**53 + 1), Decimal("1e400")),
@@ -62,6 +63,7 @@ DATES = [
     *(dt.datetime(2024, 1, 31, tzinfo=UTC), DAY, NANO, DAY.tz_localize("UTC"), DAY.as_unit("s")),
     *(np.datetime64("2024-01-31"), np.datetime64("2024-01"), np.datetime64("2024-01-31T00", "ns")),
     *(np.datetime64("2024-01-31T00:00:00.000000001"), np.datetime64("NaT", "D"), pd.NaT),
+    *(pd.Timestamp.min, pd.Timestamp.max, *(np.datetime64(end, "s") for end in (-(2**62), 2**62))),
 ]
 ODD = [
     *(None, pd.NA, np.ma.masked, b"a", b"", Other.ONE, 1j, complex(1, 0), np.complex64(1), object),
@@ -143,6 +145,15 @@ def kinds() -> dict[str, Make]:
         )
         # Of some of Python's objects polars itself makes a panic.
         found[f"polars {name}"] = lambda cells, m=made: pl.Series(pl.from_arrow(m(cells)))
+    # Dates of files and of other libraries, which may be further away than Python's are.
+    for kind in (pa.date32(), pa.date64(), *map(pa.timestamp, ("s", "ns"))):
+        whole = pa.int32() if kind == pa.date32() else pa.int64()
+        made = found[f"Arrow {kind} of numbers"] = lambda cells, w=whole, k=kind: pa.array(
+            [*cells], w
+        ).view(k)
+        found[f"pandas Arrow {kind} of numbers"] = lambda cells, m=made: pd.Series(
+            pd.arrays.ArrowExtensionArray(m(cells))
+        )
     found["polars Object"] = lambda cells: pl.Series([*cells], dtype=pl.Object)
     for name, kind in (("int64", pl.Int128), ("string", pl.Categorical)):
         made = found[f"polars {name}"]

@@ -156,7 +156,7 @@ class Drawn:
 
 
 # Types of Arrow that other libraries, and files, hold as others.
-OTHERWISE = {"dictionary", "chunks", "duration", "float16", "view", "s", "ns"}
+OTHERWISE = {"dictionary", "chunks", "duration", "float16", "view", "s", "ns", "numbers"}
 
 
 def forms(

@@ -22,6 +22,8 @@ from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_valu
 
 _EXACT_DIGITS: Final = 15
 _EXACT_SCALE: Final = 22
+# In a day.
+_MILLISECONDS: Final = 86_400_000
 # Types of which Arrow picks no rows, and those that hold the same.
 _COPIED: Final = {
     arrow.string_view(): arrow.large_string(),
@@ -173,10 +175,13 @@ def _without_null_in_dictionaries(
 
 
 def _dates(piece: arrow.ChunkedArray) -> np.ndarray:
-    """A date is a date however its type counts it."""
+    """A date is a date however its type counts it; numpy's own cast fails for the first ones."""
     piece = _list_none(piece)
     found = np.asarray(piece.to_numpy(zero_copy_only=False))
-    return found.astype("M8[D]") if arrow.types.is_date(piece.type) else found
+    if not arrow.types.is_date64(piece.type):
+        return found
+    days = (found.astype(np.int64) // _MILLISECONDS).astype("M8[D]")
+    return np.where(np.isnat(found), np.datetime64("NaT", "D"), days)
 
 
 @open_rows.register
