@@ -184,10 +184,6 @@ MIXED: Final = (
     "it holds text in one block and numbers in another (pandas' objects count as text), so an id "
     "is not known again; make it text in all blocks, or numbers in all"
 )
-_NOT_SENT: Final = (
-    "the ids of rows on other machines are compared as text, numbers or dates without a time zone, "
-    "and one is of another kind; make text of them"
-)
 
 
 @attrs.define(eq=False)
@@ -196,9 +192,14 @@ class Identities(ColumnReading):
 
     Ids are the same where Python says that they are equal: 5 and 5.0 are, "5" and 5 are not. These
     count as missing, since one of them may stand for two people: a float so large that its type
-    does not hold every whole number, and a value that is not equal to itself or has no hash.
+    does not hold every whole number, and a value that is not equal to itself or has no hash. Of
+    rows on other machines, so does what is no text, bytes, number or date without a time zone.
+
+    Attributes:
+        are_sent: Whether they are compared with those of other machines.
     """
 
+    are_sent: bool = attrs.field(default=False, init=False)
     _known: dict[Any, float] = attrs.field(factory=dict, init=False)
     _is_text: bool | None = attrs.field(default=None, init=False)
 
@@ -258,6 +259,8 @@ class Identities(ColumnReading):
             small = isinstance(key, int) and abs(key) < _SMALL
             if key is not None:
                 with suppress(Exception):
+                    if self.are_sent:
+                        _bytes_of(key)  # What has none counts as missing: a refusal would tell.
                     number = key if small else _SMALL + len(known)
                     found[place] = known.setdefault(key, float(number))
         return found
@@ -329,8 +332,7 @@ def _bytes_of(value: Any) -> bytes:
         return b"bytes " + bytes(value)
     if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
         return b"date " + value.isoformat().encode()
-    number = partial(Fraction, value)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    return attempt(lambda: b"number %x/%x" % number().as_integer_ratio(), _NOT_SENT)
+    return b"number %x/%x" % Fraction(value).as_integer_ratio()
 
 
 def _is_small(value: Any) -> bool:

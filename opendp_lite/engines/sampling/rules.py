@@ -122,6 +122,7 @@ class _ByCoins(Rule):
         """Tosses the same coin for a person in each part."""
         if self.person is None:
             return self.here(keys)
+        self.people.are_sent = True
 
         def toss(ids: Collection[float]) -> NDArray[np.bool_]:
             return self.coins(len(ids), secret.of_names(self.people.names(list(map(int, ids)))))
@@ -378,6 +379,7 @@ class _Least(Rule):
         return self._among(LeastRows.of(self.most, keys, len(self.criteria)))
 
     def there(self, keys: Keys, secret: SecretWords) -> _LeastChoice:
+        self.people.are_sent = True
         return self._among(LeastByPlace.of(self.most, keys, len(self.criteria)))
 
     def _among(self, rows: LeastRows) -> _LeastChoice:
