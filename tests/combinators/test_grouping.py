@@ -262,6 +262,19 @@ def test_one_group_is_left_or_changed(space, keys, rows, moved):
     dp.assert_stable(sums, trials=48)
 
 
+@pytest.mark.parametrize(
+    "aggregate",
+    [
+        X >> dp.clamp(0, 9) >> dp.resize(5, 0) >> dp.sum(),
+        X >> dp.clamp(0, 9) >> dp.transformations.magnitude_counts(-2, 4),
+    ],
+    ids=repr,
+)
+def test_of_what_is_not_known_to_add_rows_up_a_replaced_row_is_two_rows(aggregate):
+    step = dp.combinators.group_by("key", [0, 1], aggregate)
+    assert (FIXED >> step).map(1) == (SPACE >> step).map(2)
+
+
 def test_noise_costs_what_the_sensitivity_of_all_groups_says():
     incomes = X >> dp.clamp(0, 100) >> dp.sum()
     for keys in ([0, 1], range(50)):
