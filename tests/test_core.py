@@ -289,6 +289,8 @@ def test_values_are_frozen():
         (lambda: dp.sum() >> np.sqrt, "plain function"),
         (lambda: dp.sum() >> (lambda x: x), "dp.stage"),
         (lambda: dp.sum() >> 3, "joins pipeline steps"),
+        (lambda: dp.records() >> dp.clamp(0, 1) >> 3, "joins pipeline steps"),
+        (lambda: dp.records() >> dp.clamp(0, 1) >> len, "plain function"),
         (lambda: np.ones(3) >> dp.sum(), "pipeline"),
         (lambda: [1.0] >> SIMPLEX, "pipeline"),
         (lambda: (dp.count() >> dp.gaussian(rho=1)) >> dp.to_zcdp() >> abs >> dp.sum(), "noise"),
