@@ -381,3 +381,7 @@ def test_what_it_does_not_know_is_refused():
     ):
         with pytest.raises(dp.SpaceError, match=r"for the means of one column: mean, .*accuracy"):
             dp.expected_error(other, 9, 0.5)
+
+
+def test_the_noise_of_the_spread_is_not_taken_for_that_of_the_mean():
+    assert not dp.mean(0, 9, epsilon=1, confidence=0.95).bound.facts.laws
