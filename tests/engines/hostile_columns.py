@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
 import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -16,6 +18,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+
+import opendp_lite as dp
 
 
 class Text(StrEnum):
@@ -65,6 +69,24 @@ DATES = [
     *(np.datetime64("2024-01-31T00:00:00.000000001"), np.datetime64("NaT", "D"), pd.NaT),
     *(pd.Timestamp.min, pd.Timestamp.max, *(np.datetime64(end, "s") for end in (-(2**62), 2**62))),
 ]
+# What a file of text has instead of numbers, and what it needs quotes for.
+SPELLED = [
+    *(
+        "1_0",
+        "1e400",
+        "+3",
+        "3.",
+        "-3.00",
+        ".5",
+        "1 2",
+        "0x1",
+        "inf",
+        "nan(1)",
+        "\u0663",
+        "\ufeff1",
+    ),
+    *("1,5", 'a"b', '"a"', "a\nb", "\r", "a\r\nb", ".", "null", "\u00a0a", "\x85", "#a", "\\"),
+]
 ODD = [
     *(None, pd.NA, np.ma.masked, b"a", b"", Other.ONE, 1j, complex(1, 0), np.complex64(1), object),
     *(dt.time(5), dt.timedelta(1), np.timedelta64(1, "D"), pd.Timedelta(1), pd.Period("2024-01")),
@@ -96,6 +118,22 @@ def of_pandas(kind: str, cells: Cells) -> pd.Series:
     return pd.Series([pd.Series([cell], dtype=kind).array[0] for cell in cells], dtype=kind)
 
 
+def write_csv(cells: Cells, w: Cells) -> bytes:
+    """A file with columns x and w, of which the standard library writes the cells."""
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows([("x", "w"), *zip(cells, w, strict=True)])
+    return written.getvalue().encode()
+
+
+def of_csv(kind: type, cells: Cells) -> Any:
+    """The column of a stream, which our own reader reads; texts that are no numbers are missing."""
+    if not all(isinstance(cell, str) for cell in cells):
+        raise TypeError
+    stream = io.BytesIO(write_csv(cells, [0] * len(cells)))
+    table = dp.csv_table(stream, {"x": kind}, text="missing")
+    return next(iter(table.open()), {"x": np.empty(0, "U9" if kind is str else float)})["x"]
+
+
 def in_chunks(kind: Any, cells: Cells) -> pa.ChunkedArray:
     half = len(cells) // 2
     return pa.chunked_array([pa.array(part, kind) for part in (cells[:half], cells[half:])], kind)
@@ -121,6 +159,7 @@ ARROW: dict[str, Any] = {
 
 def kinds() -> dict[str, Make]:
     found: dict[str, Make] = {"list": list, "tuple": tuple}
+    found |= {f"CSV {kind.__name__}": partial(of_csv, kind) for kind in (str, float)}
     for kind in (*NUMPY, *NUMPY_TOO):
         made = found[f"numpy {kind}"] = partial(each_cast, kind)
         found[f"pandas numpy {kind}"] = lambda cells, m=made: pd.Series(m(cells), dtype=m.args[0])
@@ -177,7 +216,8 @@ KINDS = kinds()
 def held(kind: str) -> list[Any]:
     """The cells that a type holds; all others are not a matter of ours."""
     with warnings.catch_warnings(action="ignore"):
-        return [cell for cell in CELLS if holds(KINDS[kind], cell)]
+        cells = [*CELLS, *SPELLED] if "CSV" in kind else CELLS
+        return [cell for cell in cells if holds(KINDS[kind], cell)]
 
 
 @cache

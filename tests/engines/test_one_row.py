@@ -36,7 +36,7 @@ from opendp_lite.engines.data.open_data import NUMBERS, read
 from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.dates import ByPeriod, Derived, between_dates
 from opendp_lite.engines.distinct import Distinct, KeysFound, Numbered
-from tests.engines.hostile_columns import CELLS, KINDS, Cells, Make, held
+from tests.engines.hostile_columns import CELLS, KINDS, Cells, Make, held, write_csv
 
 DECLARED: list[list[Any]] = [
     [1, None, -1],
@@ -123,8 +123,8 @@ class Drawn:
         alone = [make([cell]) for cell in cells]
         fine = fine_of(kind)
         # A number is the one reading that a value may refuse: it is of another type than is said.
-        rows = any(isinstance(cell, list | tuple) for cell in cells)
-        if "number" in fine and (rows or any(is_refused({"x": x}, "number") for x in alone)):
+        if "number" in fine and any(is_refused({"x": x}, "number") for x in alone):
+            assert is_refused({"x": make(cells)}, "number")
             fine.remove("number")
         return cls(kind, cells, alone, fine)
 
@@ -168,6 +168,12 @@ def forms(
     yield in_blocks(drawn.cut(generator), w)
     if drawn.kind == "list":
         yield [{"x": cell, "w": number} for cell, number in zip(x, w, strict=True)]
+    elif drawn.kind.startswith("CSV"):
+        place = int(generator.integers(len(w) + 1))
+        for name, part in (("a", slice(place)), ("b", slice(place, None))):
+            (folder / f"{name}.csv").write_bytes(write_csv(drawn.cells[part], w[part]))
+        kinds = {"x": str if "str" in drawn.kind else float, "w": float}
+        yield dp.csv_table(folder / "?.csv", kinds, text="missing")
     elif isinstance(x, pd.Series):
         yield pd.DataFrame({"x": x, "w": w})
     elif isinstance(x, pl.Series):
@@ -293,12 +299,16 @@ def in_lists(rows: Cells) -> list[list[Any]]:
     return [*map(list, rows)]
 
 
+def in_dictionaries(rows: Cells) -> list[dict[str, Any]]:
+    return [dict(zip(("x", "w"), row, strict=True)) for row in rows]
+
+
 def in_objects(rows: Cells) -> np.ndarray:
     return np.fromiter(chain.from_iterable(rows), object, 2 * len(rows)).reshape(-1, 2)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("make", [in_lists, tuple, in_objects])
+@pytest.mark.parametrize("make", [in_lists, tuple, in_dictionaries, in_objects])
 def test_rows_of_values_are_read_as_they_are_alone(make: Make) -> None:
     space = dp.records(columns=["x", "w"], person="x")
     people = space >> dp.bound_contributions(1) >> dp.count(missing=True)

@@ -254,29 +254,30 @@ def to_array(data: object) -> Numeric:
 
 
 def exact_array(data: Sequence[Any]) -> Numeric:
-    """Values in a list, or rows in a list of lists, as an array that holds each of them exactly.
+    """Values in a list, or rows in a list of lists, as an array that holds each of them exactly."""
+    if not (rows := list_rows(data)):
+        return exact_column(data)
+    if len(rows) < len(data) or len({len(row) for row in rows}) > 1:
+        raise DataError("the rows of the list differ in length; put None where a value is missing")
+    return exact_column([*chain.from_iterable(data)]).reshape(len(data), len(data[0]))
+
+
+def exact_column(cells: Sequence[Any]) -> Numeric:
+    """Values as an array that holds each of them exactly.
 
     One type for all is only taken where every value has it. Else a float, or a missing value, of
     one row would round the long whole numbers of all others, which may be ids or keys.
     """
-    shape: tuple[int, ...] = (len(data),)
-    cells: Sequence[Any] = data
-    if rows := list_rows(data):
-        if len(rows) < len(data) or len({len(row) for row in rows}) > 1:
-            raise DataError(
-                "the rows of the list differ in length; put None where a value is missing"
-            )
-        cells, shape = [*chain.from_iterable(data)], (len(data), len(data[0]))
     cells = single_values(cells)
     kinds = set(map(type, cells))
     if kinds <= _AS_WHOLE and (array := np.asarray(cells)).dtype.kind in "iub":
-        return array.reshape(shape)  # Of whole numbers beyond and below 2^63 numpy makes floats.
+        return array  # Of whole numbers beyond and below 2^63 numpy makes floats.
     if kinds <= _AS_DOUBLE | _AS_WHOLE:
         with suppress(OverflowError):
             floats = np.array(cells, dtype=np.float64)
             if kinds <= _AS_DOUBLE or not (np.abs(floats) >= _EXACT_FLOAT).any():
-                return floats.reshape(shape)
-    return np.fromiter(cells, dtype=object, count=len(cells)).reshape(shape)
+                return floats
+    return np.fromiter(cells, dtype=object, count=len(cells))
 
 
 def single_values(cells: Sequence[Any]) -> Sequence[Any]:

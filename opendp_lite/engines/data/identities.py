@@ -332,7 +332,8 @@ def _bytes_of(value: Any) -> bytes:
         return b"bytes " + bytes(value)
     if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
         return b"date " + value.isoformat().encode()
-    return b"number %x/%x" % Fraction(value).as_integer_ratio()
+    number = Fraction(value)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    return b"number %x/%x" % number.as_integer_ratio()
 
 
 def _is_small(value: Any) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError, name_like
-from opendp_lite.engines.data.arrays import ColumnRows
+from opendp_lite.engines.data.arrays import ColumnRows, exact_column
 from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.data.source import InMemory, NoRows, Source
@@ -161,6 +161,8 @@ class NamedColumns(Table):
         found: list[InMemory] = []
         for title, place, reading in zip(titles, places, readings, strict=True):
             column = self.column(place)
+            if reading.as_they_are and isinstance(column, list | tuple):
+                column = exact_column(column)  # A list in it is a value of it, and no row.
             try:
                 rows = reading(column)
                 if isinstance(rows, NoRows):
