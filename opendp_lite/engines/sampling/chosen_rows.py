@@ -241,9 +241,12 @@ class Unchosen:
         might come in another order. A block of which no row is chosen stays, without rows: a
         refusal of one of its columns must not tell that one was.
         """
-        whole = Dataset(block, self.declared, None).whole
+        dataset = Dataset(block, self.declared, None)
+        whole = dataset.whole
         if isinstance(whole, Blocks):
-            return  # A list without rows has whatever column is asked for.
+            within = attrs.evolve(self, declared=dataset.titles)
+            yield from whole.rows_by(lambda each: within._choose_from(each, choice, pieces))
+            return
         table = _as_table(whole, self.declared)
         start, found = choice.seen, []
         for rows in read(table.rows(choice.rule.columns)):
