@@ -321,6 +321,7 @@ class WeightedRow:
         cut: The largest residual.
         scores: Whether the row is (1, z) times the residual instead, and the square of the weight.
         square: Whether then the square of weight times residual follows, times ``scale``.
+        uncut: Whether rows whose residual is cut are 0.
     """
 
     frame: Frame
@@ -328,6 +329,7 @@ class WeightedRow:
     cut: float
     scores: bool = False
     square: bool = False
+    uncut: bool = False
 
     @property
     def scale(self) -> float:
@@ -345,7 +347,10 @@ class WeightedRow:
     def __call__(self, block: Floats) -> Floats:
         columns = self.frame.columns(block)
         weight = np.minimum(self.radius / np.sqrt(1 + _squares(columns)), 1.0)
-        residual = self.frame.residual(block).clip(-self.cut, self.cut) * weight
+        whole = self.frame.residual(block)
+        residual = whole.clip(-self.cut, self.cut) * weight
+        if self.uncut:
+            weight = np.where(np.abs(whole) > self.cut, 0.0, weight)
         row = [weight, *(each * weight for each in columns)]
         if self.scores:
             row = [each * residual for each in row]
@@ -501,7 +506,10 @@ class _RegressionRun:
         shares = [left * each for each in _SQUARES]
         norms = ((each, norm_of_noise(self._squares(how, each)[1], many)) for each in shares)
         part = next((each for each, off in norms if self.rows > _CLEAR * off), shares[-1])
-        query, off = self._squares(how, part)
+        # A row that is cut moves no sum of cut residuals, wherever the line is, so Newton's step
+        # leaves it out. Else a part of the rough fit's error stays, of which no sandwich knows:
+        # where y spreads in proportion to x, 82 % of intervals held in place of 90.
+        query, off = self._squares(attrs.evolve(how, uncut=True), part)
         fit, filling = self._fit(how, NoisyGram.of(self.ask(query), off), left - part), None
         if plan.robust:
             scores = attrs.evolve(how, frame=how.frame.move_to(fit), scores=True)

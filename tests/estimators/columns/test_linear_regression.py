@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -140,6 +141,22 @@ def test_the_least_cut_leaves_ones_in_nine_as_they_are(cut, moves):
     _, product = regression.WeightedRow(frame, 9.0, cut, scores=True)(np.column_stack([x, y])).T
     moved = abs(shares @ product) * np.sqrt(5000)
     assert (moved > 0.5) if moves else (moved < 1e-9)
+
+
+def test_the_last_step_is_that_of_newton():
+    """What the sum of cut residuals loses for each step of the line is what is divided by."""
+    random = np.random.default_rng(6)
+    x = random.normal(size=2000)
+    rows = np.column_stack([x, random.normal(size=2000) * np.exp(x)])
+    frame = regression.Frame(np.zeros(1), np.eye(1), np.eye(1), 0.0, np.zeros(1), 1.0)
+    row = regression.WeightedRow(frame, 2.0, 1.5)
+    kept = attrs.evolve(row, uncut=True)(rows)
+    moved, step = attrs.evolve(frame, slopes=np.array([1e-9])), 1e-9
+    before, after = (
+        attrs.evolve(row, frame=each, scores=True)(rows).sum(axis=0) for each in (frame, moved)
+    )
+    assert (before - after) / step == pytest.approx((kept.T @ kept)[1], rel=1e-4)
+    assert 0.5 < (kept[:, 0] > 0).mean() < 0.9
 
 
 def test_products_are_read_as_the_matrix():
