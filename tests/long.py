@@ -23,6 +23,7 @@ import time
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -97,17 +98,26 @@ def read_rows(number: int) -> Found:
     """Columns of each type, with other cells, and all queries of them."""
     import warnings
 
+    import duckdb
+
     from tests.engines import test_one_row as law
 
     warnings.simplefilter("ignore")
-    kinds, faults = list(filter(law.held, law.KINDS)), []
+    seed, faults = 1000 + number, []
     with TemporaryDirectory() as folder:
-        for kind in kinds:
+        checks = {
+            kind: partial(law.check, kind, seed, Path(folder), 30)
+            for kind in filter(law.held, law.KINDS)
+        }
+        for kind, pool in law.DUCKDB.items():
+            ask = duckdb.connect().sql
+            checks[f"DuckDB {kind}"] = partial(law.check_query, ask, kind, pool, seed)
+        for kind, check in checks.items():
             try:
-                law.check(kind, 1000 + number, Path(folder), 30)
+                check()
             except Exception as fault:
-                faults.append(f"seed {1000 + number}: {kind}: {fault!r}")
-    return len(kinds), faults
+                faults.append(f"seed {seed}: {kind}: {fault!r}")
+    return len(checks), faults
 
 
 def run_mutants(number: int) -> Found:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
+import numpy as np
 import pyarrow as arrow
 import pytest
 from pyarrow import parquet
 
 import opendp_lite as dp
+from opendp_lite.engines.files.cells import MISSING, category_in
+from tests.engines.hostile_columns import held, write_csv
 
 SURE = ["--epsilon", 1000]
 SECRET = "Ann"
@@ -39,6 +43,38 @@ def test_a_first_line_that_may_be_a_row_is_no_header(told, refused, table):
     # What looks like names is the header, whatever follows: the next row is never taken for one.
     assert told("count", table("a,b\nc,d\n"), *SURE)["count"] == 1
     assert "the file is empty" in refused("count", table(""), *SURE)
+
+
+def test_a_row_counts_as_it_does_alone(told, tmp_path):
+    """Rows with other cells in two columns at once, and the options of all commands."""
+    people = ("count", "--person", "k", "--most", 1, "--where", "x >= 0")
+    commands = (
+        ("sum", "--column", "x", "--bounds", -9, 9),
+        ("sum", "--column", "x", "--bounds", 0, 9, "--where", "k=a|1", "--where", "x < 6"),
+        ("sum", "--column", "x", "--bounds", 0, 9, "--by", "k", "--keys", "a", "1", "NA"),
+        ("histogram", "--column", "k", "--categories", "a", "1", "\u00e9", "NA"),
+        ("histogram", "--column", "x", "--edges", 0, 1, 3, 9),
+        people,
+    )
+    numbers, texts = held("CSV float"), held("CSV str")
+
+    def ask(rows, words):
+        path = tmp_path / "rows.csv"
+        path.write_bytes(b"x,k\n" + write_csv(*zip(*rows, strict=True)).partition(b"\n")[2])
+        found = told(words[0], path, *words[1:], *SURE, "--text", "missing")
+        return np.array(
+            [each.get("sum", each.get("count")) for each in found.get("releases", [found])]
+        )
+
+    for seed, words in product(range(3), commands):
+        drawn = np.random.default_rng(seed).integers(len(numbers), size=(5, 2)) % len(texts)
+        rows = [("1", "a"), *((numbers[x], texts[k]) for x, k in drawn)]
+        parts = {place: ask([row], words) for place, row in enumerate(rows)}
+        if words is people:
+            ids = [category_in(text, MISSING) for _, text in rows]
+            ends = sorted(parts, key=lambda place: parts[place][0])
+            parts = {ids[place]: parts[place] for place in ends}
+        assert np.allclose(ask(rows, words), sum(parts.values()), atol=0.5), (words, rows)
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,61 @@ ARROW: dict[str, Any] = {
 }
 
 
+_NUMBERS = ["0", "1", "0.1", "0.3", "2048", "2047", "'NaN'", "'inf'", "'-inf'", "'-0'", "1e308"]
+_DATES = ["'2024-01-31'", "'infinity'", "'-infinity'", "'0001-01-01'", "'9999-12-31'"]
+_TEXTS = ["'a'", "'A'", "''", "'1'", "'a '", "'NA'", "'2024-01-31'", "'\u00e9'", "'e\u0301'"]
+_LONG = ["0", "1", "9007199254740993", "-9223372036854775808", "9223372036854775807"]
+_EACH = {
+    **{kind: [*_NUMBERS[:-1], "16777217"] for kind in ("float4", "float8")},
+    **dict.fromkeys(("int8", "numeric(30, 0)"), _LONG),
+    "int2": ["0", "-32768"],
+    "bool": ["true", "false"],
+    "time": ["'05:00'", "'24:00'"],
+    "uuid": ["'4ac7a9e9-607c-4c8a-84f3-843f0191e3fd'"],
+    "interval": ["'1 day'"],
+    "date": [*_DATES, "'10000-01-01'"],
+    "timestamp": [*_DATES, "'2024-01-31 05:00:00.000001'"],
+    "varchar": _TEXTS,
+    "timestamptz": _DATES,
+    "int4[]": ["'{1}'", "NULL"],
+}
+"""By types of SQL: values that a column of it may have, beside NULL."""
+POSTGRESQL = _EACH | {
+    "numeric": [*_NUMBERS, *_LONG, "1e400", "-1e400", "1e-400", "1e100000", "0.10"],
+    "date": [*_EACH["date"], "'4713-01-01 BC'", "'5874897-12-31'"],
+    "timestamp": [*_EACH["timestamp"], "'4713-01-01 BC'", "'294276-12-31'"],
+    "text": _TEXTS,
+    "name": _TEXTS,
+    "char(3)": _TEXTS[:5],
+    "bytea": ["'a'", r"'\xff'"],
+    "int4range": ["'[1,2)'", "'empty'"],
+    "json": ["'1'", "'{}'"],
+    "money": ["1"],
+}
+DUCKDB = _EACH | {
+    "int4[]": ["[1]", "[]"],
+    "hugeint": [*_LONG, "170141183460469231731687303715884105727"],
+    "decimal(18, 3)": ["0", "0.1", "0.3", "999999999999999.999", "2048"],
+    "decimal(38, 10)": ["0", "0.1", "9999999999999999999999999999.9999999999"],
+    "timestamp_ns": [*_DATES[:3], "'2024-01-31 05:00:00.000000001'", "'1678-01-01'"],
+    "timestamp_s": _DATES,
+    "varchar collate nocase": _TEXTS[:4],
+    "ubigint": ["18446744073709551615", "1"],
+    "blob": ["'a'", r"'\xff'"],
+    "bit": ["'101'"],
+    "enum('a', 'b', '1')": ["'a'", "'1'"],
+}
+
+
+def query_of(kind: str, cells: Cells) -> str:
+    """A query of such a column, and of one of numbers that say which rows they are."""
+    kind, _, collation = kind.partition(" collate ")
+    shown = f"x COLLATE {collation} AS x" if collation else "x"
+    rows = [f"(CAST({cell} AS {kind}), {2.0**n}::float8, {n})" for n, cell in enumerate(cells)]
+    listed = ", ".join([*rows, f"(CAST(NULL AS {kind}), 0::float8, -1)"])
+    return f"SELECT {shown}, w FROM (VALUES {listed}) AS t(x, w, n) WHERE n >= 0 ORDER BY n"
+
+
 def kinds() -> dict[str, Make]:
     found: dict[str, Make] = {"list": list, "tuple": tuple}
     found |= {f"CSV {kind.__name__}": partial(of_csv, kind) for kind in (str, float)}

@@ -40,7 +40,16 @@ from opendp_lite.engines.data.open_data import NUMBERS, read
 from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.dates import ByPeriod, Derived, between_dates
 from opendp_lite.engines.distinct import Distinct, KeysFound, Numbered
-from tests.engines.hostile_columns import CELLS, KINDS, Cells, Make, held, write_csv
+from tests.engines.hostile_columns import (
+    CELLS,
+    DUCKDB,
+    KINDS,
+    Cells,
+    Make,
+    held,
+    query_of,
+    write_csv,
+)
 
 
 def sent_ids() -> Identities:
@@ -162,14 +171,17 @@ class Drawn:
                 if ids:
                     here, there = (each[:, None] == each for each in (here, there))
                 assert np.array_equal(here, there, equal_nan=not ids), self.tell(name)
-        for x, row in zip(self.alone, found, strict=True):
-            one = read_as({"x": x}, self.fine)[0]
+        self.require_alone(found, [{"x": x} for x in self.alone])
+        return found
+
+    def require_alone(self, found: np.ndarray, alone: Sequence[Any]) -> None:
+        for row, data in zip(found, alone, strict=True):
+            one = read_as(data, self.fine)[0]
             for name, here, there in zip(self.fine, row, one, strict=True):
                 ids = name.startswith("id")
                 if ids:
                     here, there = np.isnan(here), np.isnan(there)
                 assert np.array_equal(here, there, equal_nan=not ids), self.tell(name)
-        return found
 
     def tell(self, what: str) -> str:
         return f"{self.kind}: {what}: {self.cells!r}"
@@ -295,6 +307,25 @@ def check(kind: str, seed: int, folder: Path, most: int) -> None:
         for data, (reading, query, expected) in [*people[:2], *order[:most]]:
             said = f"{reading} of a {type(data).__name__}"
             assert answer(query, data) == expected, drawn.tell(said)
+
+
+def check_query(make: Callable[[str], Any], kind: str, pool: list[str], seed: int) -> None:
+    """The law for the rows of a query, and each query of them."""
+    generator = np.random.default_rng(seed)
+    cells = [pool[n] for n in generator.permutation(len(pool))[:8]]
+    cells += [cells[0], "NULL"] if seed % 2 else []
+    fine = [each for each in READINGS if not is_refused(make(query_of(kind, [])), each)]
+    drawn, data = Drawn(kind, cells, [], fine), make(query_of(kind, cells))
+    read = read_as(data, fine)
+    drawn.require_alone(read, [make(query_of(kind, [cell])) for cell in cells])
+    for reading, query, expected in queries(drawn, read):
+        if reading != "id elsewhere":
+            assert answer(query, data) == expected, drawn.tell(reading)
+
+
+@pytest.mark.parametrize("kind", DUCKDB)
+def test_a_row_of_a_query_is_read_as_it_is_alone(kind: str) -> None:
+    check_query(duckdb.connect().sql, kind, DUCKDB[kind], 1)
 
 
 @pytest.mark.filterwarnings("ignore")

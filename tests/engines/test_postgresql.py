@@ -20,6 +20,7 @@ from opendp_lite.engines.data import expressions
 from opendp_lite.engines.files import postgresql
 from tests.combinators.test_forks import in_a_fork
 from tests.engines import test_expressions as laws
+from tests.engines.hostile_columns import POSTGRESQL
 from tests.engines.refusals import refusal
 from tests.engines.test_expressions import (  # noqa: F401
     NOISE,
@@ -34,6 +35,7 @@ from tests.engines.test_expressions import (  # noqa: F401
     test_several_groups_in_one_pass,
     test_sums_of_several_columns,
 )
+from tests.engines.test_one_row import check_query
 from tests.sessions.servers import Server, begin_server, run
 
 psycopg = pytest.importorskip("psycopg")
@@ -103,6 +105,12 @@ def test_types_have_the_same_integers(answered: list[bool]) -> None:  # noqa: F8
     laws.require_equal(frame, each, answered)
     decimals = [by("uint64", *each) for each in ends]
     laws.require_equal(frame, decimals, answered, computed=False)
+
+
+@pytest.mark.parametrize("kind", POSTGRESQL)
+def test_a_row_is_read_as_it_is_alone(server: Server, kind: str) -> None:
+    ask = partial(dp.data.postgresql, server.url("owner", "survey"))
+    check_query(ask, kind, POSTGRESQL[kind], 1)
 
 
 def test_sums_and_means_of_all_rows(answered: list[bool]) -> None:  # noqa: F811
