@@ -21,6 +21,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.base.errors import DataError
+
 Expression: TypeAlias = Any
 """Of one engine. Those of numbers add, subtract, multiply and compare as floats do, with floats as
 well; comparisons are joined by & and |."""
@@ -218,6 +220,8 @@ def why_batches(engine: Engine, find_terms: Sequence[FindTerm]) -> list[str]:
         _require_use(engine, terms)
     except NoExpressionError as problem:
         other = other or str(problem)
+    except DataError:  # such as a lost connection, which no batches are read from either
+        raise
     except Exception:
         other = other or f"{engine.library} could not sum a public table of numbers"
     return [why or other for why in reasons]
