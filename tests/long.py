@@ -111,7 +111,7 @@ def read_rows(number: int) -> Found:
         }
         for kind, pool in law.DUCKDB.items():
             ask = duckdb.connect().sql
-            checks[f"DuckDB {kind}"] = partial(law.check_query, ask, kind, pool, seed)
+            checks[f"DuckDB {kind}"] = partial(law.check_query, ask, kind, pool, seed, 30)
         for kind, check in checks.items():
             try:
                 check()

@@ -66,7 +66,7 @@ def test_a_row_counts_as_it_does_alone(told, tmp_path):
             [each.get("sum", each.get("count")) for each in found.get("releases", [found])]
         )
 
-    for seed, words in product(range(3), commands):
+    for seed, words in product(range(2), commands):
         drawn = np.random.default_rng(seed).integers(len(numbers), size=(5, 2)) % len(texts)
         rows = [("1", "a"), *((numbers[x], texts[k]) for x, k in drawn)]
         parts = {place: ask([row], words) for place, row in enumerate(rows)}
