@@ -267,8 +267,9 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         moves = [getattr(function, "subtracted", None) for function in functions]
         known = [float(move[0]) for move in moves if move is not None and len(move) == 1]
         moving = [move for move in known if move != 0]
-        # Two subtractions round twice, which one of their sum would not.
-        if len(known) < len(moves) or len(moving) > 1:
+        # Two subtractions round twice, which one of their sum would not. Less an infinity, an
+        # infinite entry is missing, which no clip shows.
+        if len(known) < len(moves) or len(moving) > 1 or not np.isfinite(moving).all():
             return None
         ends = np.array([[-np.inf], [np.inf]])
         for function in functions:

@@ -240,3 +240,11 @@ def test_a_sum_that_two_threads_share_takes_nobody_elses_steps():
     assert fold.as_they_lie([Picks()]) is None
     assert fold.as_they_lie([Picks()]) is None
     assert fold.as_they_lie([]) is not None
+
+
+@pytest.mark.parametrize("kind", ["f4", ">f8", "i8"])
+def test_less_an_infinity_an_infinite_entry_is_missing(kind: str) -> None:
+    total = dp.center(10**400) >> dp.clamp(-1, 1) >> dp.sum()
+    rows = [1.0, 2.0] if kind == "i8" else [1.0, 2.0, np.inf]
+    exact = np.asarray((dp.records() >> total)(np.array(rows, kind)))
+    assert exact.tolist() == [-2.0]
