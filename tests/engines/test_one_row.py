@@ -209,7 +209,7 @@ def forms(
         yield pd.DataFrame({"x": x, "w": w})
         if "view" not in drawn.kind:  # Of it pandas picks no rows.
             parts = [pd.DataFrame({"x": x, "w": w})[rows] for rows in drawn.places(generator)]
-            yield frames.from_map(parts.__getitem__, range(3), meta=parts[0][:0])
+            yield frames.from_map(lambda place: parts[place], range(3), meta=parts[0][:0])
     elif type(x) is np.ndarray and x.dtype.str[1:] in ("i4", "f4", "f8", "f16"):
         yield from arrays_on_disk(np.column_stack([x, np.asarray(w, x.dtype)]), folder)
     elif isinstance(x, pl.Series):
