@@ -251,6 +251,7 @@ def test_a_row_is_in_a_sample_by_its_own_coin() -> None:
         ([[pd.Timestamp("2026-01-02")], [pd.Timestamp("2026-01-02")]], 1),
         # Whether there is one that no other machine knows again decides on no refusal.
         ([["a", time(5), frozenset()], [Decimal("inf"), object, "a"], ["b"]], 2),
+        ([["a", Decimal("1e999999999")], ["a"]], 1),
     ],
     ids=str,
 )

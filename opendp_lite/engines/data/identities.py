@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import chain, repeat
@@ -175,6 +176,8 @@ def _text_of(value: Any) -> str:
     return type(value).__name__
 
 
+# The largest power of ten in a Decimal that is written out.
+_LONGEST: Final = 10_000
 # A whole number below it stands for itself. Other ids are numbered from here on.
 _SMALL: Final = 2**52
 _EXACT: Final = 2**53
@@ -332,6 +335,9 @@ def _bytes_of(value: Any) -> bytes:
         return b"bytes " + bytes(value)
     if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
         return b"date " + value.isoformat().encode()
+    # As a fraction a short Decimal may have a billion digits, and the time would tell of it.
+    if isinstance(value, Decimal) and abs(value.adjusted()) > _LONGEST:
+        raise OverflowError(value)
     number = Fraction(value)  # pyright: ignore[reportCallIssue, reportArgumentType]
     return b"number %x/%x" % number.as_integer_ratio()
 
