@@ -137,7 +137,8 @@ class _Query(StoredPart, Engine):
         """In 128 bits: a sum of 64 bits would wrap without a word.
 
         From one step to the next the bits of such floats count up by one. To read them costs
-        nothing, where scaling and casting are passes over the column.
+        nothing, where scaling and casting are passes over the column. NaN would count as a huge
+        number: it is null from the first column on, and no expression makes one.
         """
         origin = int(np.float64(ldexp(1.5, 52 + exponent)).view(np.int64))
         return (raised.reinterpret(dtype=pl.Int64) - origin).cast(pl.Int128).sum()

@@ -78,6 +78,8 @@ WIDER, CLOSELY = 0.15, 0.05
 """What intervals take from the budget: noise of the look at what is shortened is this part of the
 error of a mean, and that of a variance this part of it. Where spreads are found too large, as of
 2 % ones, it is ten times as much."""
+# A share is never nothing, and a short fraction. The caps are such fractions themselves, so that
+# rounding takes none above its cap.
 _LEAST_SHARE, _FINEST = 1e-3, 10_000
 
 
