@@ -20,6 +20,7 @@ from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.data.source import RowBlocks, Source
+from opendp_lite.engines.data.sparse import SparseMatrix
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.spaces.tables import PersonTables, Tables
 
@@ -329,6 +330,13 @@ class _Shards(Source):
 def in_threads(data: Floats) -> Source:
     """The same rows, admitted, in three parts for three threads."""
     return _Shards([open_source(part) for part in np.array_split(data, 3)])
+
+
+def without_zeros(data: Floats) -> Source:
+    """The same rows, admitted, as a sparse matrix; a step that needs the zeros refuses it."""
+    row, column = np.nonzero(data)
+    ends = np.searchsorted(row, np.arange(len(data) + 1))
+    return SparseMatrix(data[row, column], column, ends, data.shape)
 
 
 _FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], object]]] = {

@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import OpenDPLiteError, ParameterError
+from opendp_lite.base.errors import DataError, OpenDPLiteError, ParameterError
 from opendp_lite.combinators.accounts import AnyStage
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import Keys, Places, Words
@@ -264,6 +264,7 @@ _FEW_ROWS = 6
 # What a pipe takes at once, and the seconds that its other end may take.
 _PIPE, _PATIENCE = 4096, 5
 _CUTS = 30
+_ZEROED = 16
 _MOST_PARTS = 64
 
 
@@ -279,7 +280,8 @@ def assert_stable(
     It draws pairs of neighbouring datasets and checks these rules on each:
 
     - The same rows give the same result: asked twice, before other rows and after them, in any
-      order, cut into blocks, in several threads, and in every container that is installed. A step
+      order, cut into blocks, in several threads, and in every container that is installed. A sparse
+      matrix may be refused, and else a 0 that it leaves out counts as one written out. A step
       that chooses rows at random is given the same random keys each time, and the same for the rows
       that two datasets share.
     - What comes out lies in the output domain: columns, number of rows, body.
@@ -331,6 +333,7 @@ def assert_stable(
         case = _Case(stage, bound, seed)
         if not trial and not isinstance(bound.input_space.domain, PersonTables):
             _check_histories(case, own)  # before this process has a history of the step
+            _check_zeros(case)
         for number, pair in enumerate(_all_pairs(case, count, own)):
             if trial in (None, number):
                 _check(case, attrs.evolve(pair, trial=number))
@@ -472,6 +475,20 @@ def _check_histories(case: _Case, own: tuple[float, ...]) -> None:
     rule = f"{case.stage!r}: the same rows must give the same result."
     words = "Asked twice, once before and once after other rows, they gave two results"
     require(told in (b"", found), f"{rule} {words} ({where})")
+
+
+def _check_zeros(case: _Case) -> None:
+    """A 0 that a sparse matrix leaves out counts as one that is written out, or is refused."""
+    domain, generator = case.bound.input_space.domain, np.random.default_rng(case.seed)
+    rows = domain.body.draw(generator, domain.size or _ZEROED)
+    # In the body or not: no matrix is refused for its zeros.
+    rows[generator.random(rows.shape) < 0.5] = 0
+    with suppress(DataError):
+        require(
+            _alike(case.run(datasets.without_zeros(rows), content_keys(rows)), case.run(rows)),
+            f"{case.stage!r}: a 0 must count alike in every container. Left out of a sparse "
+            f"matrix it does not (seed {case.seed}, trial 0, {len(rows)} rows)",
+        )
 
 
 def _turns(case: _Case) -> Iterator[datasets.Neighbours]:

@@ -21,10 +21,10 @@ from opendp_lite.metrics.distances import Distance
 from opendp_lite.spaces.maps import StabilityMap
 from opendp_lite.testing.datasets import MOST_CHANGES, fixed_pairs, neighbours
 from opendp_lite.testing.stable import constants
+from tests.own_steps import RELATIONS, REPLACE, space_of
 
 Tables = dp.Space[dp.Rows]
 Sums = dp.Space[dp.Vectors]
-REPLACE = dp.ChangeOneDistance()
 UNIT = dp.clamp(0, 1)
 
 
@@ -196,6 +196,34 @@ def test_assert_stable_catches_a_diameter_too_small(body: Body) -> None:
     space = dp.records(columns=body.columns, size=20, metric=REPLACE)
     with pytest.raises(AssertionError, match="claimed"):
         dp.assert_stable(project(body, body) >> dp.sum(), space)
+
+
+@attrs.frozen(init=False, repr=False)
+class ZeroBox(dp.bodies.Box):
+    """Says that a 0 may be left out, and brings it to its nearest bound."""
+
+    def keeps_zeros(self) -> bool:
+        return True
+
+
+@attrs.frozen(init=False, repr=False)
+class ZeroBall(dp.bodies.Ball):
+    """As ``ZeroBox``, round a point that is not 0."""
+
+    def keeps_zeros(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "body", [ZeroBox(1, 2), ZeroBox(-2, [-1, 9], 2), ZeroBall(1, center=[3, 4])], ids=repr
+)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_assert_stable_catches_a_body_that_loses_its_zeros(body: Body, relation: str) -> None:
+    domain = space_of(relation, columns=body.columns).domain
+    metric = REPLACE if relation == "replace" else dp.SymmetricDistance()
+    space = dp.Space(attrs.evolve(domain, body=body), metric, unit=1)
+    with pytest.raises(AssertionError, match=r"a 0 must count alike.*seed 0, trial 0"):
+        dp.assert_stable(dp.sum(), space)
 
 
 def test_a_bound_step_is_tested_as_a_recipe_is() -> None:
