@@ -133,6 +133,21 @@ def test_pairs_are_worked_out_as_fractions_are(name):
         assert_plain([least])
 
 
+@pytest.mark.parametrize("move", [add, sub, mul])
+@pytest.mark.parametrize("name", ["huge and subnormal", "subnormal"])
+def test_fractions_of_their_own_stay_over_one(name, move):
+    """Times a fine number they had a denominator, and the next sum took them for 0."""
+    values = KINDS[name]
+    halves, thirds = ([Fraction(n + 1, below) for n in range(COUNT)] for below in (2**900, 3**500))
+    found = move(FractionArray.of(values), FractionArray.of(halves))
+    expected = tuple(map(move, values, halves))
+    assert found._is_mixed
+    assert found.denominator == 1
+    assert tuple(found + FractionArray.of(thirds)) == tuple(map(add, expected, thirds))
+    pairs = zip(expected, thirds, strict=True)
+    assert found.above(FractionArray.of(thirds)).tolist() == [one > two for one, two in pairs]
+
+
 def zip_of(names: tuple[str, str]) -> Sequence[tuple[Fraction, Fraction]]:
     return one_by_one(lambda low, high: (low, high), names)
 

@@ -160,8 +160,8 @@ class FractionArray(Sequence[Fraction]):
     @cached_property
     def _fractions(self) -> tuple[Fraction, ...]:
         held = self.numerators.tolist()
-        if self._is_mixed and self.denominator == 1:
-            return tuple(each if type(each) is Fraction else Fraction(each) for each in held)
+        if self._is_mixed:
+            return tuple(held)
         return tuple(Fraction(each, self.denominator) for each in held)
 
     @cached_property
@@ -234,9 +234,7 @@ class FractionArray(Sequence[Fraction]):
         return self._combine(other, np.subtract)
 
     def __mul__(self, other: FractionArray) -> FractionArray:
-        one, two = self, other
-        if self.denominator * other.denominator > _LARGEST_DENOMINATOR:
-            one, two = self._one_by_one(), other._one_by_one()
+        one, two = self._kept_alike(other, self.denominator * other.denominator)
         if not (one._narrow and two._narrow and one._largest * two._largest < _ROOM):
             one, two = one._wide(), two._wide()
         return FractionArray(
@@ -283,7 +281,7 @@ class FractionArray(Sequence[Fraction]):
         one, two = self._align(lower)
         over, under = np.broadcast_arrays(one.numerators, two.numerators)
         if not one._narrow:
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
                 near = one._near - two._near
                 slack = _SLACK * (abs(one._near).max() + abs(two._near).max())
                 far = near > near.min() + slack
@@ -309,7 +307,7 @@ class FractionArray(Sequence[Fraction]):
         """As ``sum_up`` of the squares of its entries."""
         found = self.numerators.tolist()
         if self._is_mixed:
-            return _squares_up(list(map(_ratio, found))) / self.denominator**2
+            return _squares_up(list(map(_ratio, found)))
         return Fraction(sum(map(mul, found, found)), self.denominator**2)
 
     def floors(self, unit: Fraction) -> list[int]:
@@ -341,16 +339,23 @@ class FractionArray(Sequence[Fraction]):
 
     def _align(self, other: FractionArray) -> tuple[FractionArray, FractionArray]:
         """Both over one denominator, with room for a sum."""
-        common = lcm(self.denominator, other.denominator)
-        one, two = self, other
-        if common > _LARGEST_DENOMINATOR:
-            one, two, common = self._one_by_one(), other._one_by_one(), 1
+        one, two = self._kept_alike(other, lcm(self.denominator, other.denominator))
+        common = lcm(one.denominator, two.denominator)
         first, second = common // one.denominator, common // two.denominator
         fits = one._narrow and two._narrow and one._largest * first + two._largest * second < _ROOM
         # Where all are 0, the factor alone may be too large.
         if not fits or max(first, second) >= _ROOM:
             one, two = one._wide(), two._wide()
         return one._over(common, first), two._over(common, second)
+
+    def _kept_alike(self, other: FractionArray, common: int) -> tuple[FractionArray, FractionArray]:
+        """Both as they are, or, where the entries of one are fractions of their own, both as such.
+
+        Fractions of their own over more than 1 would come to ever larger denominators.
+        """
+        if common > _LARGEST_DENOMINATOR or self._is_mixed or other._is_mixed:
+            return self._one_by_one(), other._one_by_one()
+        return self, other
 
     def _over(self, denominator: int, factor: int) -> FractionArray:
         return self if factor == 1 else FractionArray(self.numerators * factor, denominator)

@@ -138,6 +138,18 @@ def test_refusals_are_those_of_few_columns(lower, upper, told):
                 make(tuple(low), tuple(high))
 
 
+def test_a_row_in_its_bounds_is_summed_as_it_is_however_these_were_moved():
+    """The uppers have no common denominator below 2^1024, and counted as 0: so did the sum."""
+    upper = [Fraction(10**9 + k, 10**8 + 7 * k) for k in range(COUNT)]
+    moves = [Fraction(k, 2**500 * 5**200) for k in range(COUNT)]
+    factors = [1 + Fraction(k, 7**150) for k in range(COUNT)]
+    lower = [each - 3 for each in moves]
+    sums = dp.clamp(lower, upper) >> dp.center(moves) >> dp.scale(1) >> dp.scale(factors)
+    row = np.array([[float(each) for each in upper]])
+    found = (dp.records(columns=COUNT) >> sums >> dp.sum())(row)
+    np.testing.assert_allclose(found, row[0], rtol=1e-9)
+
+
 def test_a_list_of_another_length_is_refused():
     with pytest.raises(dp.ParameterError, match=r"bounds for \[70, 80\] columns"):
         Box(range(70), range(100, 180))
