@@ -18,11 +18,11 @@ from opendp_lite.combinators.grouping import by
 from opendp_lite.display.formatting import percent, plain
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.histograms import Histogram, histogram
-from opendp_lite.estimators.parts.budget import costs_budget
+from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.estimators.parts.request import BoundedColumn
-from opendp_lite.measurements.noise import exactly_one, gaussian, laplace
+from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.numbers.exact import Number, nearest, positive, quote
+from opendp_lite.numbers.exact import Number, nearest, quote
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.by_name import ByGroup, ByName
@@ -235,7 +235,9 @@ def _means(
             f"{name}: the number of rows of the groups is private; leave out size=, or use "
             "SymmetricDistance()"
         )
-    pure = exactly_one(name, epsilon=epsilon, rho=rho) == "epsilon"
+    # Fourth powers of what noise it allows, in units of the bounds, are floats.
+    whole = budget_of(name, rho, epsilon)
+    pure = whole.keyword == "epsilon"
     if not isinstance(bounds, Sequence) or len(bounds) != _PAIR:
         raise ParameterError(f"{name} takes a pair, as in bounds=(0, 100); got {quote(bounds)}")
     bounded = BoundedColumn.between(*bounds, name)
@@ -244,8 +246,8 @@ def _means(
 
     def noise(share: Fraction) -> Mechanism[Any, Any, Any]:
         if pure:
-            return laplace(epsilon=positive(epsilon, "epsilon") * share, confidence=_LEVEL)
-        return gaussian(rho=positive(rho, "rho") * share, confidence=_LEVEL)
+            return laplace(epsilon=whole.amount * share, confidence=_LEVEL)
+        return gaussian(rho=whole.amount * share, confidence=_LEVEL)
 
     values = select(column) >> clamp(bounded.lower, bounded.upper) >> center(bounded.middle)
     each = compose(

@@ -141,6 +141,25 @@ def test_the_statistic_of_a_t_test_is_t():
     assert found.statistic == pytest.approx((inside[0].mean() - inside[1].mean()) / error, rel=1e-3)
 
 
+@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("loss", [1e-320, 1e-308, 1e-200, 1e-30, 1e30, 1e300])
+@pytest.mark.parametrize("budget", ["epsilon", "rho"])
+def test_no_budget_makes_a_release_fail_that_is_paid(name, loss, budget):
+    """Their squares were beyond floats. Noise alone is no evidence."""
+    if not 1e-30 <= loss <= 1e30:
+        with pytest.raises(dp.ParameterError, match=r"between 1e-30 and 1e30"):
+            TESTS[name](**{budget: loss})
+        return
+    for rows in (
+        {"town": ["a"], "wages": [9.0], "ill": ["no"]},
+        {"town": [], "wages": [], "ill": []},
+    ):
+        found = TESTS[name](**{budget: loss}).insecure_release(rows, 1).value
+        assert np.isfinite(found.statistic)
+        assert 0 < found.p_value <= 1
+        assert found.few or loss > 1
+
+
 def test_means_lie_within_the_bounds_whatever_the_noise():
     rows = {"town": ["c"] * 40, "wages": [19.0] * 40}
     test = dp.t_test("wages", "town", ["a", "b"], bounds=(10, 60), epsilon=0.1)
