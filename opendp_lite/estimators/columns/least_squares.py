@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import hypot, sqrt
+from math import hypot, inf, sqrt
 from typing import Final
 
 import attrs
@@ -42,6 +42,13 @@ class NoisyGram:
     def norm(self) -> float:
         """About the largest eigenvalue of the noise."""
         return norm_of_noise(self.off * sqrt(2), len(self.matrix))
+
+    @property
+    def noise(self) -> float:
+        """About the root of the sum of all squares of the noise, whose variance is twice as large
+        on the diagonal."""
+        side = len(self.matrix)
+        return self.off * sqrt(side * (side + 1))
 
     @property
     def rows(self) -> float:
@@ -153,12 +160,17 @@ class Fit:
         gram = self.gram
         even = self.variance * gram.columns(gram.kept)
         if filling is not None:
-            side, left_over = len(even), filling.matrix - even
-            # Noise of a variance of off^2 off the diagonal and of twice that on it.
-            even = even + stand_out(left_over, side * (side + 1) * filling.off**2)
+            even = even + stand_out(filling.matrix - even, filling.noise**2)
         values, vectors = np.linalg.eigh(even)
         inner = (vectors * values.clip(min=0)) @ vectors.T
         left = max(gram.freedom, 1.0)
         few = (1 + FEW / left) * max(gram.rows, 1.0) / left
         found: Floats = self.bread @ inner @ self.bread * (self.growth * few)
         return found
+
+    def hidden(self, filling: NoisyGram | None) -> float:
+        """How unevenly residuals may spread where ``sampling`` sees none of it, over their
+        variance."""
+        if filling is None:
+            return inf
+        return filling.noise / (self.variance * max(self.gram.rows, 1.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, wraps
-from math import sqrt
+from math import inf, sqrt
 from statistics import NormalDist
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
@@ -71,6 +71,8 @@ class Regression(Result):
         weak: Empty, or the columns that the noise may hide to be constant or alike. Then nothing is
             known of the coefficients: every interval is endless.
         several: Whether a person may have several rows, which intervals take for independent.
+        uneven: How much more y may spread for some x than for others where noise hides it, over the
+            variance: infinite with ``robust=False``.
 
     Example:
         >>> errors = np.diag([0.03, 0.6]) ** 2
@@ -99,6 +101,7 @@ class Regression(Result):
     cut: float
     weak: tuple[str, ...]
     several: bool = False
+    uneven: float = 0.0
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False)
 
     def of_part(self, release: object, part: Hashable) -> Self:
@@ -209,6 +212,9 @@ class Regression(Result):
             )
         deviation, cut = (f"{each:.3g}" for each in (self.residual_deviation, self.cut))
         alone = f" {ONE_PERSON.capitalize()}." if self.several else ""
+        if self.uneven > _UNEVEN:
+            hidden = ": the noise hides whether it does" if self.uneven < inf else ""
+            alone += f"\nIntervals take y to spread alike for all rows{hidden}."
         return (
             "Intervals are for the population, from noise and sampling. Rows lie about "
             f"{deviation} from the line,\nand were cut at {cut} from it. Where y is skewed, as pay "
@@ -434,6 +440,9 @@ _SHIFT: Final = 4.0
 # 72 % of intervals held for lognormal y, 20 000 rows and epsilon = 1, and with this 93. A half lets
 # rows far out in x weigh less, which moves the slope of a bent y more.
 _HIDDEN: Final = 0.25
+# Of `uneven`: there `sampling` sees half of an excess of half the variance, and above it less, so a
+# release says it.
+_UNEVEN: Final = 0.5
 _FARTHEST: Final = 4
 # Where y is not linear in x, less weight for rows far out moves slopes: by about so much of a unit,
 # times the share of the spread of x that is lost. Wages by years of school moved by .16, and with
@@ -637,6 +646,7 @@ class _RegressionRun:
             how.cut * frame.unit,
             self._hidden(frame, fit.gram) if fit.gram.weak else (),
             self.ask.space.unit > 1,
+            fit.hidden(filling),
         )
 
     def _hidden(self, frame: Frame, gram: NoisyGram) -> tuple[str, ...]:
