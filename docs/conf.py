@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -40,3 +43,18 @@ html_use_index = False
 add_module_names = False
 python_maximum_signature_line_length = 84
 toc_object_entries = False
+
+
+def setup(app: Sphinx) -> None:
+    """Registers what folds the contents beside a page."""
+    # Before furo asks for the contents, at 500.
+    app.connect("html-page-context", _fold, priority=400)
+
+
+def _fold(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Lists beside a page what is above, beside and below it.
+
+    furo would write all names of the reference beside each of 400 pages.
+    """
+    if whole := context.get("toctree"):
+        context["toctree"] = lambda **options: whole(**options | {"collapse": True})
