@@ -177,8 +177,10 @@ class Estimate(Result):
         """In what the interval holds what is estimated, in words."""
         held = formatting.hold_in(self.confidence, sampling=self.sampling)
         if self.clipped_interval is not None:
-            return f"{held} if tails are thin"
-        return f"{held} after clipping" if self.clipped else held
+            held += " if tails are thin"
+        elif self.clipped:
+            held += " after clipping"
+        return f"{held}; {formatting.ONE_PERSON}" if self.several else held
 
     @property
     def _footnote(self) -> str:
@@ -202,8 +204,6 @@ class Estimate(Result):
                 # 0 is mostly the end of what can be, and what a search found no choice, either.
                 if bound and not self.clipped and abs(self.value - bound) <= _NEAR * width
             )
-        if self.several:
-            said.append(formatting.ONE_PERSON)
         if self.hint:
             said.append(self.hint)
         if self.interval == (-inf, inf):

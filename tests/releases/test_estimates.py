@@ -296,9 +296,19 @@ def test_rows_of_one_person_are_said_to_count_as_independent(seeded):
         dp.select("x") >> dp.standard_deviation(0, 9, epsilon=9),
         dp.select("x", "id") >> dp.covariance(0, 9, epsilon=9, confidence=0.9),
         dp.linear_regression("x", "id", **both),
+        dp.by("id", [0, 1], dp.select("x") >> dp.mean(0, 9, epsilon=9)),
+        dp.t_test("x", "id", [0, 1], bounds=(0, 9), epsilon=9),
+        dp.chi_square(["x", "id"], [[1, 2], [1, 2]], epsilon=9),
     ):
-        assert words in str((persons >> step)(table))
+        released = (persons >> step)(table)
+        shown = released.correlation() if hasattr(released, "correlation") else released
+        assert words in str(released)
+        # A table is what is published.
+        assert words in str(shown.table())
         assert words not in str(step(table))
+    of_all = dp.select("x") >> dp.cdf(0, 9, epsilon=9)
+    assert words in str((persons >> of_all)(table).table())
+    assert words not in str(of_all(table).table())
     assert words not in str(
         (persons >> dp.select("x") >> dp.mean(0, 9, rho=9, sampling=False))(table)
     )

@@ -45,6 +45,7 @@ class Correlation(Result):
         confidence: Such as 0.95.
         names: Of the columns.
         rows: About how many rows there are.
+        several: Whether a person may have several rows, which intervals take for independent.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
@@ -62,10 +63,18 @@ class Correlation(Result):
     confidence: float
     names: tuple[str, ...]
     rows: float
+    several: bool = False
 
     @classmethod
     def of(
-        cls, matrix: Floats, noise: Floats, rows: float, confidence: float, names: tuple[str, ...]
+        cls,
+        matrix: Floats,
+        noise: Floats,
+        rows: float,
+        confidence: float,
+        names: tuple[str, ...],
+        *,
+        several: bool = False,
     ) -> Correlation:
         """From a covariance matrix, and the standard errors that noise gives its entries.
 
@@ -94,7 +103,7 @@ class Correlation(Result):
         low, high = np.where(known, low, -1.0), np.where(known, high, 1.0)
         for each, diagonal in ((found, 1.0), (error, 0.0), (low, 1.0), (high, 1.0)):
             np.fill_diagonal(each, diagonal)
-        return cls(found, error, (low, high), confidence, names, rows)
+        return cls(found, error, (low, high), confidence, names, rows, several)
 
     def __getitem__(self, pair: tuple[str, str]) -> Estimate:
         if not isinstance(pair, tuple) or not set(pair) <= set(self.names):
@@ -111,12 +120,13 @@ class Correlation(Result):
             self.rows,
             sampling=True,
             too_few=high - low >= 1,
+            several=self.several,
         )
         return copy_with(found, hint=_SHAPE)
 
     @property
     def covers(self) -> str:
-        return hold_in(self.confidence, sampling=True)
+        return hold_in(self.confidence, sampling=True, several=self.several)
 
     def records(self) -> list[Record]:
         """A row for each pair of columns."""

@@ -221,7 +221,8 @@ class Covariance(Result):
 
     def correlation(self) -> Correlation:
         """The correlations, with intervals for the population that the rows were sampled from."""
-        return Correlation.of(self.value, self._noise, self.rows, self.confidence, self._titles)
+        known = self._noise, self.rows, self.confidence, self._titles
+        return Correlation.of(self.value, *known, several=self.several)
 
     def principal_components(self, *, scaled: bool = False) -> PrincipalComponents:
         """The directions in which rows vary most, and how far the noise may have turned them.

@@ -172,7 +172,11 @@ class Regression(Result):
 
     @property
     def covers(self) -> str:
-        return hold_in(self.confidence, sampling=True)
+        return hold_in(self.confidence, sampling=True, several=self.several)
+
+    @property
+    def _footnote(self) -> str:
+        return f"{super()._footnote} {self._limits}"
 
     def records(self) -> list[Record]:
         """A row for each coefficient, with its name."""
@@ -199,7 +203,9 @@ class Regression(Result):
     def _head(self) -> str:
         return f"{self.y} = intercept + slopes, about {self.rows:.0f} rows"
 
-    def _note(self) -> str:
+    @property
+    def _limits(self) -> str:
+        """What the intervals leave out."""
         if self.weak:
             hidden = (
                 f"{self.weak[0]} hardly varies, or moves with another column"
@@ -210,6 +216,11 @@ class Regression(Result):
                 f"Weak: the noise may hide that {hidden}. Nothing is\nknown of the slopes. "
                 "Take more rows, a larger budget, or fewer columns."
             )
+        return "Where y is skewed, as pay is, slopes may be off by more than intervals show."
+
+    def _note(self) -> str:
+        if self.weak:
+            return self._limits
         deviation, cut = (f"{each:.3g}" for each in (self.residual_deviation, self.cut))
         alone = f" {ONE_PERSON.capitalize()}." if self.several else ""
         if self.uneven > _UNEVEN:
@@ -217,8 +228,7 @@ class Regression(Result):
             alone += f"\nIntervals take y to spread alike for all rows{hidden}."
         return (
             "Intervals are for the population, from noise and sampling. Rows lie about "
-            f"{deviation} from the line,\nand were cut at {cut} from it. Where y is skewed, as pay "
-            f"is, slopes may be off by more than intervals show.{alone}"
+            f"{deviation} from the line,\nand were cut at {cut} from it. {self._limits}{alone}"
         )
 
     def __repr__(self) -> str:

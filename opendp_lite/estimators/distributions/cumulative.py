@@ -90,6 +90,7 @@ class CumulativeDistribution(Answers):
         size: The number of rows where that is public. If None it is estimated.
         confidence: Of the intervals.
         sampling: Whether the intervals are for the population that the rows are a sample of.
+        several: Whether a person may have several rows, which intervals take for independent.
 
     Example:
         >>> import opendp_lite as dp
@@ -109,6 +110,7 @@ class CumulativeDistribution(Answers):
     size: int | None
     confidence: float | None = None
     sampling: bool = False
+    several: bool = False
 
     @classmethod
     def _of_parts(cls, **parts: Any) -> Self:
@@ -278,7 +280,7 @@ class CumulativeDistribution(Answers):
     @property
     def covers(self) -> str:
         level = self.confidence
-        return "" if level is None else hold_in(level, sampling=self.sampling)
+        return "" if level is None else hold_in(level, sampling=self.sampling, several=self.several)
 
     def records(self, at: ArrayLike | None = None) -> list[Record]:
         """A row for each number of a ``table``: the share up to it, and its intervals if any."""
@@ -445,7 +447,8 @@ def cdf(
     summed = (block_counts if pure else prefix_features)(lower, upper, cells=cells)
     released = whole.with_claimed_loss((summed >> whole.noise()).bind(space))
     (law,) = released.facts.laws
-    known = law.standard_deviation, space.domain.size, share, sampling
+    several = sampling and space.unit > 1
+    known = law.standard_deviation, space.domain.size, share, sampling, several
 
     def cumulative_distribution(sums: Floats) -> CumulativeDistribution:
         return CumulativeDistribution(public.ends, public.edges, pure, sums, *known)

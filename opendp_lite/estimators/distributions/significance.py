@@ -15,7 +15,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.combinators.composing import compose
 from opendp_lite.combinators.grouping import by
-from opendp_lite.display.formatting import percent, plain
+from opendp_lite.display.formatting import ONE_PERSON, percent, plain
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.histograms import Histogram, histogram
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
@@ -69,6 +69,7 @@ class SignificanceTest(Result):
         few: Whether the rows are so few beside the noise that the p-value may be too small.
         released: What it was made of: the means of the groups with intervals for the population,
             or the noisy table.
+        several: Whether a person may have several rows, which the test takes for independent.
 
     Example:
         >>> import opendp_lite as dp
@@ -82,6 +83,7 @@ class SignificanceTest(Result):
     p_value: float
     few: bool
     released: Histogram | ByGroup[Estimate]
+    several: bool = False
 
     @property
     def covers(self) -> str:
@@ -108,6 +110,10 @@ class SignificanceTest(Result):
     @property
     def _head(self) -> str:
         warned = "\nToo few rows beside the noise: p may be too small." if self.few else ""
+        if not isinstance(self.released, Histogram):
+            warned += "\nAll groups are taken to have one spread."
+        if self.several:
+            warned += f"\n{ONE_PERSON.capitalize()}: p may be too small."
         share = f"{'at most ' if self._least else ''}{percent(self.p_value)}"
         return (
             f"{self.name}: {self._p}, statistic {self.statistic:.4g}\n"
@@ -274,7 +280,8 @@ def _means(
         )
         source, pairs = object(), zip(declared, found.estimates(middle, half), strict=True)
         means = {key: one.of_part(source, key) for key, one in pairs}
-        return SignificanceTest(name, *found.compare(), ByGroup(groups.column, means))
+        shown = ByGroup(groups.column, means)
+        return SignificanceTest(name, *found.compare(), shown, space.unit > 1)
 
     return released >> answer
 
@@ -467,7 +474,8 @@ def _independence(found: Histogram) -> SignificanceTest:
     simulated = again + _draw_cells(generator, found, shape)
     hits = int((_squares(simulated, deviation) >= seen).sum())
     few = whole < _DEVIATIONS * deviation * sqrt(table.size)
-    return SignificanceTest("chi-square test", seen, (1 + hits) / (1 + _RUNS), few, found)
+    p_value = (1 + hits) / (1 + _RUNS)
+    return SignificanceTest("chi-square test", seen, p_value, few, found, found.several)
 
 
 def _squares(tables: Floats, deviation: float) -> Floats:
