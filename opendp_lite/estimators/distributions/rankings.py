@@ -132,7 +132,7 @@ class Ranking(Result):
 
     @property
     def _footnote(self) -> str:
-        of = "the values that are shown, which are not all" if self.shown else f"{self.of} values"
+        of = "the values frequent enough to show" if self.shown else f"{self.of} values"
         return f"{super()._footnote}\nbest to worst: true places among {of}, all at once."
 
     def __repr__(self) -> str:
