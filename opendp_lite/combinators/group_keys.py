@@ -176,7 +176,8 @@ def read_columns(space: Space[Tables], column: str | Sequence[str], step: str) -
     several = not isinstance(column, str)
     if several and (not isinstance(column, Sequence) or not column):
         raise ParameterError(
-            f"{step} takes the name of a column, or a list of names; got {quote(column)}"
+            f"{step} takes the name of a column, or a list of names; a step that makes it comes "
+            f"before: dp.period('day', 'month') >> dp.by('day', ...); got {quote(column)}"
         )
     return space.domain.find_names(name_once(list(column) if several else [column], step), step)
 

@@ -78,11 +78,20 @@ def _are_words(given: object) -> bool:
     return isinstance(given, list) and all(isinstance(each, str) for each in given)
 
 
+def _are_lists(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(each, list) for each in given)
+
+
 def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) -> str:
     """What to type where values follow the column without a name; empty where none do."""
     column, values = args[:1], list(args[1:])
     named = next((name for name in ("among", "categories") if name in parameters), None)
-    if not values or not isinstance(column[0], str) or named is None:
+    if not values or named is None:
+        return ""
+    if _are_words(column[0]) and named == "categories" and _are_lists(values[0]):
+        shown = _read_table("typed")["dp.chi_square.categories"]
+        return f"; name the values: {path}({column[0]!r}, {shown})"
+    if not isinstance(column[0], str):
         return ""
     start = f"; name the values: {path}({column[0]!r}, "
     if named == next(iter(parameters)):  # It takes no column.

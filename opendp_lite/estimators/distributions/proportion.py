@@ -146,9 +146,10 @@ def proportion(
     if weights is not None or most is not None:
         if column is None or not isinstance(weights, int | str) or most is None:
             raise ParameterError(
-                "proportion: weights is the name of a column of the table; it goes with that of "
-                "the values and with the largest weight, as in dp.proportion('ill', "
-                f"among=['yes'], weights='w', most=4, epsilon=1); got {quote(weights)}"
+                "proportion: weights is the name of a column of the table, and most the largest "
+                "weight that counts; both go with a column of values, as in dp.proportion('ill', "
+                f"among=['yes'], weights='w', most=4, epsilon=1); got {quote(weights)} and "
+                f"{quote(most)}"
             )
         rows = select_columns(space, [column, weights], "proportion") >> _ones(chosen)
         asked: Any = {"rho": rho, "epsilon": epsilon, "delta": delta, "confidence": confidence}

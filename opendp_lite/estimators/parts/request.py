@@ -169,15 +169,20 @@ def _check_bounds(
     args: tuple[object, ...],
     given: Mapping[str, object],
 ) -> None:
-    ends = [each for each in args if isinstance(each, int | float)][:_BOUNDS]
+    pair = given.get("bounds")
+    numbers_typed = [*args, *(pair if isinstance(pair, tuple) else ())]
+    ends = [each for each in numbers_typed if isinstance(each, int | float)][:_BOUNDS]
     typed = ", ".join(map(repr, ends if len(ends) == _BOUNDS else (0, 100)))
-    name, example = estimator.__name__, f"{path_of(estimator)}({typed}, {rest})"
+    more = dict(each.split("=") for each in rest.split(", "))
+    more |= {name: repr(given[name]) for name in more if isinstance(given.get(name), int | float)}
+    shown = ", ".join(f"{name}={value}" for name, value in more.items())
+    name, example = estimator.__name__, f"{path_of(estimator)}({typed}, {shown})"
     first = args[0] if args else given.get("lower", 0)
     if isinstance(first, str):
+        columns = [each for each in (*args, *given.values()) if isinstance(each, str)]
         raise ParameterError(
             f"{name} takes bounds on the values, not a column's name: write "
-            f"dp.select({', '.join(repr(each) for each in args if isinstance(each, str))}) >> "
-            f"{example}"
+            f"dp.select({', '.join(map(repr, columns))}) >> {example}"
         )
     if isinstance(first, PrivacyBudget):
         raise ParameterError(
