@@ -120,7 +120,7 @@ PARAMETERS = {
         "dp.anova takes more"
     ),
     "dp.table() >> dp.anova('w', 't', ['a'], bounds=(0, 1), epsilon=1)": "two groups or more",
-    "dp.table() >> dp.anova('w', 't', ['a', 'b', 'c'], bounds=(0, 1))": "one of epsilon",
+    "dp.table() >> dp.anova('w', 't', ['a', 'b', 'c'], bounds=(0, 1))": "needs a privacy budget",
     "dp.table() >> dp.anova('w', 't', ['a', 'b', 'c'], bounds=(1, 0), rho=1)": "swap them",
     "dp.table() >> dp.anova('w', 't', ['a', 'b', 'c'], bounds=7, rho=1)": "takes a pair",
     "dp.table() >> dp.chi_square(['w'], [[0, 1]], epsilon=1)": "two columns",
