@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial, singledispatch
-from math import exp, inf, log
-from numbers import Real
+from math import copysign, exp, inf, log
+from numbers import Complex, Real
 from typing import Any, Final
 
 import attrs
@@ -187,7 +188,8 @@ def audit(
     - a number that comes back exactly (an atom);
     - the place of a number's lowest bit, and its remainder on the declared grid: both tell of
       noise that was made in floats;
-    - the release's form: its type, shape, keys and texts, None, and where it is NaN or infinite.
+    - the release's form: its type, shape, keys, texts and warnings, None, and where it is NaN,
+      infinite or a 0 with a minus.
 
     It is a falsifier and never a proof. It sees two datasets of your choice. An event that only
     one of them has must have a probability of about 100 / ``releases`` to refute an epsilon of 1;
@@ -233,8 +235,9 @@ def audit(
         raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
     claims = promises(bound, d_in)
     look: Callable[[Any], object] = identity if score is None else score
-    first = readings([look(bound(data)) for _ in range(releases)])
-    second = readings([look(bound(neighbour)) for _ in range(releases)], first.usual)
+    first = readings([_release(bound, data, look) for _ in range(releases)])
+    again = [_release(bound, neighbour, look) for _ in range(releases)]
+    second = readings(again, first.usual)
     train = releases // _LEARNT
     events = _choose(first, second, train, _declared_grid(bound), claims)
     seen = [Seen.of(event, train, failure / len(events)) for event in events]
@@ -249,6 +252,14 @@ def audit(
                 audited,
             )
     return found[0]
+
+
+def _release(measurement: AnyMeasurement, data: object, look: Callable[[Any], object]) -> object:
+    """What is looked at of a release, with the texts of its warnings, if it warned."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = measurement(data)
+    return (look(found), *(str(each.message) for each in caught)) if caught else look(found)
 
 
 def _declared_grid(measurement: AnyMeasurement) -> int | None:
@@ -393,8 +404,15 @@ def _near(number: Real) -> float:
 
 
 @leaves.register
+def _of_complex(release: Complex) -> Iterator[Leaf]:
+    found = complex(release)
+    yield type(release).__name__, (found.real, found.imag)
+
+
+@leaves.register
 def _of_array(release: np.ndarray) -> Iterator[Leaf]:
-    if release.dtype.kind in "biuf":
+    # What masks some of its entries tells by these, too.
+    if release.dtype.kind in "biuf" and type(release) is np.ndarray:
         yield f"{release.dtype}{release.shape}", release.astype(np.float64).ravel().tolist()
     else:
         yield f"array{release.shape}", ()
@@ -462,8 +480,13 @@ def _form_and_numbers(release: object) -> tuple[str, list[float]]:
     for name, found in leaves(release):
         names.append(name)
         numbers.extend(found)
-    odd = [f"{place}: {number}" for place, number in enumerate(numbers) if number - number != 0]
+    odd = [f"{place}: {number}" for place, number in enumerate(numbers) if _is_odd(number)]
     return " ".join([*names, *odd]), numbers
+
+
+def _is_odd(number: float) -> bool:
+    """Whether it is not finite or a 0 below 0, which no range of numbers tells apart."""
+    return number - number != 0 or (number == 0 and copysign(1, number) < 0)
 
 
 Flags = NDArray[np.bool_]

@@ -15,7 +15,7 @@ import attrs
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.measures import divergences
 from opendp_lite.measures.measure import AnyMeasure, Loss, Measure
-from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile, PointProfile, Profile
 from opendp_lite.numbers.exact import exact, exp_down, exp_up, normal_tail, sqrt_up
 
 # A larger epsilon is tested by a pair of this one, which loses less.
@@ -191,6 +191,7 @@ _A_THIRD = (Fraction(1), Fraction(2))
 _SIZES = (1, 2, 3, 5)
 _POINTS = tuple(Fraction(n, 4) for n in range(0, 40, 3))
 _MOST = 200
+_ADMITTED = Fraction(1, 10), Fraction(2)
 
 
 def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
@@ -202,6 +203,7 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
     - ``compose`` does not depend on order and grouping, never lowers a loss, and ``zero`` adds
       nothing. ``split`` and ``left`` compose to at most the whole.
     - ``worst`` of several losses is at least each of them, and so is its curve.
+    - ``admit`` gives a loss whose curve is not below that of known pairs. ``together`` lowers none.
     - ``cover`` lowers no loss, and its share has a curve that is nowhere below what it pays for.
     - ``group`` changes nothing for 1, rises with the size, and for two rows loses no less than
       two releases do.
@@ -209,10 +211,11 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
     - ``show`` never shows less than the loss: what it shows, typed again, contains the loss.
 
     For the measures of this library, and for subclasses of them, it also compares ``loss``,
-    ``group``, ``compose`` and ``profile`` with pairs whose loss is known exactly: randomised
-    response, the (epsilon, delta) coin and the Gaussian pair. For a measure of your own no such
-    pair is known here. A wrong ``group`` or ``profile`` that is consistent in itself then passes,
-    so test these two yourself against a mechanism whose loss you know.
+    ``group``, ``spread``, ``compose``, ``together``, ``profile`` and what is said of a budget with
+    pairs whose loss is known exactly: randomised response, the (epsilon, delta) coin and the
+    Gaussian pair. For a measure of your own no such pair is known here. A wrong ``group`` or
+    ``profile`` that is consistent in itself then passes, so test these two yourself against a
+    mechanism whose loss you know.
 
     It is a falsifier and never a proof. It sees the losses that you give, some near them and a
     few of its own; a law that breaks elsewhere passes.
@@ -245,6 +248,7 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
         _check_two(measure, a, b)
     for three in list(product(exact, repeat=3))[:_MOST]:
         _check_order(measure, three)
+    _check_admitted(measure)
     _check_known(measure, typed)
 
 
@@ -294,8 +298,8 @@ def _check_shown(measure: Measure[Loss], loss: Loss) -> None:
 
 
 def _check_two(measure: Measure[Loss], a: Loss, b: Loss) -> None:
-    together = measure.compose([a, b])
-    require(measure.within(a, together), f"composing {a} with {b} lowers it")
+    for total in (measure.compose([a, b]), measure.together([a, b])):
+        require(measure.within(a, total), f"composing {a} with {b} lowers it")
     worst = measure.worst([a, measure.zero(), b])
     for each in (a, b):
         require(measure.within(each, worst), f"the worst of {a} and {b} is {worst}: below one")
@@ -360,6 +364,20 @@ def _check_profile(measure: Measure[Loss], loss: Loss) -> None:
             require(profile.delta(epsilon) <= delta, f"epsilon and delta disagree at {loss}")
 
 
+def _check_admitted(measure: AnyMeasure) -> None:
+    """What other measures' losses come to here."""
+    for number, spill in product(_ADMITTED, (Fraction(0), Fraction(1, 1000))):
+        coins, normal = randomised_response(number, spill), Gaussians(number)
+        for profile, pair in (
+            (PointProfile(number, spill), coins),
+            (ConcentratedProfile(number), normal),
+            (GaussianProfile(2 * number), normal),
+        ):
+            loss = measure.admit(profile)
+            if loss is not None:
+                _check_pair(measure, loss, pair, f"the loss of {pair.words}")
+
+
 def _check_known(measure: AnyMeasure, losses: Sequence[object]) -> None:
     """The laws against pairs of known loss."""
     found = [
@@ -368,22 +386,39 @@ def _check_known(measure: AnyMeasure, losses: Sequence[object]) -> None:
     for typed, facts in found:
         _check_distances(measure, typed, facts)
     for (one, first), (two, second) in combinations_with_replacement(found, 2):
-        composed = measure.compose([measure.loss(one), measure.loss(two)])
-        for a, b in product(first.alone, second.alone):
-            _check_pair(measure, composed, a * b, f"compose of {one} and {two}")
+        losses = [measure.loss(one), measure.loss(two)]
+        for (a, b), how in product(
+            product(first.alone, second.alone), (measure.compose, measure.together)
+        ):
+            _check_pair(measure, how(losses), a * b, f"{how.__name__} of {one} and {two}")
 
 
 def _check_distances(measure: AnyMeasure, typed: object, facts: Known) -> None:
     loss = measure.loss(typed)
+    _check_budget(measure, loss, facts.alone)
     for size, pairs in facts.pairs:
         claimed = measure.group(loss, size)
         words = f"{typed} for a group of {size}" if size > 1 else f"the profile of {typed}"
-        for pair in pairs:
-            _check_pair(measure, claimed, pair, words)
+        for pair, group in product(pairs, (claimed, measure.spread(loss, claimed, size))):
+            _check_pair(measure, group, pair, words)
     for size, least in facts.typed:
         claimed = measure.group(loss, size)
         below = measure.within(measure.loss(least), claimed)
         require(below, f"a group of {size} at {typed} is said to lose {claimed}, and can {least}")
+
+
+def _check_budget(measure: Measure[Loss], loss: Loss, pairs: Sequence[Pair]) -> None:
+    """A budget that is spent at once: what is said of it, and by what it may be enlarged."""
+    stated_as, stated = measure.stated(loss)
+    for pair in pairs:
+        for words, said in (
+            ("a budget", stated),
+            ("what was lost", measure.reach(loss, loss)),
+            ("what a release adds", measure.cost(loss, measure.zero(), loss)),
+        ):
+            _check_pair(stated_as, said, pair, f"{words}, of {loss}")
+    _, enlarged = measure.stated(measure.enlarge(loss, stated))
+    require(stated_as.within(enlarged, stated), f"a budget of {stated} is enlarged to {enlarged}")
 
 
 def _check_pair(measure: Measure[Loss], loss: Loss, pair: Pair, words: str) -> None:

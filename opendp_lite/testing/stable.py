@@ -29,7 +29,7 @@ from opendp_lite.engines.data.source import Keys, Places, Words
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
-from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
+from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyTransformation, Transformation
 from opendp_lite.pipeline.step_call import Call
@@ -430,7 +430,8 @@ def _all_pairs(case: _Case, trials: int, own: tuple[float, ...]) -> Iterator[dat
     yield from datasets.neighbours(
         space, case.seed, trials, tuple(dict.fromkeys((*datasets.USUAL, *own)))
     )
-    if space.metric == SymmetricDistance():
+    # By its class: an equality of a metric of one's own may lie.
+    if type(space.metric) is SymmetricDistance:
         yield from _turns(case)
 
 
@@ -581,11 +582,13 @@ def _alike(again: np.ndarray, first: np.ndarray) -> bool:
     return np.array_equal(again, first, equal_nan=again.dtype != object)
 
 
-def _outside(domain: Domain, value: np.ndarray) -> str | None:
+def _outside(domain: Any, value: np.ndarray) -> str | None:
     """Why a result is not in its domain; None if it is."""
     if not isinstance(domain, Rows):
-        finite = value.dtype.kind in "iuO" or bool(np.isfinite(value).all())
-        return None if finite else "A number came out that is not finite"
+        if value.dtype.kind not in "iuO" and not np.isfinite(value).all():
+            return "A number came out that is not finite"
+        least = min(value.tolist(), default=0)
+        return "A number came out below 0" if domain.non_negative and least < 0 else None
     if value.shape[1] != domain.columns:
         return f"{value.shape[1]} columns came out"
     if domain.size not in (None, len(value)):
@@ -598,7 +601,7 @@ def _outside(domain: Domain, value: np.ndarray) -> str | None:
 
 def _least(case: _Case, pair: datasets.Neighbours) -> datasets.Neighbours:
     """The pair with as few rows as still show the fault."""
-    if case.bound.input_space.metric == ChangeOneDistance():
+    if pair.person is None and row_metric(case.bound.input_space).fixed_size:
         return pair
     best = attrs.evolve(pair, order=None)
     if case.broken(best) is None:

@@ -121,6 +121,28 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
         APPROXIMATE,
         {"cover": lambda m, w, x, share: (max(w[0], x[0] / share), max(w[1], x[1]))},
     ),
+    "99 % of what is fixed beforehand": (
+        PURE,
+        {"together": lambda m, xs: sum(xs, ZERO) * Fraction(99, 100)},
+    ),
+    "half of what is fixed beforehand": (ZCDP, {"together": lambda m, xs: ZCDP().compose(xs) / 2}),
+    "a group that is spread loses 90 %": (
+        ZCDP,
+        {"spread": lambda m, one, whole, k: one * k * k * Fraction(9, 10)},
+    ),
+    "a group that is spread is as one": (
+        APPROXIMATE,
+        {"spread": lambda m, one, whole, k: one},
+    ),
+    "all is admitted": (ZCDP, {"admit": lambda m, profile: Fraction(1, 100)}),
+    "a pure loss is admitted as its range": (
+        ZCDP,
+        {"admit": lambda m, profile: profile.pure and profile.pure**2 / 16},
+    ),
+    "half of what was lost": (PURE, {"reach": lambda m, x, b: x / 2}),
+    "half of what a release adds": (PURE, {"cost": lambda m, x, s, b: x / 2}),
+    "half of a budget": (ZCDP, {"stated": lambda m, b: (m, b / 2)}),
+    "a budget is enlarged by more": (PURE, {"enlarge": lambda m, b, stated: 2 * stated}),
     "delta left is the whole": (
         APPROXIMATE,
         {"left": lambda m, b, s: (max(b[0] - s[0], ZERO), b[1])},

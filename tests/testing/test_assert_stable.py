@@ -66,6 +66,15 @@ def misstate(
 
 
 @dp.stage
+def sum_said_not_negative(space: Tables) -> dp.Transformation[Tables, Sums]:
+    """A sum whose domain has no entry below 0."""
+    honest = dp.sum().bind(space)
+    after = honest.output_space
+    domain = attrs.evolve(after.domain, non_negative=True)
+    return attrs.evolve(honest, output_space=attrs.evolve(after, domain=domain))
+
+
+@dp.stage
 def halve(space: Tables) -> dp.Transformation[Tables, Tables]:
     """The rows themselves, said to be half as far apart."""
     honest = dp.row_map(space, lambda block: block, space.domain.body)
@@ -127,6 +136,7 @@ LIES = {
     "at most 3 rows": UNIT >> misstate(lambda honest, d: honest(min(d, 3))),
     "at most 3 rows, of both signs": dp.clamp(-1, 1) >> misstate(lambda f, d: f(min(d, 3))),
     "at most 6 rows": UNIT >> misstate(lambda honest, d: honest(min(d, 6))),
+    "numbers below 0": dp.clamp(-1, 1) >> sum_said_not_negative(),
     "half": UNIT >> misstate(lambda honest, d: honest(d) * Fraction(1, 2)),
     "99 %": UNIT >> misstate(lambda honest, d: honest(d) * Fraction(99, 100)),
     "l2 is linf": UNIT >> misstate(lambda f, d: dp.Norms(l1=f(d).l1, l2=f(d).linf, linf=f(d).linf)),
@@ -224,6 +234,30 @@ def test_assert_stable_catches_a_body_that_loses_its_zeros(body: Body, relation:
     space = dp.Space(attrs.evolve(domain, body=body), metric, unit=1)
     with pytest.raises(AssertionError, match=r"a 0 must count alike.*seed 0, trial 0"):
         dp.assert_stable(dp.sum(), space)
+
+
+class Replaced(dp.ChangeOneDistance):
+    """Says that a replaced row moves a sum by one row."""
+
+    def per_row(self, body: Body) -> dp.Norms | None:
+        return body.radii()
+
+
+class Equal(Replaced):
+    """Says that it is every metric, too."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = Replaced.__hash__
+
+
+@pytest.mark.parametrize("metric", [Replaced(), Equal()])
+def test_assert_stable_catches_a_metric_of_ones_own(metric: dp.metrics.Metric) -> None:
+    """Whatever its equality says: rows of a public number are not left out one by one."""
+    space = dp.Space(dp.Rows(1, 8, dp.bodies.Everything(1)), metric, unit=1)
+    with pytest.raises(AssertionError, match="claimed"):
+        dp.assert_stable(dp.clamp(-1, 1) >> dp.sum(), space)
 
 
 def test_a_bound_step_is_tested_as_a_recipe_is() -> None:

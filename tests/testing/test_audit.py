@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from itertools import count, cycle
@@ -11,6 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from numpy.ma import masked_array
 from scipy.stats import binom
 
 import opendp_lite as dp
@@ -87,6 +89,10 @@ LIES = {
     "another shape for one dataset": lambda noisy, exact, entropy: np.repeat(noisy, int(exact + 1)),
     "another key for one dataset": lambda noisy, exact, entropy: {str(exact): noisy[0]},
     "a text": lambda noisy, exact, entropy: {"noisy": noisy[0], "exact": str(exact)},
+    "the sign of a 0": lambda noisy, exact, entropy: -0.0 if exact > 1 else 0.0,
+    "a warning": lambda noisy, exact, entropy: exact > 1 and warnings.warn("above 1", stacklevel=1),
+    "an imaginary part": lambda noisy, exact, entropy: complex(noisy[0], exact),
+    "what is masked": lambda noisy, exact, entropy: masked_array(noisy, [exact > 1]),
     "two entries with one noise": lambda noisy, exact, entropy: (noisy[0], noisy[0] + exact),
     "a scale that depends on the value": lambda noisy, exact, entropy: (
         exact + textbook_laplace(entropy) * (1 + 2 * (exact > 1))
