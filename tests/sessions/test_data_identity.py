@@ -195,6 +195,12 @@ def test_no_row_tells_a_name_that_is_kept(rows):
     assert identity(rows).columns == ()
 
 
+@pytest.mark.parametrize("rows", [[], [{"age": 2.0}], [{"sex": 2.0}]], ids=repr)
+def test_no_row_takes_the_name_of_a_column_away(rows):
+    blocks = dp.Blocks(lambda: iter([rows, {"age": [1.0]}, rows]), columns=1)
+    assert identity(blocks).columns == ("age",)
+
+
 def test_columns_in_rows_are_those_of_a_table():
     rows = [{"age": 3.0, "sex": "f"}, {"sex": None, "age": 4.0}]
     assert identity(rows).content == identity({"age": [3, 4], "sex": ["f", None]}).content

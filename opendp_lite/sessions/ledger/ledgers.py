@@ -66,14 +66,17 @@ class DataIdentity:
             DataError: If the data cannot be read, or can be gone through only once.
         """
         hashes: dict[str, hmac.HMAC] = {}
+        public: set[str] = set()
         for name, cells in content(data):
+            # A name that a row tells first may be that of a column as well.
+            if not isinstance(name, PrivateName):
+                public.add(name)
             if name not in hashes:
                 hashes[name] = hmac.new(key, b"column", _HASH)
             hashes[name].update(cells)
         parts = [[name, hashes[name].hexdigest()] for name in sorted(hashes)]
-        columns = tuple(name for name in sorted(hashes) if not isinstance(name, PrivateName))
         whole = json.dumps([*parts, [*names]] if names else parts)
-        return cls(columns, hmac.new(key, whole.encode(), _HASH).hexdigest())
+        return cls(tuple(sorted(public)), hmac.new(key, whole.encode(), _HASH).hexdigest())
 
 
 class LedgerAccount(Account[AnyMeasure]):
