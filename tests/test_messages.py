@@ -82,7 +82,7 @@ MESSAGES = [
     ("estimate.intervall", "has no attribute 'intervall'; did you mean .interval?"),
     ("estimate.to_json()", "has no attribute 'to_json'; type release.as_dict()"),
     ("estimate.moe", "'Estimate' object has no attribute 'moe'; it has .interval"),
-    ("histogram.total", "has no attribute 'total'; type release.counts.sum()"),
+    ("histogram.total", "has no attribute 'total'; sum(release.values()) has its interval"),
     ("histogram.round(5)", "has no attribute 'round'; type release.table(round=5)"),
     ("histogram.sort_values()", "has no attribute 'sort_values'; type release.to_frame()"),
     ("histogram['mm']", "there is no key 'mm'; there are 'f', 'm'"),
@@ -106,6 +106,7 @@ MESSAGES = [
             ("histogram.shares()", ("percent",), "type release.table(percent=True)"),
             ("groups", ("m",), "type release['m']"),
             ("session", ("remaining",), "it has .left"),
+            ("groups", ("marginal",), "only counts add up"),
             ("session", ("history",), "keep what each ask(...) returns"),
         )
         for name in names
@@ -248,6 +249,8 @@ MESSAGES = [
     ),
     ("dp.session(frame, dp.rho(1), spice=1)", "in place of spice= it takes space"),
     ("dp.adaptive(print, mu=1)", "a budget is one value: dp.adaptive(program, dp.mu(1))"),
+    ("dp.Ledger.__getattr__(None, 'report')", "opendp-lite ledger show FILE, in a shell"),
+    ("dp.Ledger.__getattr__(None, 'statement')", "of the last release says what all have spent"),
     (
         "dp.Ledger.__call__(None, frame)",
         "a ledger opens sessions, and these answer: ask = ledger.session(data), then ask(pipeline)",
