@@ -57,8 +57,8 @@ class Ranking(Result):
 
     columns: tuple[str, ...]
     keys: tuple[Hashable, ...]
-    counts: NDArray[Any]
-    intervals: NDArray[Any]
+    counts: NDArray[np.int64 | np.float64]
+    intervals: NDArray[np.int64 | np.float64]
     places: NDArray[np.int64]
     confidence: float
     of: int

@@ -189,17 +189,21 @@ class _Groups:
         few = self.spread < _DEVIATIONS * sqrt(doubt) or bool((self.rows < _FEWEST).any())
         return float(seen[0]), (1 + hits) / (1 + _RUNS), few
 
-    def _draw_noise(self, generator: np.random.Generator, deviation: float, size: Any) -> Any:
+    def _draw_noise(
+        self, generator: np.random.Generator, deviation: float, size: int | tuple[int, int]
+    ) -> Floats:
         if self.pure:
             return generator.laplace(0.0, deviation / sqrt(2), size)
         return generator.normal(0.0, deviation, size)
 
-    def _spread(self, sums: Floats, rows: Floats, squares: Any) -> Floats:
+    def _spread(self, sums: Floats, rows: Floats, squares: Floats | float) -> Floats:
         """The sum of the squares within groups, less what the noise of the sums adds to it."""
         found: Floats = squares - ((sums**2 - self.deviations[0] ** 2) / rows).sum(axis=0)
         return found
 
-    def _statistic(self, means: Floats, rows: Floats, variance: Any) -> tuple[Floats, Floats]:
+    def _statistic(
+        self, means: Floats, rows: Floats, variance: Floats | float
+    ) -> tuple[Floats, Floats]:
         """The weighted squares of the distances from the common mean, and that mean."""
         of_sums, of_rows, _ = self.deviations
         off = of_sums**2 + (means * of_rows) ** 2
