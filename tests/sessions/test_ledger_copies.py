@@ -606,6 +606,13 @@ def test_a_change_by_hand_is_found(ledger, sql):
     refused("damaged", *(partial(use, ledger.path) for use in uses))
 
 
+@pytest.mark.parametrize("key", ["'none'", "5"])
+def test_a_key_that_is_none_is_refused(ledger, key):
+    """It was a ValueError of Python's."""
+    changed(ledger, f"UPDATE secret SET key = {key}")
+    refused("it has no key", LedgerFile.open(ledger.path).key)
+
+
 def test_the_file_itself_refuses_changes(ledger):
     spend(ledger, 3)
     with in_sqlite(ledger.path) as connection:

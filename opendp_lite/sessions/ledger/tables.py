@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 import attrs
@@ -189,7 +190,8 @@ class EntryTable(ABC):
     def key(self) -> bytes:
         """The secret of the keyed hashes."""
         for (key,) in self.run("SELECT key FROM secret"):
-            return bytes.fromhex(key)
+            with suppress(TypeError, ValueError):
+                return bytes.fromhex(key)
         raise LedgerError("the ledger is damaged: it has no key")
 
     def _read(self, where: str, *values: int | str) -> Iterator[entries.LedgerEntry]:
