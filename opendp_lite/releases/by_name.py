@@ -39,11 +39,17 @@ class _Several(Result, Mapping[K, R]):
     def _footnote(self) -> str:
         kinds = dict.fromkeys(each.covers for each in self.values() if isinstance(each, Result))
         said = self.covers or " or ".join(each for each in kinds if each)
+        ends = f"low to high: {said}." if said else ""
+        return " ".join(filter(None, [ends, self._unsaid]))
+
+    @property
+    def _unsaid(self) -> str:
         found = [each for each in self.values() if isinstance(each, Estimate)]
         hidden = max((each.hidden_rows or 0 for each in found), default=0)
-        ends = f"low to high: {said}." if said else ""
         far = f"{say_hidden(hidden).capitalize()}." if hidden else ""
-        return " ".join(filter(None, [ends, far]))
+        results = (each for each in self.values() if isinstance(each, Result))
+        others = (each._unsaid for each in results if not isinstance(each, Estimate))
+        return " ".join(filter(None, [far, *dict.fromkeys(others)]))
 
     __array__ = refuse_array
 
@@ -114,10 +120,13 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
     def __repr__(self) -> str:
         keys = [_show(key) for key in self]
         found = [each for each in self.values() if isinstance(each, Estimate)]
-        if self.covers and len(found) == len(self):
-            titles = [self.column, "value", self.covers, "noise", ""]
+        held, _, taken = self.covers.partition("; ")
+        if held and len(found) == len(self):
+            titles = [self.column, "value", held, "noise", ""]
             rows = ([key, *each.cells()] for key, each in zip(keys, found[:_SHOWN], strict=False))
             shown = formatting.align(_drop_empty([titles, *rows]))
+            if taken:
+                shown.append(f"{taken.capitalize()}.")
         else:
             shown = [self.column, *self._lines(keys)]
         more = len(keys) - _SHOWN

@@ -183,11 +183,8 @@ class Estimate(Result):
         return f"{held}; {formatting.ONE_PERSON}" if self.several else held
 
     @property
-    def _footnote(self) -> str:
-        hidden = (
-            "" if self.hidden_rows is None else f" {say_hidden(self.hidden_rows).capitalize()}."
-        )
-        return f"{super()._footnote}{hidden}"
+    def _unsaid(self) -> str:
+        return "" if self.hidden_rows is None else f"{say_hidden(self.hidden_rows).capitalize()}."
 
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""

@@ -79,7 +79,13 @@ class Result(Storable):
     @property
     def _footnote(self) -> str:
         """What stands below a table."""
-        return f"low to high: {self.covers}." if self.covers else ""
+        ends = f"low to high: {self.covers}." if self.covers else ""
+        return " ".join(filter(None, [ends, self._unsaid]))
+
+    @property
+    def _unsaid(self) -> str:
+        """What the intervals leave out, in sentences."""
+        return ""
 
     def to_frame(self) -> Any:
         """A data frame of pandas, a row for each number; polars and others read ``table()``."""

@@ -306,12 +306,21 @@ def test_rows_of_one_person_are_said_to_count_as_independent(seeded):
         # A table is what is published.
         assert words in str(shown.table())
         assert words not in str(step(table))
+    shown = dp.by("id", [0, 1], dp.select("x") >> dp.mean(0, 9, epsilon=9))
+    assert str((persons >> shown)(table)).count(words) == 1
     of_all = dp.select("x") >> dp.cdf(0, 9, epsilon=9)
     assert words in str((persons >> of_all)(table).table())
     assert words not in str(of_all(table).table())
     assert words not in str(
         (persons >> dp.select("x") >> dp.mean(0, 9, rho=9, sampling=False))(table)
     )
+
+
+def test_groups_of_regressions_say_what_their_intervals_leave_out(seeded):
+    table = {"sex": [0, 1] * 2000, "age": [*range(20, 70)] * 80, "pay": [3, 5, 4, 9] * 1000}
+    pay = dp.linear_regression("pay", ["age"], bounds=[(0, 9), (0, 99)], epsilon=99)
+    said = dp.by("sex", [0, 1], pay)(table).table().note
+    assert said.count("slopes may be off by more than intervals show") == 1
 
 
 def test_a_spread_that_noise_hides_is_not_taken_for_none(seeded):

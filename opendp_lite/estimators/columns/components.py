@@ -137,8 +137,8 @@ class Correlation(Result):
         return np.array(self.value, dtype=dtype)
 
     @property
-    def _footnote(self) -> str:
-        said = f"{super()._footnote} {_SHAPE.capitalize()}."
+    def _unsaid(self) -> str:
+        said = f"{_SHAPE.capitalize()}."
         unknown = (self.interval[1] - self.interval[0] >= _UNSEEN).any()
         return f"{said} Of one from -1 to 1 nothing is known." if unknown else said
 

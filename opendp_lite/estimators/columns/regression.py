@@ -174,10 +174,6 @@ class Regression(Result):
     def covers(self) -> str:
         return hold_in(self.confidence, sampling=True, several=self.several)
 
-    @property
-    def _footnote(self) -> str:
-        return f"{super()._footnote} {self._limits}"
-
     def records(self) -> list[Record]:
         """A row for each coefficient, with its name."""
         return [{"name": name, **row} for name in self.names for row in self[name].records()]
@@ -204,8 +200,7 @@ class Regression(Result):
         return f"{self.y} = intercept + slopes, about {self.rows:.0f} rows"
 
     @property
-    def _limits(self) -> str:
-        """What the intervals leave out."""
+    def _unsaid(self) -> str:
         if self.weak:
             hidden = (
                 f"{self.weak[0]} hardly varies, or moves with another column"
@@ -220,7 +215,7 @@ class Regression(Result):
 
     def _note(self) -> str:
         if self.weak:
-            return self._limits
+            return self._unsaid
         deviation, cut = (f"{each:.3g}" for each in (self.residual_deviation, self.cut))
         alone = f" {ONE_PERSON.capitalize()}." if self.several else ""
         if self.uneven > _UNEVEN:
@@ -228,7 +223,7 @@ class Regression(Result):
             alone += f"\nIntervals take y to spread alike for all rows{hidden}."
         return (
             "Intervals are for the population, from noise and sampling. Rows lie about "
-            f"{deviation} from the line,\nand were cut at {cut} from it. {self._limits}{alone}"
+            f"{deviation} from the line,\nand were cut at {cut} from it. {self._unsaid}{alone}"
         )
 
     def __repr__(self) -> str:
