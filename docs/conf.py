@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,11 @@ def setup(app: Sphinx) -> None:
 def _fold(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
     """Lists beside a page what is above, beside and below it.
 
-    furo would write all names of the reference beside each of 400 pages.
+    furo would write all names of the reference beside each of 300 pages. Beside a name stands what
+    stands beside its room, which is made once: making it anew took a third of the time of a build.
     """
-    if whole := context.get("toctree"):
-        context["toctree"] = lambda **options: whole(**options | {"collapse": True})
+    rooms = app.env.toctree_includes.items()
+    listed = next((room for room, names in rooms if page in names), page)
+    beside = listed if listed.startswith("reference/") else page
+    whole = partial(app.builder._get_local_toctree, beside)
+    context["toctree"] = lambda **options: whole(**options | {"collapse": True})
