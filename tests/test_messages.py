@@ -302,6 +302,18 @@ MESSAGES = [
         "dp.weighted_mean('pay', weights='w', bounds=(0, 9), most=3, epsilon=2)",
         "write dp.select('pay', 'w') >> dp.weighted_mean(0, 9, most=3, epsilon=2)",
     ),
+    (
+        "dp.mean('pay', bounds=(0, 9), by='sex', epsilon=2)",
+        "write dp.select('pay') >> dp.mean(0, 9, epsilon=2)",
+    ),
+    (
+        "dp.private_quantile([0.25, 0.5], (0, 9), epsilon=1)",
+        "write dp.private_quantile(0.5, bounds=(0, 100), epsilon=1)",
+    ),
+    (
+        "(dp.table() >> dp.histogram('sex', epsilon=1))(TABLE)",
+        "epsilon=1, delta=1e-6; or declare them: categories=['f', 'm']",
+    ),
     ("dp.weighted_mean(0, 9, epsilon=1)", "; add most=4, the largest weight that counts"),
     ("dp.t_test('age', 'sex', epsilon=1)", "; add keys=['f', 'm']"),
     ("dp.linear_regression('age', ['sex'], epsilon=1)", "add bounds={'y': (0, 100), 'x': (0, 10)}"),

@@ -316,7 +316,7 @@ def threshold_of(
     if epsilon is None or delta is None:
         raise ParameterError(
             f"{step}: keys that are not declared need epsilon= and delta=, such as epsilon=1, "
-            "delta=1e-6; or declare them"
+            "delta=1e-6; or declare them: categories=['f', 'm']"
         )
     level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
     if spill < _LEAST_DELTA:

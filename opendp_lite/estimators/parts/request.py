@@ -179,7 +179,7 @@ def _check_bounds(
     name, example = estimator.__name__, f"{path_of(estimator)}({typed}, {shown})"
     first = args[0] if args else given.get("lower", 0)
     if isinstance(first, str):
-        columns = [each for each in (*args, *given.values()) if isinstance(each, str)]
+        columns = [each for each in (*args, given.get("weights")) if isinstance(each, str)]
         raise ParameterError(
             f"{name} takes bounds on the values, not a column's name: write "
             f"dp.select({', '.join(map(repr, columns))}) >> {example}"
