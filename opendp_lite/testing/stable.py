@@ -34,7 +34,7 @@ from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyTransformation, Transformation
 from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Recipe, Stage
-from opendp_lite.spaces.domains import Domain, Rows
+from opendp_lite.spaces.domains import Domain, Rows, Scalars, Vectors
 from opendp_lite.spaces.space import Space, records, row_metric
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing import datasets
@@ -582,7 +582,7 @@ def _alike(again: np.ndarray, first: np.ndarray) -> bool:
     return np.array_equal(again, first, equal_nan=again.dtype != object)
 
 
-def _outside(domain: Any, value: np.ndarray) -> str | None:
+def _outside(domain: Rows | Scalars | Vectors, value: np.ndarray) -> str | None:
     """Why a result is not in its domain; None if it is."""
     if not isinstance(domain, Rows):
         if value.dtype.kind not in "iuO" and not np.isfinite(value).all():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import copysign, sqrt
@@ -264,7 +264,7 @@ def _means(
         total=values >> sum() >> noise(_FOR_SUMS),
         rows=select(column) >> count() >> noise(_FOR_ROWS),
     )
-    declared: tuple[Any, ...] = tuple(keys)
+    declared: tuple[Hashable, ...] = tuple(keys)
     within = keep(by_column, among=declared)
     squares = within >> values >> square() >> sum() >> noise(1 - _FOR_SUMS - _FOR_ROWS)
     released = compose(groups=by(by_column, declared, each), squares=squares).bind(space)
