@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
@@ -263,7 +264,8 @@ class DiscreteLaplace(QuantileLaw):
         return -whole if word > MASK else whole
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
-        rate = float(1 / self.scale)
+        # Of an infinite rate no multiple by 0 would be a number.
+        rate = min(nearest(1 / self.scale), sys.float_info.max)
         apart = np.abs(steps - float(value))
         found: Floats = np.log(np.tanh(rate / 2)) - apart * rate
         return found
@@ -276,7 +278,7 @@ class DiscreteLaplace(QuantileLaw):
 
     @property
     def standard_deviation(self) -> float:
-        rate = float(1 / self.scale)
+        rate = nearest(1 / self.scale)
         spread = 0.0 if rate > _NO_NOISE else sqrt(2) * exp(rate / 2) / expm1(rate)
         return float(Fraction(2) ** self.exponent) * spread
 

@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+import opendp_lite as dp
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.numbers.exact import confidence_of, normal_quantile_up, normal_tail
 from opendp_lite.samplers.law import Errors, NormalError, half_widths
@@ -113,3 +114,13 @@ def test_one_entry_is_no_further_off_jointly():
 def test_confidences_that_are_none(given, words):
     with pytest.raises(ParameterError, match=words):
         confidence_of(given, "confidence")
+
+
+def test_a_rate_beyond_floats_is_no_noise() -> None:
+    """It raised an OverflowError once the loss was asked for."""
+    law = DiscreteLaplace(Fraction(1, 10**400), 0)
+    assert law.standard_deviation == 0
+    assert law.log_probability(np.array([0.0, 1.0]), Fraction(0))[0] == 0
+    wide = dp.clamp(-1e270, 1e270) >> dp.sum() >> dp.laplace(scale=1e-200, confidence=0.95)
+    assert wide.map(1) > 1e300
+    assert wide([1.0]).standard_error == 0
