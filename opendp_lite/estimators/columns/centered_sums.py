@@ -41,6 +41,7 @@ from opendp_lite.transformations.bounding import center, scale
 from opendp_lite.transformations.sums import count, sum
 
 _FINE: Final = 2**24
+_LARGEST_SQUARE: Final = rational_of_float(1e100) ** 2
 _TIE: Final = 1 + 1e-6
 _EXACT: Final = 2.0**-50
 CentredAndCount = tuple[Floats, float]
@@ -287,6 +288,11 @@ def _plans(space: RowSpace, pure: bool) -> list[_SumPlan]:
         raise SpaceError(
             "centered_sum needs bounded values, and these may be anything: put dp.clamp(0, 100) "
             "before it"
+        )
+    if per_row.l2_squared > _LARGEST_SQUARE:
+        raise SpaceError(
+            "centered_sum: rows beyond 1e100 have squares that floats cannot hold; scale() the "
+            "rows before"
         )
     kept = max(map(len, ends))
     low, high = (broadcast(each, kept) for each in ends)

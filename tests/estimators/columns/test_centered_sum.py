@@ -165,3 +165,11 @@ def test_rows_that_lack_something_are_left_out():
     total, people = pipeline(rows)
     assert total == pytest.approx([1, 1], abs=0.01)
     assert people == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("bounds", [(-1e200, 1e200), (0, 1e155), (1e150, 2e150)])
+@pytest.mark.parametrize("loss", ["epsilon", "rho"])
+def test_bounds_whose_squares_are_beyond_floats_are_refused(bounds, loss):
+    """They raised an OverflowError or warned."""
+    with pytest.raises(dp.SpaceError, match="beyond 1e100"):
+        dp.records(columns=3) >> dp.clamp(*bounds) >> dp.centered_sum(**{loss: 1})
