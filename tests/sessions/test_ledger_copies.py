@@ -613,6 +613,16 @@ def test_a_key_that_is_none_is_refused(ledger, key):
     refused("it has no key", LedgerFile.open(ledger.path).key)
 
 
+def test_damage_that_is_no_text_is_refused(ledger):
+    """SQLite quotes it, and Python could not read what it said."""
+    held = ledger.path.read_bytes()
+    damaged = held.replace(b"CREATE TABLE entries", b"CREATE \x82ABLE entries", 1)
+    assert damaged != held
+    other = copy(ledger)
+    other.write_bytes(damaged)
+    refused("it is damaged", partial(LedgerFile.open, other))
+
+
 def test_the_file_itself_refuses_changes(ledger):
     spend(ledger, 3)
     with in_sqlite(ledger.path) as connection:

@@ -234,6 +234,7 @@ _INTERRUPTED: Final = (
     "the right to write, or copy it with its -journal file to where you may"
 )
 # What to do, by the beginning of SQLite's name for it; the first that fits.
+_DAMAGED: Final = "it is damaged; restore a copy and adopt it with a reason"
 _WORDS: Final = {
     "SQLITE_BUSY": "another process or thread holds it for too long; try again",
     "SQLITE_LOCKED": "another process or thread holds it for too long; try again",
@@ -247,7 +248,8 @@ _WORDS: Final = {
     "SQLITE_IOERR": "the disk failed; look at the disk, then open the ledger again",
     "SQLITE_NOTADB": "it is no ledger; name the file that opendp-lite ledger create or "
     "dp.Ledger.create made",
-    "SQLITE_CORRUPT": "it is damaged; restore a copy and adopt it with a reason",
+    "SQLITE_CORRUPT": _DAMAGED,
+    "UnicodeDecodeError": _DAMAGED,
     "SQLITE_CONSTRAINT": "the entry does not fit the ones before; open the ledger again",
 }
 
@@ -338,7 +340,8 @@ class SqliteFile(Storage):
             connection.rest()
             rests = True
             return found
-        except sqlite3.Error as problem:
+        # Python reads the words of SQLite itself as UTF-8, and they may quote what is damaged.
+        except (sqlite3.Error, UnicodeDecodeError) as problem:
             raise _refuse(path, problem) from None
         finally:
             if connection is not None and not rests:
@@ -428,7 +431,7 @@ def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _refuse(path: Path, problem: sqlite3.Error) -> LedgerError:
+def _refuse(path: Path, problem: Exception) -> LedgerError:
     """What SQLite refused, in words."""
     code = str(getattr(problem, "sqlite_errorname", type(problem).__name__))
     words = next((text for name, text in _WORDS.items() if code.startswith(name)), code)
