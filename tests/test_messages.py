@@ -155,6 +155,10 @@ MESSAGES = [
         (f"dp.linear_regression('y ~ x + z'{more})", "dp.linear_regression('y', ['x', 'z'], bounds")
         for more in ("", ", {'y': (0, 1)}", ", ['x'], {'y': (0, 1)}", ", [], [], 3")
     ),
+    (
+        "dp.linear_regression('y', 'x + z', dict(y=(0, 1), x=(0, 1), z=(0, 1)), epsilon=1)",
+        "dp.linear_regression('y', ['x', 'z'], bounds",
+    ),
     ("dp.linear_regression('y', ['x'], 0, 9)", "write dp.linear_regression('pay', ['age'], {'pay'"),
     ("dp.linear_regression('y ~ x', data=TABLE)", "data goes into a second call: pipeline(data)"),
     (

@@ -129,7 +129,7 @@ def _are_pairs(given: object) -> bool:
 
 def say_formula(typed: str) -> str:
     """How a formula as in R is typed: its names, without its signs."""
-    y, *x = _NAME.findall(typed) or ["y"]
+    y, *x = dict.fromkeys(_NAME.findall(typed)) or ["y"]
     columns = ", ".join(f"{each!r}: (0, 100)" for each in (y, *x))
     return (
         f"a formula is written dp.linear_regression({y!r}, {x or ['x']}, bounds={{{columns}}}, "

@@ -677,10 +677,11 @@ def _bounds_by_column(recipe: Callable[P, R]) -> Callable[P, R]:
                 "linear_regression: y is one name and comes first, as in "
                 "dp.linear_regression('pay', ['age'], ...)"
             )
-        if typed["y"] not in given and "~" in str(typed["y"]):
-            raise ParameterError(f"linear_regression: {say_formula(str(typed['y']))}")
-        # Bounds of other columns of the table may be there: one dictionary does for many fits.
         columns = (typed["y"], *_columns(typed["x"]))
+        formula = " ".join(map(str, columns))
+        if not set(columns) <= set(given) and set("~+") & set(formula):
+            raise ParameterError(f"linear_regression: {say_formula(formula)}")
+        # Bounds of other columns of the table may be there: one dictionary does for many fits.
         named = {each: given[each] for each in columns if each in given}
         whole = named if len(named) == len(columns) else given
         pairs = bounds_of_each(whole, columns, "linear_regression")
