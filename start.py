@@ -72,12 +72,9 @@ def main():
     # Most of what is installed is never imported, and compiling it takes a minute of one core.
     quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     install = [PYTHON, "-m", "pip", "install", *quiet]
-    # At the same time: pip uses one core, and these depend on nothing.
-    wanted = RARE if sys.argv[1] == "test" else []
-    rare = {name: subprocess.Popen([*install, "--no-deps", name]) for name in wanted}
     run([*install, "--editable", HERE + extras], "installing failed; is a package index reachable?")
-    for name, installing in rare.items():
-        if installing.wait():
+    for name in RARE if sys.argv[1] == "test" else []:
+        if subprocess.call([*install, "--no-deps", name]):
             print("start.py: no " + name + ", so its tests are skipped", file=sys.stderr)
     for command in commands:
         run(command, "")

@@ -1,0 +1,19 @@
+"""Connections and files wait for garbage to be looked for: in tests of engines that is as usual.
+
+With the threshold of all other tests (tests/conftest.py) a server had too many clients.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="module")
+def look_for_garbage_as_usual() -> Iterator[None]:
+    rarely = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*rarely)
