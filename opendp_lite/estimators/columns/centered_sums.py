@@ -41,6 +41,7 @@ from opendp_lite.transformations.bounding import center, scale
 from opendp_lite.transformations.sums import count, sum
 
 _FINE: Final = 2**24
+# Floats end at about 1e308: what lies between leaves room for numbers of rows and for noise.
 _LARGEST_SQUARE: Final = rational_of_float(1e100) ** 2
 _TIE: Final = 1 + 1e-6
 _EXACT: Final = 2.0**-50

@@ -233,8 +233,8 @@ _INTERRUPTED: Final = (
     "a write was cut short and must be undone first, and you may not write here; open it once with "
     "the right to write, or copy it with its -journal file to where you may"
 )
-# What to do, by the beginning of SQLite's name for it; the first that fits.
 _DAMAGED: Final = "it is damaged; restore a copy and adopt it with a reason"
+# What to do, by the beginning of SQLite's name for it; the first that fits.
 _WORDS: Final = {
     "SQLITE_BUSY": "another process or thread holds it for too long; try again",
     "SQLITE_LOCKED": "another process or thread holds it for too long; try again",

@@ -104,6 +104,18 @@ def test_the_noise_of_a_gram_is_as_large_as_it_says():
     assert squares == pytest.approx(grams[0].noise ** 2, rel=0.075)
 
 
+def test_what_noise_hides_of_an_uneven_spread_is_what_the_sandwich_leaves_out():
+    """An excess just below it changes no error, and one just above it does."""
+    gram = NoisyGram(500.0 * np.eye(3), 1.0)
+    fit = gram.fit(np.array([50.0, 400.0, -250.0]), 1000.0, (1.0, 1.0))
+    even = fit.variance * gram.columns(gram.kept)
+    hidden = fit.hidden(NoisyGram(even, 30.0)) * fit.variance * gram.rows
+    for share, seen in ((0.99, False), (1.01, True)):
+        excess = np.diag([0.0, share * hidden, 0.0])
+        found = fit.sampling(NoisyGram(even + excess, 30.0))
+        assert np.allclose(found, fit.sampling(None), rtol=1e-12) != seen
+
+
 def test_bounds_that_are_far_too_wide_cost_little():
     """Held to a part of what bounds allow, the units of columns and residuals were too large."""
     noise = []
