@@ -95,6 +95,8 @@ from opendp_lite.transformations.bounding import center as center
 from opendp_lite.transformations.bounding import clamp as clamp
 from opendp_lite.transformations.bounding import clip_to_norm as clip_to_norm
 from opendp_lite.transformations.bounding import scale as scale
+from opendp_lite.transformations.columns import count_distinct as count_distinct
+from opendp_lite.transformations.columns import select as select
 from opendp_lite.transformations.encoding import bins as bins
 from opendp_lite.transformations.encoding import one_hot as one_hot
 from opendp_lite.transformations.encoding import period as period
@@ -106,9 +108,7 @@ from opendp_lite.transformations.rows import drop_nan as drop_nan
 from opendp_lite.transformations.rows import impute as impute
 from opendp_lite.transformations.rows import keep as keep
 from opendp_lite.transformations.rows import resize as resize
-from opendp_lite.transformations.rows import select as select
 from opendp_lite.transformations.sums import count as count
-from opendp_lite.transformations.sums import count_distinct as count_distinct
 from opendp_lite.transformations.sums import sum as sum
 
 __version__: str

@@ -46,8 +46,8 @@ from opendp_lite.spaces.space import Space, example, records, row_metric, sized_
 from opendp_lite.spaces.tables import Tables
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import clamp
+from opendp_lite.transformations.columns import select
 from opendp_lite.transformations.row_maps import fold_to_vector
-from opendp_lite.transformations.rows import select
 from opendp_lite.transformations.sums import count, sum
 
 

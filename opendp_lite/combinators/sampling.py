@@ -24,7 +24,6 @@ from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.engines.rows import CollectRows, LazyRows
 from opendp_lite.engines.sampling.rules import KeyedCoins, row_sample
 from opendp_lite.measurements.noise import gaussian, laplace
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.metrics.distances import (
     ChangeOneDistance,
     RowMetric,
@@ -230,10 +229,8 @@ _INSTEAD: Final = (
         sources=["Aumueller, Lebeda, Nelson, Pagh 2024, appendix D, algorithm 2"],
     ),
     examples=lambda: [
-        example(
-            records(), private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None), group=3
-        ),
-        example(sized_rows(2), private_quantile(0.5, bounds=(0, 9), rho=1, confidence=None)),
+        example(records(), clamp(0, 9) >> sum() >> laplace(epsilon=1), group=3),
+        example(sized_rows(2), clamp(0, 9) >> sum() >> gaussian(rho=1)),
     ],
 )
 def on_random_pairs(

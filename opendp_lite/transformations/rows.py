@@ -1,4 +1,4 @@
-"""Some of the columns, and some of the rows."""
+"""Some of the rows, and how many of each person."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
 from math import inf
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, cast
 
 import attrs
 import numpy as np
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Bounds, format_bounds, parse_bounds, to_floats
-from opendp_lite.bodies.box import Box, Everything
-from opendp_lite.engines.columns import Codes, Picked
+from opendp_lite.bodies.box import Box
+from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.expressions import Engine, Expression, KeyedCells, to_key
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import NUMBERS, open_source
 from opendp_lite.engines.data.source import Places, Words
 from opendp_lite.engines.data.table import Column as TableColumn
-from opendp_lite.engines.data.table import ColumnReading, unknown_column
+from opendp_lite.engines.data.table import ColumnReading
 from opendp_lite.engines.dates import are_dates, between_dates, require_dates
-from opendp_lite.engines.grouped import Kept, LazyTable, Select
+from opendp_lite.engines.grouped import Kept, LazyTable
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
-from opendp_lite.engines.plan import Keep, Map, Own
+from opendp_lite.engines.plan import Keep, Own
 from opendp_lite.engines.rows import LazyRows, Part, materialise
 from opendp_lite.engines.sampling.rules import contributions, rows_of_size
 from opendp_lite.metrics.distances import ChangeOneDistance, SpreadDistance, SymmetricDistance
@@ -34,122 +34,11 @@ from opendp_lite.numbers.exact import Number, exact, nearest, quote, whole
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.samplers.entropy import SecureEntropy
-from opendp_lite.spaces.domains import Domain, Rows
+from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in, sized_rows
-from opendp_lite.spaces.tables import AnyTables, PersonTables, Tables, TablesOrPeople, tables_in
+from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, tables_in
 from opendp_lite.spelling.description import Proof, opendp_twin
 from opendp_lite.transformations.row_maps import fitting, plain_nan, row_by_row, row_map_trusted
-
-Column = int | str
-AnySpace: TypeAlias = Space[Any]
-"""A space of rows or of a table, whichever."""
-
-
-@stage(
-    does="Keeps one or several columns.",
-    proof=row_by_row(),
-    examples=lambda: [
-        example(records(columns=["age", "visits"]), "visits"),
-        example(records(columns=["age", "visits"]), ["visits", "age"]),
-        example(records(columns=3), 2, 0),
-    ],
-)
-def select(
-    space: Space[AnyTables], *columns: Column | Sequence[Column]
-) -> Transformation[Space[AnyTables], Space[AnyTables]]:
-    """Keeps one or several columns. Only these are read of a table.
-
-    Sums and counts afterwards leave out only rows that lack a value in these columns.
-
-    Args:
-        *columns: Names, or positions from 0, one by one or in a list. An array has positions, and
-            names where ``records(columns=["age", ...])`` gives it some.
-
-    Returns:
-        Rows of these columns, in this order.
-
-    Raises:
-        ParameterError: If no column is given, or one is neither a position nor a name.
-        SpaceError: If there is no such column. The message names the nearest one. Also if a person
-            may have any number of rows, and the column that tells people apart is left out.
-
-    Example:
-        >>> import opendp_lite as dp, numpy as np
-        >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
-        NotPrivate([2.])
-    """
-    listed = len(columns) == 1 and isinstance(columns[0], tuple | list)
-    asked = cast(Sequence[object], columns[0] if listed else columns)
-    if not asked:
-        raise ParameterError("select needs a column: select('age'), or select(0)")
-    return select_columns(space, asked, "select")
-
-
-def select_columns(
-    space: AnySpace, asked: Sequence[object], step: str
-) -> Transformation[AnySpace, AnySpace]:
-    """As ``select``, for the columns that a step asks for."""
-    if isinstance(space.domain, Tables | PersonTables):
-        return _of_table(space, tables_in(space.domain), asked, step)
-    kept = tuple(_position(column, space.domain, step) for column in asked)
-
-    names = space.domain.names
-    chosen = None if names is None else tuple(names[j] for j in kept)
-    return row_map_trusted(space, Picked(kept), space.domain.body.select(kept), chosen)
-
-
-def _of_table(
-    space: AnySpace, domain: Tables, asked: Sequence[object], step: str
-) -> Transformation[AnySpace, AnySpace]:
-    names = tuple(_name(column, domain, step) for column in asked)
-    chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
-
-    found = Map(Select(names, step))
-    after = attrs.evolve(space, domain=_again(space.domain, chosen))
-    return Transformation(space, after, found, identity)
-
-
-def _again(before: Domain, chosen: Tables) -> Domain:
-    """The tables with the chosen columns, of people where they were so before."""
-    if not isinstance(before, PersonTables):
-        return chosen
-    if before.person not in (chosen.names or ()):
-        raise SpaceError(
-            f"select leaves out {before.person!r}, which tells people apart; put "
-            f"dp.bound_contributions(3) before it, or select {before.person!r} as well"
-        )
-    return attrs.evolve(before, rows=chosen)
-
-
-def _name(column: object, domain: Tables, step: str) -> str:
-    if domain.names is None and isinstance(column, int):
-        raise SpaceError(
-            f"{step}({column!r}): a table's columns are picked by name, such as {step}('age'); for "
-            "positions start with dp.records(columns=3), say"
-        )
-    if domain.names is not None and isinstance(column, int):
-        return domain.names[_position(column, domain, step)]
-    return domain.find_names([column], step)[0]
-
-
-def _position(column: object, domain: Rows, step: str) -> int:
-    if isinstance(column, str):
-        if domain.names is None:
-            raise SpaceError(
-                f"{step}({column!r}): the columns have no names; give them with "
-                "dp.records(columns=[...]) or pick by position"
-            )
-        if column in domain.names:
-            return domain.names.index(column)
-        raise SpaceError(f"{step}: {unknown_column(column, domain.names)}")
-    if isinstance(column, bool) or not isinstance(column, int):
-        raise ParameterError(
-            f"{step}: a column is a position or a name, got {type(column).__name__}"
-        )
-    if not 0 <= column < domain.columns:
-        raise SpaceError(f"{step}: column {column} of {domain.columns}; positions start at 0")
-    return column
-
 
 _ENDS = 2
 

@@ -1,4 +1,4 @@
-"""The exact sum of bounded rows, and how many rows or different values there are."""
+"""The exact sum of bounded rows, and how many rows there are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from opendp_lite.engines.data.expressions import (
     total_of,
 )
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric, Scratch
-from opendp_lite.engines.distinct import CountKeys, Tally
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map
 from opendp_lite.metrics.distances import AbsoluteDistance
@@ -38,11 +37,10 @@ from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
-from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in, sized_rows
-from opendp_lite.spaces.tables import RowsOrTables, Tables, TablesOrRows
+from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in
+from opendp_lite.spaces.tables import RowsOrTables, Tables
 from opendp_lite.spelling.description import Proof, opendp_twin
 from opendp_lite.transformations.row_maps import fold_to_vector
-from opendp_lite.transformations.rows import select_columns
 
 # The bits of sums wrap here: a sum below 2^62 in size is known from its value modulo this.
 _TURN = 1 << 64
@@ -551,68 +549,5 @@ def count(
         space,
         Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=Norms(l1=space.unit)),
         fold.on(Map(engines.Presence())) if of_table else fold,
-        lambda distance: Norms(l1=distance),
-    )
-
-
-def _number_of_keys(tally: Tally) -> Grid:
-    return AsGrid(CountFold(), 0)(len(tally.items()))
-
-
-@stage(
-    does="Counts how many different values a column has.",
-    changes=(
-        "A row that lacks the value does not count, nor does one whose value is neither text nor "
-        "a number."
-    ),
-    proof=Proof(
-        "A row has one value, so a row added or removed makes it one more or fewer, or none. A "
-        "replaced row takes away at most one value and adds at most one: the number moves by one.",
-        adding="k",
-        replacing="k",
-    ),
-    examples=lambda: [
-        example(records()),
-        example(records(columns=["sex", "age"]), ["sex", "age"]),
-        example(sized_rows(["a"]), "a"),
-    ],
-)
-def count_distinct(
-    space: Space[TablesOrRows], column: int | str | Sequence[int | str] | None = None
-) -> Transformation[Space[TablesOrRows], Space[Scalars]]:
-    """Counts how many different values a column has.
-
-    You need not know the values. Noise after it makes it private, as after ``count()``. To count
-    people, name the column that tells them apart, after ``bound_contributions(1)``.
-
-    Args:
-        column: The column, or a list of several for different combinations. Leave it out if the
-            data are one column.
-
-    Returns:
-        One whole number. Values are one where ``thresholded_counts`` has one key for them: 1 and
-        1.0 are, and "1" is another.
-
-    Raises:
-        SpaceError: If the column is not there.
-
-    Example:
-        >>> import opendp_lite as dp
-        >>> trips = {"city": ["Rome", "Oslo", None, "Rome"] * 90, "day": list(range(180)) * 2}
-        >>> dp.count_distinct("city")(trips), dp.count_distinct(["city", "day"])(trips)
-        (NotPrivate(2), NotPrivate(135))
-        >>> days = dp.count_distinct("day") >> dp.laplace(epsilon=1, confidence=0.95)
-        >>> days.map(1), 160 < days(trips).value < 200
-        (1.0, True)
-    """
-    row_metric(space)
-    asked = [column] if isinstance(column, int | str) else column
-    start = None if asked is None else select_columns(space, asked, "count_distinct")
-    domain = space.domain if start is None else start.output_space.domain
-    fold = Fold(CountKeys(domain.columns, domain.names), _number_of_keys)
-    return Transformation(
-        space,
-        Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=Norms(l1=space.unit)),
-        fold if start is None else fold.on(start.function),
         lambda distance: Norms(l1=distance),
     )

@@ -41,9 +41,9 @@ from opendp_lite.spaces.space import Space, example, records, sized_rows
 from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.spelling.suggestions import say_formula
 from opendp_lite.transformations.bounding import clamp
+from opendp_lite.transformations.columns import select
 from opendp_lite.transformations.entries import outer_products
 from opendp_lite.transformations.row_maps import map_rows, plain_nan
-from opendp_lite.transformations.rows import select
 from opendp_lite.transformations.sums import count, sum
 
 Column = int | str

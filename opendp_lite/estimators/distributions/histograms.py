@@ -62,8 +62,8 @@ from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, sized_rows
 from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
+from opendp_lite.transformations.columns import select_columns
 from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
-from opendp_lite.transformations.rows import select_columns
 from opendp_lite.transformations.sums import sum
 
 _SHOWN: Final = 20

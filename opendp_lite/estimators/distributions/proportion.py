@@ -31,8 +31,9 @@ from opendp_lite.releases.intervals import IntervalEnds, share_error, share_inte
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import example, records, row_metric, sized_rows
+from opendp_lite.transformations.columns import select_columns
 from opendp_lite.transformations.encoding import bins
-from opendp_lite.transformations.rows import Chosen, select_columns
+from opendp_lite.transformations.rows import Chosen
 
 _WIDE: Final = 0.5
 _NUMBER: Final = compile_pattern(r"[-+]?\d+\.?\d*")

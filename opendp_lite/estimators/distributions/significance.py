@@ -32,8 +32,9 @@ from opendp_lite.releases.table import Record
 from opendp_lite.spaces.space import Space, example, records, row_metric
 from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
 from opendp_lite.transformations.bounding import center, clamp
+from opendp_lite.transformations.columns import select
 from opendp_lite.transformations.entries import square
-from opendp_lite.transformations.rows import keep, select
+from opendp_lite.transformations.rows import keep
 from opendp_lite.transformations.sums import count, sum
 
 _RUNS: Final = 999
