@@ -1,7 +1,5 @@
 """Spaces and data that many tests share."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from fractions import Fraction

@@ -10,8 +10,6 @@ brought between two ends, which are the same for all data. Both are post-process
 is found here is one of the mechanism. A draw that is no door has no law here, and fails.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache

@@ -6,8 +6,6 @@ need thousands for, and tell it of 1 % too little noise as of half. That sampler
 is for tests/samplers, and that lies in releases are found for tests/testing/test_audit.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import exp, inf, sqrt

@@ -10,8 +10,6 @@ it twice, with other checks. Faults are printed. What is not installed (OpenDP, 
 Java, Python 3.11 and 3.12, of which it makes environments in .venv) is left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import os

@@ -3,8 +3,6 @@
 It needs diffprivlib and nothing of this project, so it runs where that is installed.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version

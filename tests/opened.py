@@ -1,7 +1,5 @@
 """Blocks that record how often they were opened."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

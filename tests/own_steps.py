@@ -1,7 +1,5 @@
 """Steps and spaces that many tests share, as a person would write them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import opendp_lite as dp

@@ -1,7 +1,5 @@
 """The public names, as a person types them."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 from importlib import import_module

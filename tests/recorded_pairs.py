@@ -1,7 +1,5 @@
 """All declared mechanisms and estimators on small neighbours, for ``tests.long`` to record."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any

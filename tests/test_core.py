@@ -1,7 +1,5 @@
 """The algebra: joining, binding, equality, explanations and refusals."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from fractions import Fraction

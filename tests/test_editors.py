@@ -1,7 +1,5 @@
 """Editors show a signature and a text for every public name: Pyright is asked, as they ask it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Certified numbers lie on the side that their names say, and close to the true value."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What mechanisms lose between all small neighbours, by the exact laws of their releases."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import expm1, log1p
 from typing import Any

@@ -1,7 +1,5 @@
 """Arrays of rationals against the same numbers one by one: dyadic, decimal, huge and mixed."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Sequence
 from fractions import Fraction

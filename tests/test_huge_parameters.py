@@ -1,7 +1,5 @@
 """Huge public parameters are refused with a ParameterError, and many columns cost nothing."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from contextlib import suppress

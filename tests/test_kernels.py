@@ -1,7 +1,5 @@
 """What numba compiles finds the bits that numpy finds, and is used only where it is asked for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The order of the rooms: an import may only point down the list, late imports too."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

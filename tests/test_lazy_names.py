@@ -1,7 +1,5 @@
 """Names that are imported when they are first asked for: what that must not change."""
 
-from __future__ import annotations
-
 import ast
 import json
 import pickle

@@ -1,7 +1,5 @@
 """What people type by mistake, and what they are told: the step, what is wrong, what to type."""
 
-from __future__ import annotations
-
 import errno
 import pickle
 import re

@@ -4,8 +4,6 @@ Each test carries the places where the defect was reported and what went wrong t
 says what holds here. ``python -m tests.test_museum`` writes the table of docs/museum.md.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 import warnings

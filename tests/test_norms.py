@@ -1,7 +1,5 @@
 """Bounds on norms: what follows from what, and what is within what."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import inf

@@ -3,8 +3,6 @@
 And values that are compared hold no arrays, of which two are neither equal nor not.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

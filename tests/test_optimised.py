@@ -1,7 +1,5 @@
 """What people read is the same under ``python -OO``, which drops docstrings and assertions."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The front door: its names, their documentation, their repr and their JSON."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import io

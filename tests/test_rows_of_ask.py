@@ -1,7 +1,5 @@
 """Nobody but ``adaptive`` reads the rows that ``ask`` holds."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Every public step, by the examples that it carries: complete, spelled, stable and quiet."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import re

@@ -4,8 +4,6 @@
 line that has changed since leaves the file with its mutant, or is run again.
 """
 
-from __future__ import annotations
-
 import csv
 from datetime import date
 from pathlib import Path

@@ -3,8 +3,6 @@
 Beside those of ``bad.py`` these are calls of every public name with an argument that none has.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -1,7 +1,5 @@
 """The functions of every basis, and their sensitivities."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from fractions import Fraction

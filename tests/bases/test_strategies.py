@@ -1,7 +1,5 @@
 """The matrices behind ``dp.cdf``: their norms, their exact products, and their inverses."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise

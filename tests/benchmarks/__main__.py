@@ -1,7 +1,5 @@
 """Times the package against its peers, side by side, and prints the table of targets."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

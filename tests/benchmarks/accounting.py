@@ -1,7 +1,5 @@
 """What several releases lose together: the tables of docs, and random compositions."""
 
-from __future__ import annotations
-
 import sys
 import time
 from argparse import Namespace

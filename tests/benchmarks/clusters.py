@@ -1,7 +1,5 @@
 """Releases from dask and Spark on this machine, against their own clipped sums."""
 
-from __future__ import annotations
-
 import shutil
 from argparse import Namespace
 from collections.abc import Iterator

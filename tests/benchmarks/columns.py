@@ -1,7 +1,5 @@
 """Means of many columns: errors beside the best clip in hindsight, and how often intervals hold."""
 
-from __future__ import annotations
-
 import csv
 from argparse import Namespace
 from collections.abc import Callable, Iterator

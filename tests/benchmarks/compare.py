@@ -1,7 +1,5 @@
 """Two functions timed side by side, and the row of a table that comes of it."""
 
-from __future__ import annotations
-
 import gc
 import os
 import resource

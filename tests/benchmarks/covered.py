@@ -1,7 +1,5 @@
 """How often intervals hold what they are of, in samples of a population. Not timed."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from math import exp, sqrt

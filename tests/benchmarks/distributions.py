@@ -1,7 +1,5 @@
 """The error of shares of rows, basis by basis: the table of docs/accuracy.md."""
 
-from __future__ import annotations
-
 import csv
 from argparse import Namespace
 from collections.abc import Callable, Iterator

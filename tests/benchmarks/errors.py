@@ -1,7 +1,5 @@
 """How far off sums, means, selections and quantiles are, beside others: nothing is timed."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from fractions import Fraction

@@ -6,8 +6,6 @@ sums and counts by group. It says a digest of the release under a fixed seed, wh
 where the integers are. Who is not installed is left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

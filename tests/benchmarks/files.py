@@ -1,7 +1,5 @@
 """Columns of Parquet and CSV files: releases against the same readers with clip and sum."""
 
-from __future__ import annotations
-
 import csv
 from argparse import Namespace
 from collections.abc import Iterator

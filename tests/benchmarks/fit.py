@@ -1,7 +1,5 @@
 """Many draws of each noise against the exact probabilities of its law: a chi-square of its own."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What fresh processes take: memory of releases, time of imports, a sparse matrix."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Each figure is of a fresh process, which draws its data anew, works once on litt
 and then on all of it. Who is not installed is left out.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """How long a ledger takes to pay for a release, and to be opened and checked."""
 
-from __future__ import annotations
-
 import sqlite3
 from argparse import Namespace
 from collections.abc import Callable, Iterator

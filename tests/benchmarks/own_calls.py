@@ -4,8 +4,6 @@
 Counts do not depend on the load of a machine; times are the best of many by turns.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

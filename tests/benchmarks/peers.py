@@ -1,7 +1,5 @@
 """The other libraries' ways to do the same."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Sequence

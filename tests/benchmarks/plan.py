@@ -1,7 +1,5 @@
 """The private error of means of many columns, against docs/errata.md, 4.2."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Means of many columns for epsilon = 1: the tables of docs/means.md."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial

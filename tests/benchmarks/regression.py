@@ -3,8 +3,6 @@
 python tests/benchmarks/regression.py errors|coverage|wages [--releases 2000]
 """
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How often intervals and tests of the second day hold: coverage, level and power. Not timed."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Times of releases against those of numpy, pandas, OpenDP and diffprivlib, side by side."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """How far off variances are, and how often their intervals hold: the tables of docs/spread.md."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial

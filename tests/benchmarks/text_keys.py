@@ -1,7 +1,5 @@
 """What a key of a row costs: sums by text, in the containers that hold text."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 diffprivlib is run where it is installed. Others are published formulas, drawn with plain floats.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Clipping rows of a bounded total keeps what is known of them, or is refused in words."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Geometry, and the rounding that never leaves the body."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import inf
 

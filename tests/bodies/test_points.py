@@ -1,7 +1,5 @@
 """Rows that are one of finitely many points, and how far apart two of them can be."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import inf
 

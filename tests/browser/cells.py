@@ -4,8 +4,6 @@ An exercise is run as it is, with dots, so that its check says that it waits. Pr
 JSON: for each lesson how many cells ran, and what failed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@ The indexes that tests reach hold no numpy for Pyodide but within one package, w
 names. All of its files that run here have the digests of Pyodide 0.27.7's own release.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from importlib.util import find_spec

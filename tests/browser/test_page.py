@@ -1,7 +1,5 @@
 """Code that a reader runs in a page, as docs/browser.md has it: in Chromium, without a network."""
 
-from __future__ import annotations
-
 import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer

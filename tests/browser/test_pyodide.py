@@ -1,7 +1,5 @@
 """The library in a browser's Python: 32-bit integers, no threads, the same numbers."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

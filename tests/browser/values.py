@@ -4,8 +4,6 @@ Run by CPython and by Pyodide. Each prints one line of JSON: what every declared
 releases with a seed and what it states as its loss, and the integers of sums in several containers.
 """
 
-from __future__ import annotations
-
 import json
 import traceback
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The command line in this process, and small files for it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Releases by group and for people: the statement of the loss, and the budget is never exceeded."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -3,8 +3,6 @@
 At epsilon = 100 a count is off by 1 with a chance of e^-100.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from types import SimpleNamespace

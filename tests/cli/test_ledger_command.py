@@ -1,7 +1,5 @@
 """The command that makes ledgers, shows them and checks them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Commands over patterns and directories, the line of progress, and an interruption."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

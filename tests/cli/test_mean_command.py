@@ -4,8 +4,6 @@ Where noise is not seeded, a bound is at least 11 standard deviations of Gaussia
 Laplace noise away: a false failure has a chance below 1e-20.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

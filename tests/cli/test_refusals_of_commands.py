@@ -1,7 +1,5 @@
 """What is typed wrong in a command is refused in these words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

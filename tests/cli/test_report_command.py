@@ -1,7 +1,5 @@
 """The command that makes the releases of a saved pipeline."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows without a column, rows that fulfil conditions, the names of columns, and prices."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

@@ -1,7 +1,5 @@
 """What is typed wrong is refused before numpy is imported; an interruption at any time is quiet."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

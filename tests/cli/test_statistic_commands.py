@@ -1,7 +1,5 @@
 """The commands for quantiles, variances and standard deviations, counts, sums and medians."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

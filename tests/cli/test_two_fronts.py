@@ -1,7 +1,5 @@
 """A refusal names an argument as a person types it: a parameter in Python, a flag in a shell."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """A release and its statement in files: the numbers with all digits, and what the loss is."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

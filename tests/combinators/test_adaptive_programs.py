@@ -1,7 +1,5 @@
 """Adaptive programs: refused before data is touched, never beyond the budget, in threads too."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading

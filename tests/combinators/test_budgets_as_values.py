@@ -1,7 +1,5 @@
 """A budget that is given as a value is the one that is given by name."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The best of many releases: its law, its loss, and what it refuses."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import inf, nan
 

@@ -1,7 +1,5 @@
 """Compositions with names and without, and calibrate."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from typing import Any

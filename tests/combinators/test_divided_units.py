@@ -1,7 +1,5 @@
 """Programs in groups: a unit of several rows may be divided, and each part pays its share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction

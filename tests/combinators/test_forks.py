@@ -1,7 +1,5 @@
 """A fork of a running program has a copy of the budget, and may spend nothing of it."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping

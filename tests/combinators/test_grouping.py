@@ -1,7 +1,5 @@
 """Releases by group: what they are, what they cost, and how far neighbours move them."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable, Iterator

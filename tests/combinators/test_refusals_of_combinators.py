@@ -1,7 +1,5 @@
 """What is typed wrong about compositions, groups and programs is refused in these words."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from math import nan
 

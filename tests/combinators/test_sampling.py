@@ -1,7 +1,5 @@
 """Samples of rows and random pairs of them: which rows, what they cost, and what they refuse."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Its exact law is for ``tests/test_exact_laws.py``.
 """
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

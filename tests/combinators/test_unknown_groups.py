@@ -1,7 +1,5 @@
 """``dp.by`` without keys: which groups there are, what they hold, and what all of it costs."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The tables that come with the package."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

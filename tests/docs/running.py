@@ -3,8 +3,6 @@
 ``python -m tests.docs.running docs/tour.md`` writes what the blocks of a page print now into it.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every page that code, tests or pages cite exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

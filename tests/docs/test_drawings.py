@@ -1,7 +1,5 @@
 """The drawings of pipelines on the pages are the pipelines' own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Numbers of docs/errata.md that one line computes: the page says what comes out."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Maps that no other test holds to within a factor of two."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp, tanh
 

@@ -1,7 +1,5 @@
 """docs/proofs.md has a row for every public step, and the tests that it names exist."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """What pages show is what is printed and what pipelines say; what they say to type can be typed."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Plain words: short sentences, and none of the phrases that readers stumbled over."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pictures of pipelines and of releases: each has a text alternative, and lies within its width."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from xml.etree import ElementTree

@@ -3,8 +3,6 @@
 With the threshold of all other tests (tests/conftest.py) a server had too many clients.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

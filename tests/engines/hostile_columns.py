@@ -1,7 +1,5 @@
 """Columns of every type that a container may have, and cells that are read amiss."""
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import io

@@ -1,7 +1,5 @@
 """What a refusal may say: the words that are expected, and nothing of the data."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Rows as they lie, of any type and any strides, have the sums that their float64 images have."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Rows chosen by random keys in the parts where they lie: the same law, however they are cut."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from collections import Counter

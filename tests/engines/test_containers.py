@@ -1,7 +1,5 @@
 """Containers at the front, and that the values of the data never show."""
 
-from __future__ import annotations
-
 import warnings
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """CSV files by Arrow: the same cells and refusals as our reader of any row gives."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys

@@ -1,7 +1,5 @@
 """A column of a CSV or Parquet file, and that its values never show."""
 
-from __future__ import annotations
-
 import csv
 import gc
 import gzip

@@ -1,7 +1,5 @@
 """Columns of a CSV or Parquet file as text and as numbers, and that their values never show."""
 
-from __future__ import annotations
-
 import gzip
 import io
 

@@ -1,7 +1,5 @@
 """The same exact integers before noise from collections of dask, however they are cut."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 from collections.abc import Iterator

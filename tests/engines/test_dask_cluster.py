@@ -1,7 +1,5 @@
 """A cluster of dask with processes of its own: the same integers, also where a worker dies."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Dates and times as categories, keys and ids: the same from every container."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from datetime import UTC, date, datetime

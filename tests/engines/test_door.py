@@ -1,7 +1,5 @@
 """The one door: containers of strangers, of libraries, and what it refuses."""
 
-from __future__ import annotations
-
 import array
 import datetime
 import tracemalloc

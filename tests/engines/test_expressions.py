@@ -1,7 +1,5 @@
 """Sums that an engine computes itself: the integers of blocks, on hostile rows and random plans."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What a directory or a pattern stands for: no file of it is left out in silence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

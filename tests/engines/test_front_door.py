@@ -1,7 +1,5 @@
 """What a value may decide at the front door: nothing."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

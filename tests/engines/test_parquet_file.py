@@ -1,7 +1,5 @@
 """Parquet files and Arrow datasets: what is read, and what is refused before a row is read."""
 
-from __future__ import annotations
-
 import datetime
 import sys
 from decimal import Decimal, localcontext

@@ -1,7 +1,5 @@
 """Folds, their summaries and rows can be sent to another process and folded there."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

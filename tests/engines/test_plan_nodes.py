@@ -1,7 +1,5 @@
 """Plans as data: they print, compare and are sent, and what folds begin with alike is done once."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 from collections.abc import Iterator

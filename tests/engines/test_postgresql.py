@@ -1,7 +1,5 @@
 """Queries to PostgreSQL: the integers of blocks, computed there, whatever the server holds."""
 
-from __future__ import annotations
-
 import gc
 import shutil
 import sys

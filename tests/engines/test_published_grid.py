@@ -1,7 +1,5 @@
 """The integers of a sum, as docs/grid.md has them: by its formulas, in numpy, SQL and C."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

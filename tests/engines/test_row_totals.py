@@ -1,7 +1,5 @@
 """Totals and images of rows depend on the row alone, to the last bit: on no order, no container."""
 
-from __future__ import annotations
-
 from math import fsum
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lists of a dictionary for each row, and frames that stand for those of other libraries."""
 
-from __future__ import annotations
-
 import importlib.util
 import sqlite3
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The same exact integers before noise, whatever holds the rows and however they are cut."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The same exact integers before noise from frames of Spark, however they are cut."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """Sparse matrices: what is not stored stays 0, or the step is refused in words."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from fractions import Fraction

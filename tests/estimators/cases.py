@@ -1,7 +1,5 @@
 """Data and estimators that many tests of estimators share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

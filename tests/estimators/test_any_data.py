@@ -1,7 +1,5 @@
 """Every estimator on every kind of data: a release, in its bounds, of one shape and type."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from typing import Any

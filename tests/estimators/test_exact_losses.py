@@ -1,7 +1,5 @@
 """Estimators against the neighbours that move them most: the loss is the claim, to a rounding."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -11,8 +11,6 @@ Where an estimator picks another one, the test that it does stands for the priva
 only reads a release costs nothing: it has guards of its errors or of its data.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Laws for every estimator that takes a budget: all of it is spent, and no more."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from fractions import Fraction

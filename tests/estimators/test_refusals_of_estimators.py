@@ -1,7 +1,5 @@
 """Parameters of estimators that are refused, and the words that say what to type."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import inf, nan
 

@@ -1,7 +1,5 @@
 """The experiments stand beside the documentation, outside of the package."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the experiments say before they run: names, refusals, and how long it takes."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """Table 1 and figures 2 and 3 of the Free Lunch paper: the cells, and the command."""
 
-from __future__ import annotations
-
 import csv
 from math import pi, sqrt
 from statistics import NormalDist

@@ -1,7 +1,5 @@
 """The published experiments: their settings, and the command from the runs to the figure."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import os

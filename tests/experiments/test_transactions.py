@@ -1,7 +1,5 @@
 """Files of transactions, and drawn ones of the same shape."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 

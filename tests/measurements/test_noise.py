@@ -1,7 +1,5 @@
 """Noise: what it costs, many releases, one's own, and what it says of accuracy."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Their exact law is for ``tests/test_exact_laws.py``.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from importlib import import_module
 from math import inf, nan

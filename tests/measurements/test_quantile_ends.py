@@ -1,7 +1,5 @@
 """Intervals from two ends: the loss of every plan, the law of the ends, coverage, what is shown."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations_with_replacement, product

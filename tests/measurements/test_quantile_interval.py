@@ -1,7 +1,5 @@
 """Intervals of quantiles: their exact loss, their exact coverage, and what a person sees."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from math import ceil, floor

@@ -1,7 +1,5 @@
 """What is typed wrong about noise, choices, thresholds and quantiles is refused in these words."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import inf, nan
 

@@ -5,8 +5,6 @@ rounding: OpenDP adds to a sum of floats what their rounding could move, and we 
 OpenDP knows less (the law of the noise, which rows it sums), ours is below, and never above.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from fractions import Fraction

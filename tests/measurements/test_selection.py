@@ -3,8 +3,6 @@
 Through sums, under both relations, they are for ``tests/test_exact_laws.py``.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp, expm1, inf, nan
 

@@ -1,7 +1,5 @@
 """Counts of keys that nobody declared: the threshold, the loss, and what counts as one key."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping

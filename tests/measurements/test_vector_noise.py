@@ -1,7 +1,5 @@
 """Noise for a whole vector, and for a sum and a count at once: maps, and many releases."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import attrs

@@ -1,7 +1,5 @@
 """Random releases of small laws, of all data or of groups, and their delta in exact arithmetic."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The loss of a secret sample, against closed forms and against the curves of known pairs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import comb, exp, expm1, log1p
 from typing import Any

@@ -6,8 +6,6 @@ no float shows it. Here each function errs as far as 1e-3 on the side that it na
 conversion that takes the right side is still a bound.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import sys

@@ -1,7 +1,5 @@
 """What several releases lose together: certified, tight, and computed when it is asked for."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The curve that a loss carries: that of all releases together, and of nothing else."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Events for dp_accounting: of the right kind, and never below the loss."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

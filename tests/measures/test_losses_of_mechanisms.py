@@ -1,7 +1,5 @@
 """The zCDP losses and curves that mechanisms state themselves, against exact laws."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import exp, inf, log

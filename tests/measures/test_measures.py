@@ -1,7 +1,5 @@
 """Measures, profiles and conversions against independent high precision."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The filter of Renyi orders: its divergences, and the worst adversary that it allows."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

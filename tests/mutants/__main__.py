@@ -14,8 +14,6 @@ them; a test dearer than ``--dear`` seconds runs only against what no cheaper on
 test has kills where it is needed. Needs Python 3.12 and a system that forks.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Mutants: one line of the package changed in one place, at random or from a table."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import random

@@ -1,7 +1,5 @@
 """Lessons as they are written, and as they run."""
 
-from __future__ import annotations
-
 import csv
 import dis
 import json

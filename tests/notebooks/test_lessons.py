@@ -6,8 +6,6 @@ All randomness of releases is the library's, so a judge is written such that it 
 less than 1e-6 of runs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The drawn numbers are those of the release or of the law, and each picture can be read."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

@@ -4,8 +4,6 @@ Needs ``pip install z3-solver``; skipped without it. A lemma holds for all value
 looks for one where it fails, and finds that there is none.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

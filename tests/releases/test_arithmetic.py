@@ -1,7 +1,5 @@
 """Differences, ratios and shares of releases: intervals hold, and what is not known is said."""
 
-from __future__ import annotations
-
 import operator
 import pickle
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """How estimates are held and shown, several and one."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from fractions import Fraction

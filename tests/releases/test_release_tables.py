@@ -1,7 +1,5 @@
 """Releases as rows, frames, CSV and Arrow; tables to publish."""
 
-from __future__ import annotations
-
 import csv
 import io
 from typing import Any

@@ -1,7 +1,5 @@
 """Words to draw from and tests of fit that the tests of several samplers share."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import floor
 

@@ -1,7 +1,5 @@
 """The exact choice among weighted items, one or many at a time, and what else is exactly drawn."""
 
-from __future__ import annotations
-
 import decimal
 from fractions import Fraction
 from itertools import permutations

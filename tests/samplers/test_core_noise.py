@@ -1,7 +1,5 @@
 """The joint noise of a sum and a count is drawn from its density, exactly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The noise of a cube is drawn from its density, exactly, and its errors are those of the law."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import sqrt
 

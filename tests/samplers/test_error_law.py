@@ -1,7 +1,5 @@
 """Half-widths of intervals against the exact tails of the laws."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp, log
 from statistics import NormalDist

@@ -1,7 +1,5 @@
 """The l2-gamma sampler draws from its law, exactly: as a whole and entry by entry."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

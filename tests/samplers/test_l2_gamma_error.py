@@ -1,7 +1,5 @@
 """How far an entry of the l2 mechanism's noise reaches: certified, close, and what it does."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp, log, pi, sqrt
 

@@ -1,7 +1,5 @@
 """Public lattices: in order, total, and every point in its own cell."""
 
-from __future__ import annotations
-
 from math import inf, nan, nextafter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The size of a standard normal, known as precisely as a decision needs."""
 
-from __future__ import annotations
-
 import decimal
 from fractions import Fraction
 from itertools import pairwise

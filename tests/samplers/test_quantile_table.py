@@ -7,8 +7,6 @@ table's cubic from this polynomial is at most the sum of its Chebyshev coefficie
 the rounding of the cubic's operations, the rounding of h to a float, and the bits not read yet.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction

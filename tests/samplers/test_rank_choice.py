@@ -1,7 +1,5 @@
 """The exponential mechanism on ranks, in one column and in many: items, window and rare rest."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 from math import inf, nan

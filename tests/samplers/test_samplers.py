@@ -1,7 +1,5 @@
 """The samplers draw from their declared law, exactly."""
 
-from __future__ import annotations
-
 import os
 import threading
 from fractions import Fraction

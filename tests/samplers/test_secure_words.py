@@ -1,7 +1,5 @@
 """What makes releases unpredictable: every word comes from the kernel or from OpenSSL."""
 
-from __future__ import annotations
-
 import os
 import ssl
 from functools import partial

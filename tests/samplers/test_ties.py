@@ -1,7 +1,5 @@
 """Words that floats cannot decide: many at a time must come out as exact arithmetic has it."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Small ledgers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What tests of ledgers share: payments, copies, refusals, and what happens meanwhile."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A PostgreSQL server of this machine, for the time of some tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

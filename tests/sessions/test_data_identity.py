@@ -1,7 +1,5 @@
 """One content has one identity, whatever holds it; another content has another."""
 
-from __future__ import annotations
-
 import hashlib
 from fractions import Fraction
 

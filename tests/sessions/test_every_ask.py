@@ -1,7 +1,5 @@
 """What holds for every ask: of a program, of a session, of a part of one, and of a ledger."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import time

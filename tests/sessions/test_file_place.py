@@ -1,7 +1,5 @@
 """Where a ledger may not stand."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

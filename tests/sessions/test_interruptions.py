@@ -1,7 +1,5 @@
 """Signals: whatever they interrupt, what was spent is never below what was released."""
 
-from __future__ import annotations
-
 import gc
 import signal
 import sys

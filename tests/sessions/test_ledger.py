@@ -1,7 +1,5 @@
 """Ledgers: what a person types, over several handles, processes and kinds of data."""
 
-from __future__ import annotations
-
 import json
 import os
 from fractions import Fraction

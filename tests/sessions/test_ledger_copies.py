@@ -1,7 +1,5 @@
 """Files that were copied, moved, replaced, rolled back or changed by hand."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

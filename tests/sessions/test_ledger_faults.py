@@ -1,7 +1,5 @@
 """Disks that fail, files that may not be written, and what is left in the ledger."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

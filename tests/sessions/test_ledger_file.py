@@ -1,7 +1,5 @@
 """What a ledger holds and refuses: its numbers are exact, and its entries follow each other."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """A ledger of epsilon and delta: it writes the orders, the weights and what each entry adds."""
 
-from __future__ import annotations
-
 import sqlite3
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ In continuous integration 30 are killed. ``OPENDP_LITE_KILLS=1000 pytest -s`` on
 many as you say, and prints what it met.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

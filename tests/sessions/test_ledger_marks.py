@@ -1,7 +1,5 @@
 """A ledger on a server that was checked before: a mark on the own machine, and what is forged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What opening a ledger checks: what was added, or all of it if anything else wrote to the file."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from fractions import Fraction

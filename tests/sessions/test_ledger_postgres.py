@@ -1,7 +1,5 @@
 """Ledgers on a PostgreSQL server: the laws of a file, what analysts may do, and what is said."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

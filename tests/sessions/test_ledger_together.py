@@ -1,7 +1,5 @@
 """Threads, forks and handles that spend from one ledger at once."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

@@ -1,7 +1,5 @@
 """Sessions: one budget over several releases, refused before any row is read."""
 
-from __future__ import annotations
-
 import operator
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """Headless Chromium, driven over a pipe by its own protocol: no driver, no network."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

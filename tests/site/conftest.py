@@ -1,7 +1,5 @@
 """The pages of the site are written by docs/_ext, which stands outside of the package."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

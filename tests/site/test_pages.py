@@ -1,7 +1,5 @@
 """The pages by themselves: links, headings, images, and a page with an example for each name."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The words that a survey office searches for most, and the pages that are to be found."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

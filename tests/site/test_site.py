@@ -1,7 +1,5 @@
 """The site is built, each page opened in headless Chromium without a network, and searched."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

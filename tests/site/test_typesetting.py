@@ -1,7 +1,5 @@
 """Formulas in prose are typeset, and prose is not."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import pytest

@@ -1,7 +1,5 @@
 """A statement says of every pipeline what it protects: in words, in JSON and in HTML."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -4,8 +4,6 @@
 of earlier versions stay as they are: what they hold is read for ever.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from base64 import b64decode, b64encode

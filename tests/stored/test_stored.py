@@ -1,7 +1,5 @@
 """What one version wrote, every later one reads: pickles and JSON name what people type."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from functools import cache

@@ -1,7 +1,5 @@
 """Measures that break a law: ``assert_lawful`` must catch each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

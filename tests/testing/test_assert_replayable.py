@@ -1,7 +1,5 @@
 """The falsifier of programs: honest ones pass, and planted lies do not."""
 
-from __future__ import annotations
-
 import inspect
 import random
 import time

@@ -1,7 +1,5 @@
 """Lies that ``assert_stable`` must catch, and what it says of them."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import threading

@@ -1,7 +1,5 @@
 """Lies that ``audit`` must catch, and honest releases of every type that it must let pass."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from importlib import import_module

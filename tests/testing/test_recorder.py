@@ -1,7 +1,5 @@
 """The recorder: no noise of the library is given more than it was priced for, and lies are seen."""
 
-from __future__ import annotations
-
 import attrs
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """At most so many rows of a person: the coupling behind the loss, and who is a person."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date

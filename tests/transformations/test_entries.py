@@ -1,7 +1,5 @@
 """Products, rotations and lengths of rows: values, body, and one image wherever a row stands."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Counts in public cells and functions of a cell: exact, and the same for hostile data."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import inf, nan
 

@@ -1,7 +1,5 @@
 """Filters of a table: which rows stay, and how far neighbours move apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

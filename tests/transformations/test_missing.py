@@ -1,7 +1,5 @@
 """A missing value is never a number: in every step, container, relation, and with either sign."""
 
-from __future__ import annotations
-
 from math import nan
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Categories and intervals as rows with a one in one place: counts, sensitivities, bad input."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dates by period: the same from every container, row by row, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What steps refuse: each mistake with its exception and the words that mend it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from math import inf, nan

@@ -1,7 +1,5 @@
 """What row_map asks of a person's function, and what it mends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -5,8 +5,6 @@ far two datasets lie apart is known from the rows that they are made of. Nothing
 are whole numbers of steps, and rows are compared by their bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement

@@ -1,7 +1,5 @@
 """Counts of declared categories where a person's rows are spread over groups of that column."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Every transformation against the falsifier, and how tight its map is."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from math import inf

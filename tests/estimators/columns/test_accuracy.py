@@ -4,8 +4,6 @@ Data and releases have fixed seeds, so a test fails for a change of the code and
 limits leave at least five standard deviations of the statistic over seeds.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

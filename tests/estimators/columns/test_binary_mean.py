@@ -1,7 +1,5 @@
 """Binary means: sparse and dense, both relations, bad input, accuracy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Sums around the middle of their bounds: loss, errors, intervals, and when they are plain."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import sqrt

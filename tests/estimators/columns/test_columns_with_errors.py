@@ -1,7 +1,5 @@
 """Means of several columns and of weighted values, with intervals."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from importlib import import_module
 from math import sqrt

@@ -1,7 +1,5 @@
 """Correlations and principal components of a released covariance."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

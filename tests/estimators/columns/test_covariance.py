@@ -1,7 +1,5 @@
 """Covariance matrices: cost, error, intervals, any data, refusals."""
 
-from __future__ import annotations
-
 import json
 from math import sqrt
 

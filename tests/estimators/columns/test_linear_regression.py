@@ -3,8 +3,6 @@
 What is released: ``Regression``.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What private bounds hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Errors of published code, planted: each is found, and what is right in its place is not."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import attrs

@@ -1,7 +1,5 @@
 """Means of many columns for a pure epsilon: which way is taken, what it costs, and how it errs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from math import sqrt

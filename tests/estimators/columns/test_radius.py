@@ -1,7 +1,5 @@
 """The looks that choose a radius for rows of many columns, and what is made of them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Means of columns that are not normal, real ones among them, or lack values."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs over several columns: what is refused, and radii at the ends."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from importlib import import_module
 

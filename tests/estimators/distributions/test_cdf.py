@@ -1,7 +1,5 @@
 """The whole distribution from prefix sums: private as claimed, near the truth, honest about it."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Distributions read from noisy sums: right where they can be, and honest about the noise."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from math import inf, nan, sqrt

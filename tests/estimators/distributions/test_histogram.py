@@ -1,7 +1,5 @@
 """Histograms: their loss, their error, their intervals, and how they read."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import pickle

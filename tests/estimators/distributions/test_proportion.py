@@ -1,7 +1,5 @@
 """Shares: their noise, their intervals for rows and for a population, and refusals."""
 
-from __future__ import annotations
-
 from datetime import date
 from math import hypot, sqrt
 

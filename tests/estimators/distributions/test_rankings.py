@@ -3,8 +3,6 @@
 What is released: ``Ranking``.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -3,8 +3,6 @@
 What is released: ``SignificanceTest``.
 """
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What means of one column cost, exactly and as it is divided, and the error that it buys."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from importlib import import_module

@@ -4,8 +4,6 @@ All seeds are fixed: a test fails for a change of the code. The rate at which it
 chance under another seed is stated, and below 1e-6.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import cycle
 from math import exp, log, sqrt

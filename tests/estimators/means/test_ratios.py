@@ -1,7 +1,5 @@
 """The means that are read from releases of sums, plain and weighted."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

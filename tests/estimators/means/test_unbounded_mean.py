@@ -1,7 +1,5 @@
 """unbounded_mean, which mean is without bounds: its loss, its error, and any data."""
 
-from __future__ import annotations
-
 import csv
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A mean that is typed wrongly says what to type, and ``explain`` says of it what is true."""
 
-from __future__ import annotations
-
 import re
 from itertools import takewhile
 from math import log

@@ -1,7 +1,5 @@
 """Which cells of noisy counts are taken to hold rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Means, errors and intervals from a noisy total and number of rows, and the laws of the noises."""
 
-from __future__ import annotations
-
 from math import exp, hypot, sqrt
 
 import attrs

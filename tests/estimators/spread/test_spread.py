@@ -1,7 +1,5 @@
 """Variances and standard deviations of one column: cost, error, intervals, any data, refusals."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from math import isfinite, sqrt
