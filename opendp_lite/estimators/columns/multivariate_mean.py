@@ -38,15 +38,10 @@ from opendp_lite.estimators.columns.radius import (
     sum_directions,
     unseen_rows,
 )
-from opendp_lite.estimators.parts.budget import (
-    Budget,
-    ConcentratedBudget,
-    Measured,
-    RowSpace,
-    costs_budget,
-)
-from opendp_lite.estimators.parts.noisy_totals import Floats, JointNormal, Numbers, moderate
+from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
+from opendp_lite.estimators.parts.noisy_totals import JointNormal, moderate
 from opendp_lite.estimators.parts.request import BoundedColumn, ByColumn, Request, bounds_of_each
+from opendp_lite.estimators.parts.types import Floats, Measured, Numbers, RowSpace
 from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence

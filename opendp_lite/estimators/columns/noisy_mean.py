@@ -16,24 +16,16 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import Ask
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.parts.budget import (
-    AnyAsk,
-    Budget,
-    ConcentratedBudget,
-    Measured,
-    Noisy,
-    RowSpace,
-    costs_budget,
-)
+from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     Drawn,
-    Floats,
     JointNoise,
     NoisyTotals,
     RatioOfNoisySums,
     moderate,
 )
 from opendp_lite.estimators.parts.request import ByColumn, Request
+from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count

@@ -20,16 +20,9 @@ from opendp_lite.combinators.adaptive_programs import TriedOnNames, make_adaptiv
 from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in, html_grid, percent
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
-from opendp_lite.estimators.parts.budget import (
-    AnyAsk,
-    Budget,
-    Measured,
-    Noisy,
-    budget_of,
-    costs_budget,
-)
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
 from opendp_lite.estimators.parts.request import BoundedColumn, bounds_of_each
+from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of, quote, sqrt_up

@@ -25,9 +25,9 @@ from opendp_lite.estimators.distributions.answers import (
     plain,
     shares_of,
 )
-from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.estimators.parts.request import bounds_come_first
+from opendp_lite.estimators.parts.types import Floats, Measured, RowSpace
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism

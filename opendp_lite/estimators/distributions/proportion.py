@@ -20,8 +20,8 @@ from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import LazyRows, OfWhole, Part
 from opendp_lite.estimators.distributions.histograms import TableSpace, count_places, pick_columns
 from opendp_lite.estimators.means.ratios import weighted_mean
-from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.budget import budget_of, costs_budget
+from opendp_lite.estimators.parts.types import Floats, Measured, RowSpace
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.numbers.exact import Number, confidence_of, quote
 from opendp_lite.pipeline.core import Transformation

@@ -12,14 +12,12 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.plan import Release
-from opendp_lite.estimators.parts.budget import Measured, RowSpace, costs_budget
+from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     RIDGE,
-    Floats,
     JointNormal,
     JointSumAndCount,
     NoisyTotals,
-    Numbers,
     RatioOfNoisySums,
     require_private_size,
     require_public_size,
@@ -33,6 +31,7 @@ from opendp_lite.estimators.parts.request import (
     bounds_come_first,
     sum_and_rows,
 )
+from opendp_lite.estimators.parts.types import Floats, Measured, Numbers, RowSpace
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.vector_noise import sum_and_count

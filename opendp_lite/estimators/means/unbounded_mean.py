@@ -26,9 +26,9 @@ from opendp_lite.estimators.parts.bounds_search import (
     around,
     window,
 )
-from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpace, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.request import Request
+from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism

@@ -26,16 +26,8 @@ from opendp_lite.estimators.columns.noisy_mean import (
     read_both,
     within,
 )
-from opendp_lite.estimators.parts.budget import (
-    Budget,
-    ConcentratedBudget,
-    Measured,
-    Noisy,
-    RowSpace,
-    costs_budget,
-)
+from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
-    Floats,
     NoisyTotals,
     RatioOfNoisySums,
     moderate,
@@ -43,6 +35,7 @@ from opendp_lite.estimators.parts.noisy_totals import (
     require_public_size,
 )
 from opendp_lite.estimators.parts.request import Request
+from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence

@@ -12,9 +12,8 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.means.ratios import run_with_noise
-from opendp_lite.estimators.parts.budget import AnyAsk, Budget, Measured, RowSpace, costs_budget
+from opendp_lite.estimators.parts.budget import Budget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
-    Floats,
     NoisyTotals,
     RatioOfNoisySums,
     require_private_size,
@@ -28,6 +27,7 @@ from opendp_lite.estimators.parts.request import (
     bounds_come_first,
     sum_and_rows,
 )
+from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, RowSpace
 from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate

@@ -21,8 +21,9 @@ from opendp_lite.estimators.columns.noisy_mean import (
     error_power,
     within,
 )
-from opendp_lite.estimators.parts.budget import RowSpace, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import Floats, moderate, require_public_size
+from opendp_lite.estimators.parts.budget import costs_budget
+from opendp_lite.estimators.parts.noisy_totals import moderate, require_public_size
+from opendp_lite.estimators.parts.types import Floats, RowSpace
 from opendp_lite.measurements.noise import gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from math import log, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, cast
 
 import attrs
 import numpy as np
@@ -16,12 +16,12 @@ from opendp_lite import measurements
 from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.estimators.parts.noisy_totals import (
     Drawn,
-    Floats,
     JointLaplace,
     JointNoise,
     JointNormal,
     normal_below,
 )
+from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian, laplace
 from opendp_lite.measures.budgets import Loss, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair, gaussian_pair, gaussian_rho
@@ -33,14 +33,9 @@ from opendp_lite.measures.divergences import (
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import ConcentratedProfile, gaussian_ratio
 from opendp_lite.numbers.exact import Number, nearest, open_probability, positive, rational_of_float
-from opendp_lite.pipeline.core import Measurement, R
+from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.steps import Mechanism, Stage
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import Proof
-
-if TYPE_CHECKING:
-    from opendp_lite.combinators.adaptive_programs import Ask
 
 _ONE_NODES: Final = 100
 _OTHER_NODES: Final = 40
@@ -108,13 +103,6 @@ _ONE: Final = np.ones(1)
 _LARGEST_AMOUNT: Final = rational_of_float(1e30)
 _PRECISE: Final = 1e-12
 _LEAST_RHO: Final = 1e-60
-RowSpace = Space[Rows]
-Measured = Measurement[RowSpace, Any, R]
-"""Under a measure that the budget decides, which is known when it is asked for."""
-Noisy = Mechanism[RowSpace, Any, R]
-"""The same, waiting for the space."""
-AnyAsk: TypeAlias = "Ask[Any]"
-"""What a program with such a budget asks."""
 costs_budget: Final = partial(Proof, adding="the budget", replacing="the budget")
 """The proof of an estimator whose loss is the budget, also where a row is replaced."""
 

@@ -15,13 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.estimators.parts.types import Floats, Numbers, RowSpace
 from opendp_lite.numbers.exact import nearest, open_probability, positive, rational_of_float
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space
 
-Floats = NDArray[np.float64]
-Numbers = float | Floats
-"""Of one release, or of many."""
 _LARGEST_PARAMETER: Final = rational_of_float(1e100)
 _LEAST_SHARE: Final = Fraction(1, 10**6)
 
@@ -45,7 +41,7 @@ def share_of(given: object, name: str) -> Fraction:
 
 
 def require_public_size(
-    space: Space[Rows], name: str, instead: str = "use multivariate_mean()"
+    space: RowSpace, name: str, instead: str = "use multivariate_mean()"
 ) -> int:
     """The declared number of rows; ``instead`` is what also works where it is private."""
     if space.domain.size is None:
@@ -57,7 +53,7 @@ def require_public_size(
     return space.domain.size
 
 
-def require_private_size(space: Space[Rows], name: str) -> None:
+def require_private_size(space: RowSpace, name: str) -> None:
     """Refuses a public number of rows, for estimators of a private one."""
     if space.domain.size is not None:
         raise SpaceError(

@@ -13,16 +13,10 @@ import numpy as np
 from opendp_lite.bodies.points import Points
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.parts.budget import (
-    AnyAsk,
-    Budget,
-    Measured,
-    RowSpace,
-    budget_of,
-    costs_budget,
-)
-from opendp_lite.estimators.parts.noisy_totals import FEW, Floats, fitting_ends
+from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
+from opendp_lite.estimators.parts.noisy_totals import FEW, fitting_ends
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
+from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.value_search import (
     Around,
     Beyond,
