@@ -221,6 +221,11 @@ MESSAGES = [
         "'ByGroup' object has no attribute 'to_pandas'; type release.to_frame()",
     ),
     ("shares.records()", "a Distribution is no table; type release.as_dict() for its parts"),
+    ("dp.Ledger('x', budget=dp.rho(1), unit='row')", "dp.Ledger.create(path, budget=dp.rho(1)"),
+    (
+        "dp.mean([0, 0], [100, 24], epsilon=1)",
+        "dp.multivariate_mean([(0, 100), (0, 24)], epsilon=1)",
+    ),
     ("dp.Ledger.create('x', dp.rho(1))", "say whom it protects: unit='row', or unit='person'"),
     (
         "session(in_rho)",

@@ -190,6 +190,11 @@ def _check_bounds(
             f"{name} takes bounds on the values before the budget: write "
             f"{path_of(estimator)}(0, 100, dp.epsilon(1))"
         )
+    if name == "mean" and len(args) > 1 and all(isinstance(each, list | tuple) for each in args):
+        raise ParameterError(
+            "mean is of one column: for several write dp.multivariate_mean([(0, 100), (0, 24)], "
+            f"{shown}), with the bounds of each"
+        )
     if isinstance(first, bool) or not isinstance(first, numbers.Number | Decimal):
         raise ParameterError(
             f"{name} takes its bounds as two numbers, and the data in a second call: write "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import attrs
 
 from opendp_lite.base.errors import Argument, LedgerError, ParameterError, SpaceError
+from opendp_lite.base.frozen import initialise
 from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt, say_spent
 from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.columns import names_itself
@@ -184,6 +185,9 @@ class Ledger:
 
     if not TYPE_CHECKING:
         # Hidden from type checkers, which are to flag what is refused here.
+
+        def __init__(self, file: object = None, *_: object, **_terms: object) -> None:
+            initialise(self, file=file)
 
         def __call__(self, *_: object) -> NoReturn:
             raise SpaceError(
