@@ -134,12 +134,12 @@ def together(cells: np.ndarray) -> np.ndarray:
 
 
 @CUBE
-@pytest.mark.parametrize("stretch", [0, 1, "2.39"])
-@pytest.mark.parametrize("columns", [1, 2, 7, 16])
+@pytest.mark.parametrize("stretch", [0, "2.39"])
+@pytest.mark.parametrize("columns", [1, 2, 7])
 @pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(37, 3), FINE], ids=str)
 def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch, cube):
     law = noise(scale, stretch, columns, cube)
-    for seed in range(-(-12 // columns)):
+    for seed in range(-(-8 // columns)):
         lies = np.random.default_rng(seed).integers(0, 2**30, columns + 1) / 2**30
         words = biased_words(6 * columns + 32, seed)
         for given in (words, words[:0]):
@@ -152,7 +152,7 @@ def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch, cube)
 def test_levels_from_the_ends_of_the_uniforms_decide_alike(ones, columns):
     """All uniforms of the level and the length just below 1, or just above 0."""
     law = noise(2**20, 0, columns)
-    for seed in range(10):
+    for seed in range(4):
         noises = np.random.default_rng(seed).integers(0, 2**10, columns + 3)
         words = [0, *(2**64 - 1 - int(each) if ones else int(each) for each in noises)]
         assert_decided_exactly(law, at("0.375", columns), at("0.125", 1), words=words, seed=seed)
@@ -209,7 +209,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     law, lies = noise(Fraction(5, 2), 1), (Fraction(1, 4), Fraction(5, 8))
     bits, entropy = Bits(1), Pool(2)
     found = []
-    while len(found) < 300:
+    while len(found) < 150:
         level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
         size = LazyNormal(0, 0)
         length = Chi(unread(1, entropy), [Normal(None, True, size)])
@@ -228,7 +228,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
 @pytest.mark.parametrize("columns", [1, 3])
 def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
     monkeypatch.setattr(exact_reals, "STEP", 1)
-    for seed in range(12):
+    for seed in range(5):
         entropy, bits = Pool(seed), Bits(seed)
         level = unread(columns + 2, entropy)
         sizes = [LazyNormal(0, 0) for _ in range(columns)]
@@ -248,7 +248,7 @@ def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
                 assert high <= bounds[1] + rounding
 
 
-@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
+@pytest.mark.parametrize("stretch", STRETCHES[::2], ids=str)
 @pytest.mark.parametrize(
     ("first", "second", "sums", "number"),
     [
@@ -266,14 +266,14 @@ def test_pairs_of_whole_numbers_in_one_column(first, second, stretch, sums, numb
 @pytest.mark.parametrize("stretch", [0, "2.39"])
 def test_exact_decisions_alone_follow_the_law(stretch):
     law = wide(noise(2, stretch))
-    entries, beside = draws(law, 600, Pool(4), "0.7", "0.1")
+    entries, beside = draws(law, 300, Pool(4), "0.7", "0.1")
     found, wanted = counted(entries[:, 0], beside), cells(law, "0.7", "0.1")
     assert fit(together(found), together(wanted)) > LEAST_P
 
 
 @CUBE
-@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
-@pytest.mark.parametrize(("columns", "count"), [(1, 2500), (2, 2000), (5, 1500), (60, 1000)])
+@pytest.mark.parametrize("stretch", STRETCHES[::2], ids=str)
+@pytest.mark.parametrize(("columns", "count"), [(1, 2000), (2, 1500), (60, 800)])
 def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, stretch, cube):
     """Whatever the norm, a length r has the density r^(d-1) exp(-max(r, ...))."""
     law = CoreNoise(FINE, 0, 3 * FINE, 0, stretch, columns, cube)
@@ -292,19 +292,19 @@ def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, s
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 50])
 def test_directions_are_uniform_whatever_the_rest(columns):
-    entries, beside = draws(noise(FINE, 1, columns), 3000, Pool(6))
+    entries, beside = draws(noise(FINE, 1, columns), 1500, Pool(6))
     lengths = np.linalg.norm(entries, axis=1)
     positive = beside > 0
     near = np.abs(beside) < np.median(np.abs(beside))
     assert kstest(lengths[positive], lengths[~positive]).pvalue > LEAST_P
     for side in (positive, near):
-        assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 3000).pvalue > LEAST_P
+        assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 1500).pvalue > LEAST_P
     if columns > 1:
         assert_directions_are_uniform(entries, positive, near)
 
 
 @CUBE
-@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
+@pytest.mark.parametrize("stretch", STRETCHES[1::2], ids=str)
 @pytest.mark.parametrize(("columns", "count"), [(1, 2000), (3, 1500), (100, 500)])
 def test_moments(columns, count, stretch, cube):
     """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""

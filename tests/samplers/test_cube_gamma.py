@@ -82,7 +82,7 @@ def cells(scale: float, lie: float, steps: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("exactly", [False, True])
 def test_pairs_of_whole_numbers_have_the_integral_of_the_density(scale, lie, exactly):
     law, steps = CubeGamma(scale, 0), np.arange(-60, 62)
-    found = draws(wide(law) if exactly else law, 2, 1500 if exactly else 8000, 3, lie)
+    found = draws(wide(law) if exactly else law, 2, 800 if exactly else 4000, 3, lie)
     weights = cells(float(scale), float(Fraction(lie)), steps)
     assert weights.sum() == pytest.approx(1, abs=1e-6)
     counted = np.histogram2d(*found.T, bins=[steps - 0.5] * 2)[0]

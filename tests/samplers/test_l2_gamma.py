@@ -27,7 +27,7 @@ from opendp_lite.samplers.exact_reals import Chi, LazyNormal, exact_floor
 from opendp_lite.samplers.l2_gamma import L2Gamma, _product
 from opendp_lite.samplers.rounded_laws import RoundedLaplace
 
-DIMENSIONS = [1, 2, 3, 8, 50, 201]
+DIMENSIONS = [1, 2, 3, 8, 51]
 FINE = Fraction(2**16)
 
 
@@ -68,7 +68,7 @@ def test_floats_and_exact_arithmetic_decide_alike(dimension, scale):
 def test_lengths_from_the_ends_of_the_uniforms_decide_alike(ones, dimension):
     """All uniforms of the length just below 1, or just above 0 and without known bits."""
     law = L2Gamma(Fraction(2**20), 0)
-    for seed in range(10):
+    for seed in range(4):
         noise = np.random.default_rng(seed).integers(0, 2**10, (dimension + 1) // 2)
         words = [2**64 - 1 - int(each) if ones else int(each) for each in noise]
         assert_decided_exactly(law, dimension, at("0.375", dimension), words=words, seed=seed)
@@ -144,7 +144,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
 @pytest.mark.parametrize("value", [Fraction(0), Fraction(255, 256)], ids=str)
 def test_one_dimension_is_laplace(scale, value):
     law, entropy = L2Gamma(scale, 0), InsecureSeededEntropy(3)
-    draws = np.array([law.draw(1, at(value, 1), entropy)[0] for _ in range(4000)])
+    draws = np.array([law.draw(1, at(value, 1), entropy)[0] for _ in range(1500)])
     assert chi_square_p(draws, RoundedLaplace(scale, 0), value) > LEAST_P
 
 
@@ -163,7 +163,7 @@ def test_exact_decisions_alone_follow_the_marginal():
 
 
 @pytest.mark.parametrize(
-    ("dimension", "count"), [(1, 5000), (2, 5000), (3, 5000), (50, 3000), (1000, 1000)]
+    ("dimension", "count"), [(1, 3000), (2, 3000), (3, 3000), (50, 1500), (1000, 500)]
 )
 def test_lengths_are_gamma_and_directions_uniform(dimension, count):
     found = vectors(L2Gamma(FINE, 0), dimension, count, 6) / 2.0**16
@@ -172,7 +172,7 @@ def test_lengths_are_gamma_and_directions_uniform(dimension, count):
         assert_directions_are_uniform(found)
 
 
-@pytest.mark.parametrize(("dimension", "count"), [(2, 8000), (5, 8000), (100, 2000)])
+@pytest.mark.parametrize(("dimension", "count"), [(2, 4000), (5, 4000), (100, 1000)])
 def test_covariance(dimension, count):
     """Each moment within 6 of its standard errors: 1e-8 for a correct sampler, 12 moments each."""
     found = vectors(L2Gamma(FINE, 0), dimension, count, 7) / 2.0**16

@@ -81,10 +81,10 @@ def assert_exact(items: Items, expected: list[Fraction], slope: Fraction) -> ran
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 def test_every_cell_has_its_weight_for_all_small_data(quantile):
-    """Sizes 0 to 5, ties, and numbers in the first, the last and adjacent cells."""
+    """Sizes 0 to 4, ties, and numbers in the first, the last and adjacent cells."""
     slope = Fraction(3, 7)
     chooser = CellChoice(Few(12), RankLaw(quantile, slope))
-    for size in range(6):
+    for size in range(5):
         for numbers in combinations_with_replacement([0, 4, 5, 9, 11], size):
             column = np.array(numbers, dtype=float)
             covered = assert_exact(
@@ -98,7 +98,7 @@ def test_every_window_has_the_weights_of_the_whole(quantile):
     slope = Fraction(1, 2)
     chooser = CellChoice(Few(20), RankLaw(quantile, slope))
     generator = np.random.default_rng(8)
-    for size in (1, 2, 3, 8, 9, 10, 17):
+    for size in (1, 2, 3, 9, 10):
         for spread in (1, 3, 20):
             numbers = generator.integers(0, spread, size) + generator.integers(0, 21 - spread)
             expected = distances(quantile, numbers.tolist(), 20)
@@ -193,10 +193,10 @@ def test_cells_of_the_rest_are_reached_and_weighed_exactly(quantile, size, monke
 
 
 DATA = np.array([3, 3, 3, 9, 10, 10, 11, 12, 20, 30, 30, 30, 30, 30, 41, 55, 56, 63, 63, 0])
-DRAWS = 500
+DRAWS = 300
 
 
-@pytest.mark.parametrize("reach", [None, 1, 2], ids=str)
+@pytest.mark.parametrize("reach", [None, 1], ids=str)
 @pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(1, 3), Fraction(0), Fraction(1)])
 def test_window_and_rest_and_the_whole_follow_one_law(quantile, reach, monkeypatch):
     slope = Fraction(1, 4)
@@ -248,7 +248,7 @@ def test_frequencies_on_real_lattices(lattice, data, quantile):
         off = max(Fraction(0), under - quantile * size, over - (1 - quantile) * size)
         parts.append((high - low) * np.exp(-float(slope * off)))
     entropy = InsecureSeededEntropy(13)
-    draws = [chooser.cell(column, entropy) for _ in range(700)]
+    draws = [chooser.cell(column, entropy) for _ in range(400)]
     where = np.searchsorted(edges, draws, side="right") - 1
     found = np.bincount(where, minlength=len(parts))
     assert fit(found, np.array(parts)) > LEAST_P
@@ -308,7 +308,7 @@ def many(lattices, laws, numbers: np.ndarray, entropy) -> np.ndarray:
     return chooser.cells(columns, lambda start, stop: held[start:stop], size, entropy)
 
 
-@pytest.mark.parametrize("slopes", [("1/2",), ("1/9",), ("1/9", "1/7")], ids=len)
+@pytest.mark.parametrize("slopes", [("1/2",), ("1/9", "1/7")], ids=len)
 @pytest.mark.parametrize("one_lattice", [True, False])
 @pytest.mark.parametrize("quantile", QUANTILES[:6], ids=str)
 def test_items_are_those_of_one_column(quantile, one_lattice, slopes):

@@ -19,7 +19,7 @@ from opendp_lite.samplers.quantile_table import (
 )
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
-COUNT = 20
+COUNT = 10
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(37, 3), Fraction(2**12 + 1)]
 HALF = mpf("0.5")
 
