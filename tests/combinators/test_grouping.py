@@ -232,7 +232,7 @@ def test_aggregates_by_group_are_stable(aggregate, size):
     space = SPACE if size is None else dp.records(columns=names, size=size, metric=CHANGE)
     for keys in ([0, 1], [-1, None, 0.5]):
         step = dp.combinators.group_by("key", keys, aggregate, other="rest")
-        dp.assert_stable(step, space, trials=12)
+        dp.assert_stable(step, space, trials=6)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(-2, 2), (0, 4), (-1, 3), (1, 3), (-5, -4)])
@@ -257,7 +257,7 @@ def test_a_replaced_row_moves_the_groups_as_far_as_the_map_says(lower, upper):
 def test_one_group_is_left_or_changed(space, keys, rows, moved):
     sums = space >> dp.combinators.group_by("key", keys, SUM)
     assert sums.map(rows) == Norms(l1=moved, linf=moved)
-    dp.assert_stable(sums, trials=48)
+    dp.assert_stable(sums, trials=24)
 
 
 @pytest.mark.parametrize(
@@ -339,8 +339,8 @@ def worst_sum(loss: Callable[[int], int], rows: int, groups: int) -> int:
     return int(found[-1])
 
 
-@pytest.mark.parametrize("groups", [2, 8, 20, 2**16])
-@pytest.mark.parametrize("changes", [33, 100, 1000])
+@pytest.mark.parametrize("groups", [2, 20, 2**16])
+@pytest.mark.parametrize("changes", [33, 700])
 @pytest.mark.parametrize(
     ("measure", "loss"),
     [
@@ -417,7 +417,7 @@ def test_a_pair_of_groups_is_a_point_of_its_own_curve(rows):
     assert grouped.map(1) == (1.0, 1e-6)
 
 
-@pytest.mark.parametrize(("rows", "groups"), [(3, 3), (17, 20), (1000, 2**16)])
+@pytest.mark.parametrize(("rows", "groups"), [(3, 3), (1000, 2**16)])
 @pytest.mark.parametrize(
     "pipeline",
     [

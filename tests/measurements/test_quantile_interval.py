@@ -21,7 +21,7 @@ AT = (0, 5, 6, 15)
 MIDDLES = (0, 5, 10)
 SEVERAL = ((0, 5, 10), (5, 5, 6), (2, 9, 15))
 ORDERS = (1.01, 2.0, 8.0)
-LOSSES = [{"epsilon": 1}, {"epsilon": 8}, {"rho": 0.5}]
+LOSSES = [{"epsilon": 1}, {"rho": 0.5}]
 SAMPLING = [False, True]
 
 

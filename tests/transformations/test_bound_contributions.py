@@ -143,7 +143,7 @@ def test_groups_of_a_person_move_at_most_their_rows(rows, groups):
     step = dp.bound_contributions(rows, groups=("city", groups))
     one = dp.bound_contributions(rows, groups=("city", groups), person="id")
     worst = {"person": 0, "row": 0}
-    for _ in range(150):
+    for _ in range(80):
         count = int(generator.integers(1, 10))
         data = np.column_stack([generator.integers(0, 2, count), generator.integers(0, 3, count)])
         data = np.column_stack([data, np.arange(count)]).astype(float)
@@ -172,12 +172,9 @@ def test_groups_of_a_person_move_at_most_their_rows(rows, groups):
 @pytest.mark.parametrize(
     ("space", "step", "claim"),
     [
-        (PEOPLE, dp.bound_contributions(1), 0),
         (PEOPLE, dp.bound_contributions(3), 2),
         (PEOPLE, dp.bound_contributions(2, groups=("city", 2)), 3),
         (ROWS, dp.bound_contributions(2, person="id"), 1),
-        (PEOPLE, dp.keep("x", between=(-1, 5)), 0),
-        (PEOPLE, dp.select("id", "x"), 0),
     ],
     ids=repr,
 )

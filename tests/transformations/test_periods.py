@@ -195,12 +195,12 @@ def test_a_period_costs_nothing_and_neighbours_stay_neighbours() -> None:
         dp.keep("day", between=(weeks[1], weeks[3])) >> dp.count(),
         dp.combinators.group_by("day", weeks, dp.select("x") >> dp.clamp(0, 1) >> dp.sum()),
     ):
-        dp.assert_stable(dp.period("day", "week") >> after, space, trials=12)
+        dp.assert_stable(dp.period("day", "week") >> after, space, trials=6)
     sized = dp.records(columns=["day", "x"], size=9, metric=dp.ChangeOneDistance())
     dp.assert_stable(
         dp.period("day", "month") >> dp.select("day") >> dp.one_hot(weeks) >> dp.sum(),
         sized,
-        trials=12,
+        trials=6,
     )
 
 
