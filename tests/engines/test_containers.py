@@ -2,7 +2,6 @@
 
 import warnings
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -17,48 +16,6 @@ VALUES = [1.0, 2.5, 7.0, 100.0]
 TOTAL = dp.clamp(0, 10) >> dp.sum()
 MATRIX = np.arange(12.0).reshape(4, 3)
 COLUMNS = dp.records(columns=3) >> dp.clamp(0, 10) >> dp.sum()
-
-ONE_COLUMN = {
-    "array": np.array(VALUES),
-    "column array": np.array(VALUES)[:, None],
-    "float32": np.array(VALUES, dtype=np.float32),
-    "float16": np.array(VALUES, dtype=np.float16),
-    "longdouble": np.array(VALUES, dtype=np.longdouble),
-    "strided": np.repeat(np.array(VALUES), 3)[::3],
-    "reversed": np.array(VALUES[::-1])[::-1],
-    "byte-swapped": np.array(VALUES).astype(">f8"),
-    "read-only": np.frombuffer(np.array(VALUES).tobytes()),
-    "tuple": tuple(VALUES),
-    "fractions": [Fraction(v) for v in VALUES],
-    "decimals": [Decimal(str(v)) for v in VALUES],
-    "objects": np.array(VALUES, dtype=object),
-    "masked": np.ma.masked_array([*VALUES], mask=False),
-    "blocks": dp.Blocks(lambda: iter([VALUES[:1], np.array(VALUES[1:])])),
-}
-
-
-@pytest.mark.parametrize("name", ONE_COLUMN)
-def test_one_column(name):
-    assert TOTAL(ONE_COLUMN[name]).tolist() == [20.5]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        MATRIX,
-        np.asfortranarray(MATRIX),
-        MATRIX.astype(int),
-        MATRIX.astype(np.uint8),
-        MATRIX.tolist(),
-        pd.DataFrame(MATRIX),
-        pl.DataFrame(MATRIX),
-        pa.table({"a": MATRIX[:, 0], "b": MATRIX[:, 1], "c": MATRIX[:, 2]}),
-        dp.Blocks(lambda: iter([MATRIX[:3], MATRIX[3:]]), columns=3),
-    ],
-    ids=lambda data: type(data).__module__,
-)
-def test_several_columns(data):
-    assert COLUMNS(data).tolist() == [18, 22, 25]
 
 
 def test_whole_numbers_and_truth_values():

@@ -146,17 +146,6 @@ def test_what_a_row_lacks_is_the_centres_entry_and_the_rest_is_kept():
     assert (simplex >> dp.sum())(row) == pytest.approx([40 / 3] * 3)
 
 
-def test_a_count_agrees_with_a_mean_and_a_sum():
-    ages = [20.0, nan, 40.0, -nan]
-    assert dp.mean(0, 100, rho=1e14, confidence=None)(ages) == pytest.approx(30, abs=1e-3)
-    assert (dp.clamp(0, 100) >> dp.sum())(ages) / dp.count()(ages) == 30
-    sized = dp.records(size=4, metric=REPLACE)
-    assert (sized >> dp.mean(0, 100, rho=1e14, confidence=None))(ages) == pytest.approx(
-        40, abs=1e-3
-    )
-    assert (sized >> dp.clamp(0, 100) >> dp.sum())(ages) / 4 == 40
-
-
 @pytest.mark.parametrize("missing", SIGNS, ids=str)
 @pytest.mark.parametrize(
     "how", [{"bounds": (0, 100)}, {"candidates": [0, 10, 50, 90, 100]}], ids=str
@@ -237,23 +226,6 @@ def test_sparse_matrices(missing):
     assert (dp.records(columns=4) >> dp.count(missing=True))(matrix) == 300
     filled = dp.records(columns=4) >> dp.impute([1, 2, 3, 4]) >> dp.clamp(0, 9) >> dp.sum()
     assert filled(matrix).tolist() == filled(data).tolist()
-
-
-def test_threads_and_blocks_leave_out_the_same():
-    data = np.random.default_rng(1).normal(5, 3, 4_300_001)
-    data[::1001] = nan
-    data[5::1003] = -nan
-    both = dp.compose(
-        dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=1e12),
-        dp.clamp(0, 10) >> dp.count() >> dp.gaussian(rho=1e12),
-    )
-    kept = data[~np.isnan(data)]
-    expected = (dp.clamp(0, 10) >> dp.sum())(kept)[0]
-    cut = dp.Blocks(lambda: iter(np.array_split(data, 9)))
-    for source in (data, cut):
-        total, counted = both(source)
-        assert total == pytest.approx(expected, abs=1e-3)
-        assert round(float(counted)) == len(kept)
 
 
 def test_where_nothing_is_missing_nothing_is_copied():
