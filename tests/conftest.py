@@ -4,7 +4,6 @@ import gc
 from collections.abc import Iterator
 from fractions import Fraction
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +70,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
 class Patches(pytest.MonkeyPatch):
     """Forgets the steps that were built before: a kept one would be used in place of a new one."""
 
-    def setattr(self, *args: Any, **kwargs: Any) -> None:
+    def setattr(self, *args, **kwargs) -> None:
         forget_steps()
         super().setattr(*args, **kwargs)
 

@@ -15,7 +15,6 @@ from fractions import Fraction
 from functools import cache
 from itertools import permutations
 from math import ceil, erfc, exp, inf, log, sqrt
-from typing import Any
 
 import attrs
 import numpy as np
@@ -59,12 +58,10 @@ class Ways(Entropy):
     def word(self) -> int:
         raise NotEnumerable("a word that no door draws")
 
-    def words(self, count: int) -> Any:
+    def words(self, count: int):
         raise NotEnumerable("words that no door draws")
 
-    def law_of(
-        self, bound: dp.Measurement[Any, Any], data: object, *, reach: int = 3, runs: int = 0
-    ) -> dict[object, float]:
+    def law_of(self, bound, data: object, *, reach: int = 3, runs: int = 0) -> dict[object, float]:
         """The probability of each release of a dataset.
 
         Args:
@@ -95,7 +92,7 @@ class Ways(Entropy):
         self.mass *= weights[found] / sum(weights)
         return found
 
-    def noise(self, law: Any, values: Any, exponent: int, _: object) -> Any:
+    def noise(self, law, values, exponent: int, _: object):
         """As ``Noise.release``."""
         at = _on_grid(values, exponent, law.exponent)
         if isinstance(law, Law):
@@ -115,13 +112,11 @@ class Ways(Entropy):
         found = self._cell(cube_masses(at, shape, self.reach), len(at))
         return Grid(found[:-1], law.sum_exponent), Grid(found[-1:], law.count_exponent)
 
-    def _cell(self, chances: Sequence[float], entries: int) -> Any:
+    def _cell(self, chances: Sequence[float], entries: int):
         shape = (2 * self.reach + 1,) * entries
         return np.array(np.unravel_index(self.branch(chances), shape), dtype=np.int64) - self.reach
 
-    def choose_each(
-        self, counts: Any, exponents: Any, exactly: Any, _: object, *, draw: Any = None, **__: Any
-    ) -> Any:
+    def choose_each(self, counts, exponents, exactly, _: object, *, draw=None, **__):
         """As the door of that name: each item of each place has its exact weight."""
         found = []
         for lane in range(len(counts)):
@@ -141,11 +136,11 @@ class Ways(Entropy):
             found.append(items[self.branch(weights)])
         return np.array(found, dtype=np.int64)
 
-    def the_item(self, _: object, item: int) -> Any:
+    def the_item(self, _: object, item: int):
         """As ``below_each``, which ``choose_each`` asks for one item after the other."""
         return np.array([item])
 
-    def permute_and_flip(self, exponents: Any, exactly: Any, _: object) -> int:
+    def permute_and_flip(self, exponents, exactly, _: object) -> int:
         heads = [place for place in range(len(exponents)) if self.coin(exp(-exactly(place)))]
         return heads[self.below(len(heads))]
 
@@ -155,10 +150,10 @@ class Ways(Entropy):
     def coin(self, chance: float) -> bool:
         return self.branch([1 - chance, chance]) == 1
 
-    def coins(self, probability: Fraction, count: int, keys: object) -> Any:
+    def coins(self, probability: Fraction, count: int, keys: object):
         return np.array([self.coin(float(probability)) for _ in range(count)], dtype=bool)
 
-    def shuffle(self, count: int, _: object) -> Any:
+    def shuffle(self, count: int, _: object):
         orders = [*permutations(range(count))]
         return np.array(orders[self.below(len(orders))], dtype=np.intp)
 
@@ -172,16 +167,14 @@ class Ways(Entropy):
         tails = np.exp(-np.arange(26 * max(1, int(scale))) / float(scale))
         return Fraction(self.branch((tails[:-1] - tails[1:]).tolist()), cells) - mean
 
-    def is_above(
-        self, test: Any, value: Fraction, threshold: Fraction, sensitivity: Fraction
-    ) -> bool:
+    def is_above(self, test, value: Fraction, threshold: Fraction, sensitivity: Fraction) -> bool:
         """With a noise of its own: the least one that is enough, and the probability of more."""
         mean = test.noise.on_query
         cells, scale = _cells(mean, 1)
         least = ceil(((threshold - value) / sensitivity + test.level + mean) * cells)
         return self.coin(exp(-max(0, least) / scale))
 
-    def place_rows(self, cells: Any, count: int, _: object) -> Any:
+    def place_rows(self, cells, count: int, _: object):
         """Two places in each cell, either as likely for each row."""
         inside = [self.below(2) for _ in range(len(cells))]
         return 2 * cells + np.array(inside, dtype=np.int64), Stretch(0, 2 * count), 1
@@ -209,7 +202,7 @@ DOORS = {
 }
 
 
-def _function(method: Any) -> Any:
+def _function(method):
     return lambda *given, **named: method(*given, **named)
 
 
@@ -245,7 +238,7 @@ def key_of(value: object) -> object:
     return value if parts is None else (type(value).__name__, *map(key_of, parts))
 
 
-def _on_grid(values: Any, exponent: int, target: int) -> tuple[Fraction, ...]:
+def _on_grid(values, exponent: int, target: int) -> tuple[Fraction, ...]:
     return tuple(Fraction(each) * Fraction(2) ** (exponent - target) for each in values.tolist())
 
 
@@ -335,7 +328,7 @@ EPSILONS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 ORDERS = (1.01, 1.5, 2.0, 8.0, 32.0)
 
 
-def shares_of(bound: dp.Measurement[Any, Any], distance: int, p: Any, q: Any) -> list[float]:
+def shares_of(bound, distance: int, p, q) -> list[float]:
     """What pairs of laws lose at most, a row of p and of q for each, over what is claimed.
 
     First by the measure itself, then by the curve, and of a pure loss by its zCDP.
@@ -355,16 +348,16 @@ def shares_of(bound: dp.Measurement[Any, Any], distance: int, p: Any, q: Any) ->
     return found
 
 
-def ratios(p: Any, q: Any) -> Any:
+def ratios(p, q):
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(p > 0, np.log(p / q), -inf)
 
 
-def rho_of(p: Any, q: Any) -> float:
+def rho_of(p, q) -> float:
     """The largest divergence of an order, over the order."""
     moments = [(p * np.exp((order - 1) * ratios(p, q))).sum(axis=1).max() for order in ORDERS]
     return max(log(m) / (order - 1) / order for m, order in zip(moments, ORDERS, strict=True))
 
 
-def hockey_stick(p: Any, q: Any, epsilon: float) -> float:
+def hockey_stick(p, q, epsilon: float) -> float:
     return float(np.maximum(p - exp(epsilon) * q, 0).sum(axis=1).max())

@@ -9,7 +9,6 @@ is for tests/samplers, and that lies in releases are found for tests/testing/tes
 from collections.abc import Sequence
 from fractions import Fraction
 from math import exp, inf, sqrt
-from typing import Any
 
 import attrs
 import numpy as np
@@ -24,13 +23,7 @@ from opendp_lite.samplers.law import Noise
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 from opendp_lite.testing.replayable import alike
 
-ORDERS = {
-    RoundedLaplace: 1,
-    DiscreteLaplace: 1,
-    RoundedGaussian: 2,
-    L2Gamma: 2,
-    CubeGamma: inf,
-}
+ORDERS = {RoundedLaplace: 1, DiscreteLaplace: 1, RoundedGaussian: 2, L2Gamma: 2, CubeGamma: inf}
 """Of the norms that the densities fall with."""
 
 
@@ -56,18 +49,18 @@ def lost(measurement: dp.Measurement, data: object, other: object) -> Lost:
 
     The second release gets the noisy values of the first, and must come to the same.
     """
-    made: list[Any] = []
-    moved: list[tuple[Any, list[Grid], list[Grid]]] = []
+    made = []
+    moved = []
 
-    def first(draw: Any) -> Any:
-        def noisy(law: Any, *given: Any) -> Any:
+    def first(draw):
+        def noisy(law, *given):
             found = draw(law, *given)
             made.append((law, given[:-1], found))
             return found
 
         return noisy
 
-    def second(law: Any, *given: Any) -> Any:
+    def second(law, *given):
         assert made, "the second dataset is released with more noises than the first"
         before, values, found = made.pop(0)
         assert before == law
@@ -88,7 +81,7 @@ def lost(measurement: dp.Measurement, data: object, other: object) -> Lost:
     return Lost(sum(each.pure for each in losses), sum(each.rho for each in losses))
 
 
-def _lost_by(law: Any, values: Sequence[Grid], others: Sequence[Grid]) -> Lost:
+def _lost_by(law, values: Sequence[Grid], others: Sequence[Grid]) -> Lost:
     moves = [_difference(*pair) for pair in zip(values, others, strict=True)]
     if isinstance(law, CoreNoise):
         by_sums = np.linalg.norm(moves[0], inf if law.cube else 2) / _unit(

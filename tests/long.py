@@ -24,7 +24,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import attrs
 import numpy as np
@@ -59,7 +58,7 @@ def enumerate_pipelines(number: int) -> Found:
     generator, done, faults = np.random.default_rng(number), 0, []
     while done < 250:
         columns, relation = generator.integers(1, 4), small.RELATIONS[generator.integers(2)]
-        bound: Any = dp.records(columns=["a", "b", "c"][:columns], **relation)
+        bound = dp.records(columns=["a", "b", "c"][:columns], **relation)
         try:
             for place in generator.integers(len(parts), size=generator.integers(1, 5)):
                 bound = bound >> parts[place]
@@ -165,7 +164,7 @@ def run_on(version: str, lowest: bool) -> Found:
 def call(*order: str) -> str:
     """What a command prints. Workers of Spark import the package too."""
     own = {"OPENBLAS_NUM_THREADS": "1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
-    told: Any = {"cwd": ROOT, "env": os.environ | own, "capture_output": True, "text": True}
+    told = {"cwd": ROOT, "env": os.environ | own, "capture_output": True, "text": True}
     done = subprocess.run(order, check=False, **told)
     return done.stdout + done.stderr
 

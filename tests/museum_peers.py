@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ import numpy as np
 def releases_a_square_as_it_is(peer: ModuleType) -> bool:
     """The square of a feature in (0, 100) has a sensitivity of 0, so it gets no noise."""
     rows, bounds = np.full((9, 1), 7.0), (([0.0], [100.0]), ([0.0], [1.0]))
-    make: Any = peer.models.linear_regression._construct_regression_obj
+    make = peer.models.linear_regression._construct_regression_obj
     _, (_, _, squares) = make(rows, np.zeros(9), *bounds, 1.0, 0.0, None)
     return bool(squares[0, 0] == 9 * 49)
 

@@ -1,7 +1,5 @@
 """Steps and spaces that many tests share, as a person would write them."""
 
-from typing import Any
-
 import opendp_lite as dp
 
 REPLACE = dp.ChangeOneDistance()
@@ -9,7 +7,7 @@ RELATIONS = ("add or remove", "replace")
 Rows = dp.Space[dp.Rows]
 
 
-def space_of(relation: str, size: int = 5, columns: Any = 1) -> Rows:
+def space_of(relation: str, size: int = 5, columns=1) -> Rows:
     """Rows under a relation; where they are replaced, so many."""
     if relation == "replace":
         return dp.records(columns=columns, size=size, metric=REPLACE)

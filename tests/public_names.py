@@ -5,7 +5,7 @@ import pickle
 from importlib import import_module
 from pickletools import genops
 from pkgutil import walk_packages
-from typing import Any, get_origin, get_type_hints
+from typing import get_origin, get_type_hints
 
 import opendp_lite as dp
 from opendp_lite.base.public_names import ROOMS
@@ -13,7 +13,7 @@ from opendp_lite.base.public_names import ROOMS
 FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
 """The names at the front."""
 
-PUBLIC: dict[str, Any] = {
+PUBLIC = {
     **{
         f"dp.{room.__name__.rpartition('.')[2]}.{name}": getattr(room, name)
         for room in (*(getattr(dp, name) for name in ROOMS), dp.data, dp.plotting)
@@ -25,7 +25,7 @@ PUBLIC: dict[str, Any] = {
 """Each public name once, by the shortest path to it."""
 
 
-def returned(public: Any) -> Any:
+def returned(public):
     """The class that a constructor is annotated to return; None for anything else."""
     function = inspect.unwrap(public)
     if not inspect.isfunction(function):
@@ -34,7 +34,7 @@ def returned(public: Any) -> Any:
     return get_origin(hint) or hint
 
 
-STEPS: dict[str, Any] = {
+STEPS = {
     path: public
     for path, public in PUBLIC.items()
     if hasattr(public, "makes_step") and returned(public) in (dp.Transformation, dp.Measurement)
@@ -42,7 +42,7 @@ STEPS: dict[str, Any] = {
 """The constructors of transformations and measurements."""
 
 
-def every_step() -> dict[str, Any]:
+def every_step():
     """All decorated constructors in the package, public or not, by their module and name."""
     found = {}
     for module in walk_packages(dp.__path__, "opendp_lite."):
@@ -55,7 +55,7 @@ def every_step() -> dict[str, Any]:
     return found
 
 
-def modules_in(value: Any) -> list[str]:
+def modules_in(value) -> list[str]:
     """The modules of the package in the pickle of a value, which would not outlive a move of them.
 
     What is named as a person types it is a text with a colon: ``opendp_lite:clamp``.

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 import opendp_lite as dp
 from opendp_lite.spaces.space import examples_of, row_metric
-from opendp_lite.testing import NoiseStep
 from opendp_lite.testing.recorder import record_pairs
 from tests.estimators.test_losses import CASES
 from tests.own_steps import RELATIONS, doubled, space_of
@@ -16,26 +14,22 @@ from tests.public_names import STEPS, returned
 from tests.transformations.test_small_neighbours import choose_rows
 
 MOST = 3
-LOSSES: dict[str, dict[str, Any]] = {
-    "rho": {"rho": 0.5},
-    "epsilon": {"epsilon": 1},
-    "delta": {"epsilon": 1, "delta": 1e-6},
-}
+LOSSES = {"rho": {"rho": 0.5}, "epsilon": {"epsilon": 1}, "delta": {"epsilon": 1, "delta": 1e-6}}
 PAIRED = ("on_random_pairs", 'by="pairs"', "normal_variance", "plan_mean(", "iome_mean(")
 """What pairs rows at random: with one row more all pairs are others, and no map says how far these
 lie apart: the loss is that of the best matching of pairs."""
 
 
-def list_pipelines(few: bool = False) -> Iterator[Any]:
+def list_pipelines(few: bool = False):
     """Each bound pipeline that reads rows: under both relations, and with a unit of two rows."""
     yield from filter(_judged, _list_all(few))
 
 
-def _judged(bound: Any) -> bool:
+def _judged(bound) -> bool:
     return not any(each in repr(bound) for each in PAIRED)
 
 
-def _list_all(few: bool) -> Iterator[Any]:
+def _list_all(few: bool):
     for public in STEPS.values():
         if returned(public) is dp.Measurement:
             for each in examples_of(public):
@@ -52,7 +46,7 @@ def _list_all(few: bool) -> Iterator[Any]:
                     yield space >> made
 
 
-def list_datasets(bound: Any, count: int, seed: int) -> Iterator[tuple[int, ...]]:
+def list_datasets(bound, count: int, seed: int) -> Iterator[tuple[int, ...]]:
     """So many at most, in rows of ``choose_rows`` by their places: they differ in the last two.
 
     A secret sample finds the others in their places. Where rows come and go, one of the two is
@@ -67,7 +61,7 @@ def list_datasets(bound: Any, count: int, seed: int) -> Iterator[tuple[int, ...]
         yield (*start, *(first[place], last)[:kept])
 
 
-def find_faults(bound: Any, count: int, seed: int) -> tuple[int, list[tuple[Any, NoiseStep]]]:
+def find_faults(bound, count: int, seed: int):
     """How many pairs of so many datasets were compared, and where they lay further apart."""
     made = list(dict.fromkeys(list_datasets(bound, count, seed)))
     replaced = 1 if row_metric(bound.input_space).fixed_size else 2

@@ -1,6 +1,5 @@
 """A map of a person's own is checked at its first use, on every road that a distance can take."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -81,7 +80,7 @@ NO_NORMS = {
     "norms of floats": dp.Norms.squared(None, None, 0.5),  # type: ignore[arg-type]
 }
 
-ROADS: dict[str, Callable[[Any], object]] = {
+ROADS = {
     "map": lambda losing: losing.map(1),
     "loss": lambda losing: losing.loss(1),
     "check": lambda losing: losing.check(1, 2),
@@ -117,7 +116,7 @@ ROADS: dict[str, Callable[[Any], object]] = {
     "price": lambda losing: dp.session(ROWS, dp.rho(2)).price(losing),
     "adaptive": lambda losing: dp.adaptive(lambda ask: ask(losing), dp.rho(2))(ROWS),
 }
-PURE_ROADS: dict[str, Callable[[Any], object]] = {
+PURE_ROADS = {
     "to_zcdp": lambda losing: (losing >> dp.to_zcdp()).map(1),
     "to_approximate": lambda losing: (losing >> dp.to_approximate(1e-6)).map(1),
     "both": lambda losing: (losing >> dp.to_zcdp() >> dp.to_approximate(1e-6)).statement(),
@@ -167,7 +166,7 @@ def test_a_ledger_is_not_paid_with_what_is_no_number(tmp_path):
     assert ledger.left == 2
 
 
-STABLE_ROADS: dict[str, Callable[[Any], object]] = {
+STABLE_ROADS = {
     "map": lambda moving: moving.map(1),
     "check": lambda moving: moving.check(1, dp.Norms(l1=1)),
     "explain": lambda moving: moving.explain(),

@@ -51,7 +51,7 @@ class Server:
         self.asked = 0
         self.answers: dict[int, Any] = {}
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         assert self.process.stdin is not None
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -63,7 +63,7 @@ class Server:
         self.send({"id": self.asked, "method": method, "params": params})
         return self.asked
 
-    def answer(self, number: int) -> Any:
+    def answer(self, number: int):
         """The result of a request. What the server asks meanwhile is answered with its settings."""
         while number not in self.answers:
             message = self._read()
@@ -76,13 +76,13 @@ class Server:
                 self.send({"id": message["id"], "result": settings or None})
         return self.answers.pop(number)
 
-    def _settings(self, section: str) -> dict[str, Any]:
+    def _settings(self, section: str):
         if section == "python":
             return {"pythonPath": sys.executable}
         shown = {"diagnosticMode": "openFilesOnly", "extraPaths": SEARCHED}
         return shown if section == "python.analysis" else {}
 
-    def _read(self) -> Any:
+    def _read(self):
         assert self.process.stdout is not None
         length = 0
         while line := self.process.stdout.readline().strip():
@@ -149,7 +149,7 @@ def missing(name: str, public: object, shown: str) -> Iterator[str]:
         yield f"{name}: no text in {shown[:80]!r}"
 
 
-def test_editors_show_every_public_name(tmp_path: Path) -> None:
+def test_editors_show_every_public_name(tmp_path):
     with server(tmp_path) as editor:
         shown = editor.hovers("opendp_lite", list(PUBLIC))
     assert len(shown) > 100
@@ -158,9 +158,9 @@ def test_editors_show_every_public_name(tmp_path: Path) -> None:
     assert not found, "\n".join(found)
 
 
-def test_a_planted_twin_shows_nothing(tmp_path: Path) -> None:
+def test_a_planted_twin_shows_nothing(tmp_path):
     (tmp_path / "planted.py").write_text(PLANTED, "utf-8")
-    space: dict[str, Any] = {}
+    space = {}
     exec(PLANTED, space)
     names = ["planted.noise", "planted.shown", "planted.silent"]
     with server(tmp_path) as editor:

@@ -130,7 +130,7 @@ def test_a_release_in_place_of_its_number_is_named_with_the_number():
         dp.clamp(0, release)
 
 
-def test_no_value_makes_the_exact_numbers_raise() -> None:
+def test_no_value_makes_the_exact_numbers_raise():
     """A mechanism of a user's own reads them: an exception would tell of the data."""
     most = Fraction(float_info.max)
     found = dp.Grid(np.array([nan, inf, -inf, 0.1]), 0).exact
@@ -141,7 +141,7 @@ def test_no_value_makes_the_exact_numbers_raise() -> None:
     assert dp.Grid(far, 0).floats.tolist() == [most, -most]
 
 
-def test_steps_of_any_size_are_the_floats_that_they_say() -> None:
+def test_steps_of_any_size_are_the_floats_that_they_say():
     """Python's integers, and powers of two that are no floats."""
     steps = np.array([3 * 2**70, -1], dtype=object)
     assert dp.Grid(steps, -2).floats.tolist() == [3 * 2.0**68, -0.25]
@@ -153,7 +153,7 @@ def test_steps_of_any_size_are_the_floats_that_they_say() -> None:
     assert (few[::-1].exact, (2 * few).tolist()) == ((Fraction(-1, 2), Fraction(3, 2)), [3, -1])
 
 
-def test_a_float_stands_for_the_simplest_fraction_that_rounds_to_it() -> None:
+def test_a_float_stands_for_the_simplest_fraction_that_rounds_to_it():
     """Unless 15 digits write it: 12 / 19 is 0.631578947368421."""
     fractions = {Fraction(top, under) for under in range(1, 100) for top in range(1, under)}
     written = {each for each in fractions if float(f"{float(each):.15g}") == float(each)}
@@ -166,7 +166,7 @@ def test_a_float_stands_for_the_simplest_fraction_that_rounds_to_it() -> None:
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant != 63, reason="long floats are not x87's here")
-def test_floats_that_are_rounded_twice_are_refused() -> None:
+def test_floats_that_are_rounded_twice_are_refused():
     """numpy's long floats are x87's: Debian's Python for i386 rounds each sum so."""
     with pytest.raises(ImportError, match="rounded twice"):
         require_one_rounding(float(np.longdouble(1) + np.longdouble(OVER_HALF)))

@@ -32,15 +32,15 @@ class Case:
     relations: tuple[str, ...] = ("added", "replaced")
     named: bool = False
 
-    def spaces(self) -> list[Any]:
-        columns: Any = np.shape(self.rows)[1] if np.ndim(self.rows) > 1 else 1
+    def spaces(self):
+        columns = np.shape(self.rows)[1] if np.ndim(self.rows) > 1 else 1
         columns = list("ab")[:columns] if self.named else columns
         replaced = {"size": self.most, "metric": dp.ChangeOneDistance()}
         given = {"added": {}, "replaced": replaced}
         return [dp.records(columns=columns, **given[each]) for each in self.relations]
 
 
-def compare(ways: Ways, bound: Any, rows: Any, reach: int, most: int) -> list[list[float]]:
+def compare(ways: Ways, bound, rows, reach: int, most: int) -> list[list[float]]:
     """The shares of the claims that neighbours at 1, 2 and 3 reach."""
     table = np.array(rows, dtype=float).reshape(len(rows), -1)
     made = [each for each in make_datasets(bound.input_space, table) if len(each[1]) <= most]
@@ -72,14 +72,14 @@ CELLS = {"bounds": (0, 8), "bits": 3}
 PLACED = (0.0, 3.5, 4.5, 8.0)
 BESIDE = (1.0, 2.0, 2.5, 6.0, np.nan)
 """Numbers beyond, on and between candidates."""
-PLAIN: dict[str, Any] = {"confidence": None}
+PLAIN = {"confidence": None}
 
 
-def quantile(q: Any, **given: Any) -> Any:
+def quantile(q, **given):
     return dp.private_quantile(q, **(CELLS | PLAIN | given))
 
 
-def recentre(ask: Any) -> float:
+def recentre(ask) -> float:
     """A median, and then the noisy sum and number of rows beside it."""
     middle = ask(quantile(0.5, epsilon=0.5))
     total = ask(dp.center(middle) >> dp.clamp(-4, 4) >> dp.sum() >> dp.laplace(epsilon=0.25))
@@ -87,7 +87,7 @@ def recentre(ask: Any) -> float:
     return float(middle + total[0] / max(rows, 1.0))
 
 
-def search(ask: Any) -> int:
+def search(ask) -> int:
     """Each count decides what is counted next, and what is left of the budget pays for it."""
     below = dp.transformations.indicator_below
     half = ask(below(4) >> dp.sum() >> dp.gaussian(rho=0.25))
@@ -95,10 +95,10 @@ def search(ask: Any) -> int:
     return quarter + (ask(below(quarter) >> dp.sum() >> dp.gaussian(rho=ask.left))[0] < 1)
 
 
-def ask_in_turn(*queries: tuple[Any, float]) -> Any:
+def ask_in_turn(*queries):
     """A program that tests one query after the other, while answers are left."""
 
-    def program(test: Any) -> list[bool]:
+    def program(test) -> list[bool]:
         return [test(query, threshold=level) for query, level in queries if test.left]
 
     return program
@@ -282,7 +282,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_losses_hold_and_are_met(ways: Ways, name: str) -> None:
+def test_losses_hold_and_are_met(ways, name):
     """As more than half of a claim is met, half of the claim would be seen, and twice as much."""
     case = CASES[name]
     for space in case.spaces():
@@ -304,14 +304,14 @@ NOT_ENUMERATED = {
 ``test_losses.py``."""
 
 
-def test_no_mechanism_and_no_estimator_is_forgotten() -> None:
+def test_no_mechanism_and_no_estimator_is_forgotten():
     given = " ".join(repr(case.make) for case in CASES.values())
     public = {name for name, each in STEPS.items() if returned(each) is dp.Measurement}
     missing = {name.rpartition(".")[2] for name in public if f"{name}(" not in given}
     assert missing - {"best_of"} == set(NOT_ENUMERATED)
 
 
-def law_of_best(law: dict[Any, float], runs: Any) -> dict[Any, float]:
+def law_of_best(law, runs):
     """Of the best of some runs, for the mean of q^runs, from the law of one."""
     found, below = {}, 0.0
     for number in sorted({number for _, number in law}):
@@ -323,7 +323,7 @@ def law_of_best(law: dict[Any, float], runs: Any) -> dict[Any, float]:
     return found
 
 
-def test_the_best_of_many_runs(ways: Ways) -> None:
+def test_the_best_of_many_runs(ways):
     """One run and two are enumerated, and the law of a random number of runs follows from one."""
     parts = (COUNT >> dp.laplace(epsilon=1), COUNT >> dp.laplace(epsilon=0.5))
     bound = dp.records() >> dp.combinators.best_of(*parts, score=float, runs=10_000)

@@ -124,5 +124,5 @@ def test_many_columns_are_bound_at_once(steps):
     assert peak < 10**7
 
 
-def test_an_array_of_no_dimension_is_a_number() -> None:
+def test_an_array_of_no_dimension_is_a_number():
     assert dp.gaussian(rho=np.array(0.5)) == dp.gaussian(rho=0.5)

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from math import nextafter
@@ -55,7 +55,7 @@ def used(monkeypatch: pytest.MonkeyPatch, numba: ModuleType) -> list[Kernel]:
     done: list[Kernel] = []
     compiled = kernels._compile
 
-    def spied(kernel: Kernel, kinds: kernels.Kinds) -> Any:
+    def spied(kernel: Kernel, kinds: kernels.Kinds):
         made = compiled(kernel, kinds)
         done.extend([] if made is None else [kernel])
         return made
@@ -64,7 +64,7 @@ def used(monkeypatch: pytest.MonkeyPatch, numba: ModuleType) -> list[Kernel]:
     return done
 
 
-def in_numpy(work: Callable[..., Any], *given: Any) -> Any:
+def in_numpy(work, *given):
     """What a function finds without kernels."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "numba", None)
@@ -143,7 +143,7 @@ def test_a_missing_value_anywhere_is_seen(kind, used):
     assert set(used) == {ADD_BITS}
 
 
-def steps(query: Any, data: np.ndarray) -> list[int]:
+def steps(query, data: np.ndarray) -> list[int]:
     """The whole numbers that a pipeline without noise finds."""
     return query.bound.function(LazyRows(open_source(data))).steps.tolist()
 
@@ -187,9 +187,9 @@ LAWS = [RoundedGaussian, RoundedLaplace, DiscreteLaplace]
 SCALES = [Fraction(1, 3), Fraction(70_001), Fraction(2**36), Fraction(2**50)]
 
 
-def filled(law: Any, given: np.ndarray | None, **how: Any) -> tuple[bytes, list[Any]]:
+def filled(law, given: np.ndarray | None, **how):
     """What many words are made into, and what is decided again, with which words."""
-    asked: list[Any] = []
+    asked = []
 
     def exactly(position: int, word: int) -> float:
         asked.append((position, word))
@@ -250,14 +250,14 @@ with np.errstate(over="ignore"):
     FOUND = ADD_BITS.function(*SUM)
 
 
-def fresh(monkeypatch: pytest.MonkeyPatch, njit: Callable[..., Any]) -> Kernel:
+def fresh(monkeypatch: pytest.MonkeyPatch, njit) -> Kernel:
     """A kernel that nobody compiled, in a numba that compiles so."""
     fake = SimpleNamespace(njit=njit, config=SimpleNamespace(DISABLE_JIT=0))
     monkeypatch.setitem(sys.modules, "numba", fake)
     return Kernel(ADD_BITS.function, ADD_BITS.example)
 
 
-def fails(*given: object) -> Any:
+def fails(*given: object):
     raise ValueError(given)
 
 
@@ -288,7 +288,7 @@ def test_a_kernel_that_is_not_compiled_is_not_used(monkeypatch):
 
 
 def test_a_kernel_is_compiled_where_no_folder_keeps_it(monkeypatch):
-    def njit(cache: bool = False, **_: object) -> Callable[[Any], Any]:
+    def njit(cache: bool = False, **_: object):
         if cache:
             raise RuntimeError("no locator available")
         return lambda function: function

@@ -198,11 +198,11 @@ def planted(module: str, text: str) -> list[str]:
     return [line for line in found if line not in problems_now()]
 
 
-def test_imports_point_down() -> None:
+def test_imports_point_down():
     assert not problems_now(), "\n".join(problems_now())
 
 
-def test_the_top_holds_the_front_alone() -> None:
+def test_the_top_holds_the_front_alone():
     assert {path.name for path in ROOT.iterdir() if path.is_file()} == {
         "__init__.py",
         "__init__.pyi",
@@ -211,13 +211,13 @@ def test_the_top_holds_the_front_alone() -> None:
     }
 
 
-def test_every_room_is_in_the_order() -> None:
+def test_every_room_is_in_the_order():
     rooms = {room(module) for module in sources() if not is_face(module)}
     assert rooms == set(ORDER)
     assert len(ORDER) == len(set(ORDER))
 
 
-def test_planted_imports_that_point_up_are_caught() -> None:
+def test_planted_imports_that_point_up_are_caught():
     for module, line in (
         ("base.extra", "from opendp_lite.numbers.exact import exact"),
         ("base.extra", "import opendp_lite.pipeline.core"),
@@ -240,13 +240,13 @@ def test_planted_imports_that_point_up_are_caught() -> None:
         assert "lies above" in found[0], found
 
 
-def test_planted_imports_of_the_front_are_caught() -> None:
+def test_planted_imports_of_the_front_are_caught():
     for line in ("import opendp_lite", "import opendp_lite as dp", "from opendp_lite import clamp"):
         (found,) = planted("transformations.extra", f"{line}\n")
         assert "the front of the package" in found, found
 
 
-def test_planted_imports_that_point_down_are_accepted() -> None:
+def test_planted_imports_that_point_down_are_accepted():
     for module, line in (
         ("bodies.cube", "from opendp_lite.bodies.body import Body"),
         ("transformations.extra", "from opendp_lite.pipeline.core import Transformation"),
@@ -260,7 +260,7 @@ def test_planted_imports_that_point_down_are_accepted() -> None:
         assert not found, (module, line, found)
 
 
-def test_planted_circles_are_caught() -> None:
+def test_planted_circles_are_caught():
     found = planted("bodies.body", "from opendp_lite.bodies.simplex import Simplex\n")
     assert any("bodies.body -> bodies.simplex -> bodies.body: a circle" in x for x in found), found
     assert planted("pipeline.core", "from opendp_lite.pipeline.core import Stable\n") == [
@@ -269,7 +269,7 @@ def test_planted_circles_are_caught() -> None:
     ]
 
 
-def test_planted_imports_below_the_top_are_caught() -> None:
+def test_planted_imports_below_the_top_are_caught():
     for text in (
         "def f():\n    import numpy\n",
         "def f():\n    from opendp_lite.base.errors import DataError\n",
@@ -287,7 +287,7 @@ def test_planted_imports_below_the_top_are_caught() -> None:
     ]
 
 
-def test_imports_for_type_checkers_stay_in_order() -> None:
+def test_imports_for_type_checkers_stay_in_order():
     for test in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         good = f"if {test}:\n    from opendp_lite.base.errors import DataError\n"
         assert planted("spaces.extra", good) == []
@@ -297,7 +297,7 @@ def test_imports_for_type_checkers_stay_in_order() -> None:
         ]
 
 
-def test_planted_modules_without_a_room_are_caught() -> None:
+def test_planted_modules_without_a_room_are_caught():
     for module in ("helpers.strings", "sculpture.marble"):
         found = planted(module, "")
         assert found == [f"{module}: stands in no room of ORDER; say which rooms it may import"]

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -76,7 +75,7 @@ def disagreements(module: ModuleType, seen: Mapping[str, str]) -> list[str]:
     ]
 
 
-def test_what_is_lazy() -> None:
+def test_what_is_lazy():
     rooms = {"bodies", "estimators", "releases", "transformations", "plotting"}
     assert {"opendp_lite", *(f"opendp_lite.{room}" for room in rooms)} <= set(LAZY)
     with_stub = {path.with_suffix(".py") for path in ROOT.rglob("*.pyi")}
@@ -84,7 +83,7 @@ def test_what_is_lazy() -> None:
 
 
 @pytest.mark.parametrize("name", LAZY)
-def test_type_checkers_see_what_runs(name: str) -> None:
+def test_type_checkers_see_what_runs(name):
     module, seen = import_module(name), seen_by_checkers(stub(name))
     assert disagreements(module, seen) == []
     assert module.__all__ == sorted(set(module.__all__))
@@ -93,7 +92,7 @@ def test_type_checkers_see_what_runs(name: str) -> None:
     assert ast.unparse(ast.parse(stub(name))) == "\n".join([*lines, *version])
 
 
-def test_planted_disagreements_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_disagreements_are_found(monkeypatch):
     seen = dict.fromkeys(("Box", "Ball", "Cube"), dp.bodies.Box.__module__)
     text = "".join(f"from {module} import {name} as {name}\n" for name, module in seen.items())
     assert seen_by_checkers(text) == seen
@@ -107,7 +106,7 @@ def test_planted_disagreements_are_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("name", LAZY)
-def test_no_module_bears_the_name_of_a_public_function(name: str) -> None:
+def test_no_module_bears_the_name_of_a_public_function(name):
     """Python sets a module in its package once it is imported, in the place of the function."""
     package = import_module(name)
     if not hasattr(package, "__path__"):
@@ -116,23 +115,23 @@ def test_no_module_bears_the_name_of_a_public_function(name: str) -> None:
     assert clashes == {each for each in clashes if isinstance(getattr(package, each), ModuleType)}
 
 
-def test_importing_imports_nothing_else() -> None:
+def test_importing_imports_nothing_else():
     found = imported("import opendp_lite")
     ours = {name for name in found if name.startswith("opendp_lite")}
     assert ours == {"opendp_lite", "opendp_lite.base", "opendp_lite.base.public_names"}
     assert not {name.partition(".")[0] for name in found} & HEAVY
 
 
-def test_the_version_is_read_when_it_is_asked_for() -> None:
+def test_the_version_is_read_when_it_is_asked_for():
     assert run("import opendp_lite as dp; print(dp.__version__)") == version("opendp_lite")
 
 
-def test_a_mean_imports_what_it_needs() -> None:
+def test_a_mean_imports_what_it_needs():
     found = imported("import opendp_lite as dp; dp.mean(0, 1, epsilon=1, confidence=None)")
     assert not found & {"importlib.metadata", "opendp_lite.samplers.l2_gamma"}
 
 
-def test_a_pipeline_imports_what_it_needs() -> None:
+def test_a_pipeline_imports_what_it_needs():
     found = imported(
         "import opendp_lite as dp; dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.03)"
     )
@@ -165,11 +164,11 @@ assert all(each[name] is getattr(dp, name) for each in found for name in names)
 """
 
 
-def test_threads_that_ask_first_get_the_same() -> None:
+def test_threads_that_ask_first_get_the_same():
     run(f"import sys; sys.setswitchinterval(1e-4)\n{THREADS}")
 
 
-PIPELINES: list[Any] = [
+PIPELINES = [
     dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.5),
     dp.mean(0, 100, epsilon=1, confidence=0.95, sampling=False),
     dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, rho=0.1, confidence=None)),
@@ -201,7 +200,7 @@ for text, dumped, shown in json.load(sys.stdin):
     ],
     ids=["from JSON", "unpickled"],
 )
-def test_pipelines_are_read_where_nothing_was_imported(line: str) -> None:
+def test_pipelines_are_read_where_nothing_was_imported(line):
     given = [(each.to_json(), pickle.dumps(each).hex(), repr(each)) for each in PIPELINES]
     done = subprocess.run(
         [sys.executable, "-c", READ.format(line)],
@@ -212,7 +211,7 @@ def test_pipelines_are_read_where_nothing_was_imported(line: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_places_that_look_names_up_import_them() -> None:
+def test_places_that_look_names_up_import_them():
     """Ledgers look measures up by name; people look modules up at the front."""
     told = (
         "from opendp_lite.sessions.text import find_measure, name_of\n"
@@ -226,7 +225,7 @@ def test_places_that_look_names_up_import_them() -> None:
 
 
 @pytest.mark.parametrize("place", [dp.bodies, dp.releases])
-def test_a_name_that_is_not_there_is_refused(place: ModuleType) -> None:
+def test_a_name_that_is_not_there_is_refused(place):
     with pytest.raises(AttributeError, match=f"'{place.__name__}' has no attribute 'Bax'") as said:
         getattr(place, "Bax")  # noqa: B009
     assert (said.value.name, said.value.obj) == ("Bax", place)
@@ -239,7 +238,7 @@ __getattr__, __dir__, __all__ = lazy_names(__name__)
 """
 
 
-def test_a_planted_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_package(tmp_path, monkeypatch):
     """Its broken module is no missing name, and what a person sets on it stays."""
     folder = tmp_path / "planted_package"
     folder.mkdir()
@@ -272,7 +271,7 @@ with contextlib.redirect_stdout(io.StringIO()):
 """
 
 
-def test_help_imports_nothing_of_the_library() -> None:
+def test_help_imports_nothing_of_the_library():
     found = imported(HELP)
     ours = {name.split(".")[1] for name in found if name.startswith("opendp_lite.")}
     assert "cli" in ours
@@ -282,7 +281,7 @@ def test_help_imports_nothing_of_the_library() -> None:
     }
 
 
-def test_a_command_imports_no_other(tmp_path: Path) -> None:
+def test_a_command_imports_no_other(tmp_path):
     file = tmp_path / "values.csv"
     file.write_text("x\n" + "1\n2\n3\n" * 100)
     found = imported(MEAN.format(file=file))

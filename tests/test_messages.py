@@ -4,9 +4,7 @@ import errno
 import pickle
 import re
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -411,7 +409,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("code", "words"), MESSAGES, ids=[code for code, _ in MESSAGES])
-def test_a_refusal_says_what_to_type_and_nothing_of_the_data(code: str, words: str) -> None:
+def test_a_refusal_says_what_to_type_and_nothing_of_the_data(code, words):
     with pytest.raises((dp.OpenDPLiteError, TypeError, ValueError, AttributeError)) as caught:
         eval(code)
     text = str(caught.value)
@@ -419,7 +417,7 @@ def test_a_refusal_says_what_to_type_and_nothing_of_the_data(code: str, words: s
     assert not re.search(r"\b[23]0\.125|\b[23]0\b", text.replace("0.03", ""))
 
 
-def test_a_file_that_is_not_there_is_a_refusal_and_what_python_raises() -> None:
+def test_a_file_that_is_not_there_is_a_refusal_and_what_python_raises():
     for code in ("dp.csv_column('nothere.csv')", "dp.parquet('nothere.parquet')"):
         with pytest.raises(FileNotFoundError) as missing:
             eval(code)
@@ -431,33 +429,33 @@ def test_a_file_that_is_not_there_is_a_refusal_and_what_python_raises() -> None:
 
 
 @pytest.mark.parametrize("release", [estimate, histogram, groups, cdf, shares], ids=type)
-def test_what_is_told_runs(release: Any) -> None:
+def test_what_is_told_runs(release):
     assert release.plot() is not None
     assert release is shares or len(release.to_frame()) == len(release.records())
 
 
-def test_errors_print_as_those_of_one_module() -> None:
+def test_errors_print_as_those_of_one_module():
     with pytest.raises(dp.DataError) as refused:
         (dp.select("aeg") >> mean)(frame)
     assert type(refused.value).__module__ == "opendp_lite.base.errors"
 
 
-def own(caught: pytest.ExceptionInfo[Any]) -> list[str]:
+def own(caught) -> list[str]:
     """The functions in a traceback, from this file's last one on."""
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     return names[len(names) - names[::-1].index("typed") - 1 :]
 
 
-def test_a_traceback_shows_the_lines_of_the_person() -> None:
+def test_a_traceback_shows_the_lines_of_the_person():
     """Those of this package that lie deeper are left out, and no other exception is told of."""
 
-    def program(ask: Any) -> Any:
-        def typed() -> Any:
+    def program(ask):
+        def typed():
             return ask(dp.select("Age") >> dp.mean(0, 9, epsilon=1))
 
         return typed()
 
-    ways: list[Callable[[], Any]] = [
+    ways = [
         lambda: (dp.select("Age") >> dp.mean(0, 9, epsilon=1))(TABLE),
         lambda: (dp.select("sex") >> dp.clamp(0, 9) >> dp.sum())(TABLE),
         lambda: dp.histogram("age", edges=10, epsilon=1),
@@ -465,7 +463,7 @@ def test_a_traceback_shows_the_lines_of_the_person() -> None:
     ]
     for way in ways:
 
-        def typed(way: Callable[[], Any] = way) -> Any:
+        def typed(way=way):
             return way()
 
         with pytest.raises(dp.OpenDPLiteError) as caught:
@@ -481,7 +479,7 @@ def test_a_traceback_shows_the_lines_of_the_person() -> None:
 
 
 def test_what_caused_a_refusal_of_your_own_is_kept():
-    def program(ask: Any) -> None:
+    def program(ask) -> None:
         raise dp.DataError("mine") from KeyError("cause")
 
     with pytest.raises(dp.DataError, match="mine") as found:
@@ -489,21 +487,21 @@ def test_what_caused_a_refusal_of_your_own_is_kept():
     assert isinstance(found.value.__cause__, KeyError)
 
 
-def test_a_column_that_is_not_there_is_told_in_another_process_too() -> None:
+def test_a_column_that_is_not_there_is_told_in_another_process_too():
     with pytest.raises(dp.DataError) as missing:
         (dp.select("agee") >> dp.count())({"age": [1.0]})
     again = pickle.loads(pickle.dumps(missing.value))
     assert (str(again), again.column) == (str(missing.value), "agee")
 
 
-def test_a_loss_that_protects_hardly_says_so() -> None:
+def test_a_loss_that_protects_hardly_says_so():
     assert "that protects hardly at all" in " ".join(
         str(dp.mean(0, 9, epsilon=10).explain()).split()
     )
     assert "hardly" not in str(dp.mean(0, 9, epsilon=9.9).explain())
 
 
-def test_what_the_types_of_columns_refuse_costs_nothing() -> None:
+def test_what_the_types_of_columns_refuse_costs_nothing():
     ask = dp.session(TABLE.assign(city="Rome", cars=1), dp.epsilon(1))
     bounds = {"age": (0, 9), "city": (0, 9), "agee": (0, 9)}
     for refused in (
@@ -519,7 +517,7 @@ def test_what_the_types_of_columns_refuse_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("values", [[1, 2], ["x"], [None], [1, "x"]])
-def test_the_values_of_a_column_refuse_nothing_before_it_is_paid(values: list[object]) -> None:
+def test_the_values_of_a_column_refuse_nothing_before_it_is_paid(values):
     """An object column and the values that a categorical lists may be of any kind."""
     table = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": pd.Categorical(values)})
     for name in table:
@@ -527,7 +525,7 @@ def test_the_values_of_a_column_refuse_nothing_before_it_is_paid(values: list[ob
         try_on_names(dp.histogram(name, categories=[1], epsilon=1).bind(dp.table()), table)
 
 
-def test_a_misspelt_column_in_a_session_is_refused_in_the_line_that_was_typed() -> None:
+def test_a_misspelt_column_in_a_session_is_refused_in_the_line_that_was_typed():
     with pytest.raises(dp.DataError, match="did you mean 'age'") as refused:
         session(dp.select("agee") >> mean)
     frames = traceback.extract_tb(refused.value.__traceback__)

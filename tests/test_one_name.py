@@ -57,11 +57,11 @@ def shared(modules: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} has {len(set(found_values.values()))} values: {where}"
 
 
-def test_each_name_is_for_one_thing() -> None:
+def test_each_name_is_for_one_thing():
     assert set(shared(sources())) == set()
 
 
-def test_planted_twins_are_caught() -> None:
+def test_planted_twins_are_caught():
     twins = {
         "planted": "class Ball: pass\nclass Ball: pass\n"
         "FEW_VALUES = 7\nFEW_VALUES: int\n_FEW_VALUES = 1\n",
@@ -95,7 +95,7 @@ def compared_arrays(text: str) -> Iterator[str]:
                 yield f"{node.name}.{ast.unparse(field.target)}: {kind}"
 
 
-def test_values_that_are_compared_hold_no_arrays() -> None:
+def test_values_that_are_compared_hold_no_arrays():
     assert {line for text in sources().values() for line in compared_arrays(text)} == set()
     planted = "@attrs.frozen\nclass Two:\n    a: Floats | None\n    b: Callable[[Floats], int]\n"
     assert list(compared_arrays(planted)) == ["Two.a: Floats | None"]

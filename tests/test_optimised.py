@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
@@ -34,7 +33,7 @@ WRONG = (
 )
 
 
-def own() -> dp.Mechanism[Any, Any, Any]:
+def own():
     """A pipeline with a step and a function of one's own, of which one says what it does."""
 
     @dp.stage(does="Halves every value.", proof=dp.Proof("Row by row."))
@@ -50,7 +49,7 @@ def own() -> dp.Mechanism[Any, Any, Any]:
     return dp.clamp(0, 10) >> half() >> dp.sum() >> dp.laplace(epsilon=1) >> doubled()
 
 
-def pipelines() -> Iterator[tuple[str, Any]]:
+def pipelines():
     for path, step in STEPS.items():
         for given in examples_of(step)[:1]:
             yield path, given.space >> step(*given.args, **given.kwargs)
@@ -58,7 +57,7 @@ def pipelines() -> Iterator[tuple[str, Any]]:
     yield "conversions", (dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).bound
 
 
-def refusal(wrong: Any) -> str:
+def refusal(wrong) -> str:
     try:
         wrong()
     except Exception as problem:
@@ -98,7 +97,7 @@ def show() -> None:
     print(json.dumps({"docstring": texts.__doc__, "texts": texts()}))
 
 
-def test_optimised_python_says_the_same() -> None:
+def test_optimised_python_says_the_same():
     plain, optimised = (json.loads(each.communicate()[0]) for each in [run(), run("-OO")])
     assert plain["docstring"]
     assert optimised["docstring"] is None

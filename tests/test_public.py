@@ -30,7 +30,7 @@ BOTH_WAYS = CLAMPED >> dp.simplex_augment() >> dp.sum()
 
 SPELLED = {path.rpartition(".")[2] for path, public in PUBLIC.items() if spells(public)}
 
-PIPELINES: list[tuple[dp.Space[Any], Any]] = [
+PIPELINES = [
     (dp.records(), COUNTED.to_zcdp().to_approximate(0.1)),
     (dp.records(), SUMMED >> dp.to_approximate(delta=1e-9)),
     (dp.records(), BOTH_WAYS >> dp.laplace(epsilon=1) >> dp.simplex_ratio(0, 10)),
@@ -50,7 +50,7 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
 ]
 """Pipelines of several steps; single steps are spelled in ``test_steps``."""
 
-VALUES: list[Any] = [
+VALUES = [
     *(dp.SymmetricDistance(), dp.ChangeOneDistance(), dp.metrics.AbsoluteDistance()),
     *(
         dp.metrics.L1Distance(),
@@ -72,7 +72,7 @@ VALUES: list[Any] = [
         dp.vector(2, dp.metrics.LInfDistance(), unit=2),
     ),
 ]
-SILENT: list[Any] = [
+SILENT = [
     *(dp.MaxDivergence(), dp.ZeroConcentratedDivergence(), dp.ApproximateDivergence()),
     *(
         dp.bodies.Box(0, 1),
@@ -95,27 +95,27 @@ SILENT: list[Any] = [
 """Values with a repr that evaluates and no place in a pipeline's JSON."""
 
 
-def texts(items: list[Any]) -> list[str]:
+def texts(items) -> list[str]:
     return [repr(item) for item in items]
 
 
-def evaluated(text: str) -> Any:
+def evaluated(text: str):
     """The value of what a person would type, with nothing but ``dp`` in sight."""
     return eval(text, {"dp": dp})
 
 
-def document(pipeline: Any) -> str:
+def document(pipeline) -> str:
     """A JSON text as ``to_json`` writes it, around anything."""
     return json.dumps({"opendp_lite": 1, "pipeline": pipeline})
 
 
-def calling(name: Any, **arguments: Any) -> Any:
+def calling(name, **arguments):
     """A call as ``to_json`` writes it."""
     return {"name": name, "arguments": arguments}
 
 
 @pytest.mark.parametrize("path", PUBLIC)
-def test_every_public_name_is_documented(path: str) -> None:
+def test_every_public_name_is_documented(path):
     thing = PUBLIC[path]
     if inspect.ismodule(thing):
         assert thing.__doc__
@@ -135,14 +135,14 @@ def faults(docstring: str) -> str:
     return said.getvalue()
 
 
-def test_faults_of_docstrings_are_found() -> None:
+def test_faults_of_docstrings_are_found():
     assert faults("Does it.\n\nArgs:\n    x: One\n  two\n three") != ""
     assert faults("Does it.\n\nArgs:\n    x: One.\n\nProof:\n    Row by row.") == ""
 
 
-def test_the_public_list() -> None:
+def test_the_public_list():
     assert len(set(dp.__all__)) == len(dp.__all__) <= 112
-    namespace: dict[str, Any] = {}
+    namespace = {}
     exec("from opendp_lite import *", namespace)
     assert set(dp.__all__) <= set(namespace)
     assert dir(dp) == dp.__all__
@@ -193,12 +193,12 @@ def test_the_public_list() -> None:
         ("save", "use dp.Ledger.create"),
     ],
 )
-def test_names_that_people_type_are_answered(name: str, words: str) -> None:
+def test_names_that_people_type_are_answered(name, words):
     with pytest.raises(AttributeError, match=words):
         getattr(dp, name)
 
 
-def test_what_is_said_instead_of_a_name_can_be_typed() -> None:
+def test_what_is_said_instead_of_a_name_can_be_typed():
     for name, text in other_names().items():
         assert name == name.lower().replace("_", "")
         for path in re.findall(r"\bdp\.[\w.]+", text):
@@ -206,7 +206,7 @@ def test_what_is_said_instead_of_a_name_can_be_typed() -> None:
 
 
 @pytest.mark.parametrize(("space", "pipeline"), PIPELINES, ids=[repr(p) for _, p in PIPELINES])
-def test_pipelines_evaluate_and_round_trip(space: dp.Space[Any], pipeline: Any) -> None:
+def test_pipelines_evaluate_and_round_trip(space, pipeline):
     for each in (pipeline, space >> pipeline, pipeline.bind(space)):
         assert evaluated(repr(each)) == each
         assert repr(evaluated(repr(each))) == repr(each)
@@ -238,25 +238,25 @@ def test_many_whole_numbers_in_equal_steps_are_written_as_a_range(values, text):
 
 
 @pytest.mark.parametrize("value", VALUES + SILENT, ids=texts(VALUES + SILENT))
-def test_values_evaluate(value: Any) -> None:
+def test_values_evaluate(value):
     assert evaluated(repr(value)) == value
     assert repr(evaluated(repr(value))) == repr(value)
 
 
 @pytest.mark.parametrize("value", VALUES, ids=texts(VALUES))
-def test_values_round_trip(value: Any) -> None:
+def test_values_round_trip(value):
     assert dp.from_json(write(value)) == value
 
 
 @pytest.mark.parametrize("function", [float, round, abs])
-def test_built_in_post_processing_evaluates(function: Any) -> None:
+def test_built_in_post_processing_evaluates(function):
     pipeline = COUNTED >> function
     assert evaluated(repr(pipeline)) == pipeline
     with pytest.raises(dp.ParameterError, match=f"{function.__name__} cannot be written to JSON"):
         pipeline.to_json()
 
 
-def test_exact_parameters_round_trip() -> None:
+def test_exact_parameters_round_trip():
     for number in (Fraction(1, 3), Fraction(1, 10**40), 0.1, 10**30, 1e-200, np.float64(0.1)):
         pipeline = dp.count() >> dp.gaussian(scale=number)
         read = dp.from_json(pipeline.to_json())
@@ -276,7 +276,7 @@ def shifted(release: Any, by: float) -> Any:
     return release + by
 
 
-def test_own_steps_are_read_where_they_are_given() -> None:
+def test_own_steps_are_read_where_they_are_given():
     pipeline = CLAMPED >> tripled(2) >> dp.sum() >> dp.gaussian(rho=1) >> shifted(0.5)
     text = pipeline.to_json()
     assert dp.from_json(text, extra=[tripled, shifted]) == pipeline
@@ -296,12 +296,12 @@ OUTSIDERS = [
 ]
 
 
-def test_no_outsider_is_spelled() -> None:
+def test_no_outsider_is_spelled():
     assert not {name for name in OUTSIDERS if isinstance(name, str)} & SPELLED
 
 
 @pytest.mark.parametrize("name", OUTSIDERS, ids=map(str, OUTSIDERS))
-def test_json_calls_spelled_names_only(name: Any) -> None:
+def test_json_calls_spelled_names_only(name):
     call = calling(name)
     for pipeline in (
         call,
@@ -360,7 +360,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
-def test_malformed_json_is_refused_in_words(text: str) -> None:
+def test_malformed_json_is_refused_in_words(text):
     with pytest.raises(dp.OpenDPLiteError) as caught:
         dp.from_json(text)
     assert len(str(caught.value).split()) > 3
@@ -369,7 +369,7 @@ def test_malformed_json_is_refused_in_words(text: str) -> None:
 @pytest.mark.parametrize(
     "name", sorted(name for name in dp.__all__ if name.endswith(("Error", "Exceeded")))
 )
-def test_examples_of_refusals_run(name: str) -> None:
+def test_examples_of_refusals_run(name):
     """Tracebacks name them by the front, where doctest looks for no examples."""
     refusal = getattr(dp, name)
     assert refusal.__module__ == "opendp_lite"

@@ -27,13 +27,13 @@ def reads(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == HELD
 
 
-def test_nobody_reads_the_rows_of_ask() -> None:
+def test_nobody_reads_the_rows_of_ask():
     found = sources()
     assert f"self.{HELD}" in found[HOLDER], "ask holds its rows by another name: say it in HELD"
     assert readers(found) == []
 
 
-def test_planted_readers_are_caught() -> None:
+def test_planted_readers_are_caught():
     for text in (
         "def f(ask):\n    return len(ask._account)\n",
         "def f(ask):\n    return self.ask._account.source\n",

@@ -31,7 +31,7 @@ EXAMPLES = {
 HOSTILE = [0.0, -0.0, 1.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 2.0**53]
 
 
-def lacking(path: str, public: Any) -> list[str]:
+def lacking(path: str, public) -> list[str]:
     """What a step still lacks, each with where it is to be added."""
     name = path.rpartition(".")[2]
     text, said = inspect.getdoc(public) or "", description_of(public)
@@ -61,12 +61,12 @@ def lacking(path: str, public: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("path", STEPS)
-def test_a_step_is_complete(path: str) -> None:
+def test_a_step_is_complete(path):
     missing = lacking(path, STEPS[path])
     assert not missing, f"{path} still needs: " + "; ".join(missing)
 
 
-def test_no_step_is_left_out() -> None:
+def test_no_step_is_left_out():
     """Who adds a file and forgets the import is told so here."""
     public = {id(inspect.unwrap(each)) for each in PUBLIC.values()}
     private = [
@@ -75,7 +75,7 @@ def test_no_step_is_left_out() -> None:
     assert not private, f"import {private} in the __init__.pyi of their room"
 
 
-def test_what_is_missing_is_seen() -> None:
+def test_what_is_missing_is_seen():
     @dp.stage
     def unfinished(space: dp.Space[dp.Rows], size: int) -> dp.Transformation[Any, Any]:
         """Does something."""
@@ -86,7 +86,7 @@ def test_what_is_missing_is_seen() -> None:
         assert each in missing
 
 
-def pipeline_of(step: Any, given: Example) -> Any:
+def pipeline_of(step, given: Example):
     return step(*given.args, **given.kwargs)
 
 
@@ -99,7 +99,7 @@ CHOICES = [
 
 
 @pytest.mark.parametrize(("name", "choice"), CHOICES)
-def test_a_choice_is_true_or_false(name: str, choice: str) -> None:
+def test_a_choice_is_true_or_false(name, choice):
     """-1 in the place of ``other`` made one place less, and an error where a row came into it."""
     step, given = EXAMPLES[name]
     for value in (-1, 0, 1, 2, 1.0, np.int64(1), "rest", "", None):
@@ -111,7 +111,7 @@ def test_a_choice_is_true_or_false(name: str, choice: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_are_spelled(name: str) -> None:
+def test_examples_are_spelled(name):
     """As a repr that evaluates, as JSON, and pickled; bound too, where the space has a name.
 
     The pickle names no module of the package, so that it outlives a move of its modules.
@@ -133,12 +133,12 @@ def test_examples_are_spelled(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [name for name, (step, _) in EXAMPLES.items() if returned(step) is dp.Transformation]
 )
-def test_examples_are_stable(name: str) -> None:
+def test_examples_are_stable(name):
     step, given = EXAMPLES[name]
     dp.assert_stable(pipeline_of(step, given), given.space, trials=12)
 
 
-def hostile_data(space: dp.Space[Any]) -> list[Any]:
+def hostile_data(space):
     """Data that trips floats, of the public shape that the space asks for."""
     domain = tables_in(space.domain)
     if not isinstance(domain, dp.Rows):
@@ -150,7 +150,7 @@ def hostile_data(space: dp.Space[Any]) -> list[Any]:
     ]
 
 
-def form(release: Any) -> Any:
+def form(release):
     """Everything of a release but its numbers."""
     if isinstance(release, tuple):
         return tuple(map(form, release))
@@ -160,7 +160,7 @@ def form(release: Any) -> Any:
 @pytest.mark.parametrize(
     "name", [name for name, (step, _) in EXAMPLES.items() if returned(step) is dp.Measurement]
 )
-def test_examples_release_the_same_form_whatever_the_data(name: str) -> None:
+def test_examples_release_the_same_form_whatever_the_data(name):
     step, given = EXAMPLES[name]
     bound = given.space >> pipeline_of(step, given)
     forms = {form(bound(data)) for data in hostile_data(given.space)}

@@ -20,7 +20,7 @@ SURVIVORS = list(
 )
 
 
-def test_each_survivor_has_a_line_and_a_reason() -> None:
+def test_each_survivor_has_a_line_and_a_reason():
     for each in SURVIVORS:
         lines = (ROOT / "opendp_lite" / each["file"]).read_text("utf-8").split("\n")
         assert each["old"] in map(str.strip, lines), f"{each['file']}: no line {each['old']!r}"
@@ -28,7 +28,7 @@ def test_each_survivor_has_a_line_and_a_reason() -> None:
         assert each["why"].endswith("."), each
 
 
-def test_each_run_says_when_and_how_many_survived() -> None:
+def test_each_run_says_when_and_how_many_survived():
     """``# 2026-11-27 f846aad 90 mutants 71 killed: numbers/norms ...`` for each run."""
     left = 0
     for run in RUNS:

@@ -146,7 +146,7 @@ def accepted_calls(file: Path, flags: Iterable[Flag]) -> list[str]:
     return [line for number, line in lines if number not in flagged and number > 1]
 
 
-def test_mypy(tmp_path: Path) -> None:
+def test_mypy(tmp_path):
     lie, calls = planted(tmp_path), wrong_calls(tmp_path)
     flags = list(mypy_flags(tmp_path, PACKAGE, GOOD, BAD, lie, calls))
     assert accepted_calls(calls, flags) == []
@@ -156,7 +156,7 @@ def test_mypy(tmp_path: Path) -> None:
     assert caught == {(3, "[unused-ignore]"), (4, "[operator]")}
 
 
-def test_pyright(tmp_path: Path) -> None:
+def test_pyright(tmp_path):
     lie, calls = planted(tmp_path), wrong_calls(tmp_path)
     flags = list(pyright_flags(tmp_path, PACKAGE, GOOD, BAD, lie, calls))
     assert accepted_calls(calls, flags) == []
@@ -168,7 +168,7 @@ def test_pyright(tmp_path: Path) -> None:
     assert caught[1] == f"planted.py:3: should be flagged: {PLANTED.splitlines()[2]}"
 
 
-def test_good_lines_carry_no_mark() -> None:
+def test_good_lines_carry_no_mark():
     assert "type: ignore" not in GOOD.read_text("utf-8")
 
 
@@ -188,12 +188,12 @@ def named(statement: ast.AST) -> set[str]:
     return {ast.unparse(node) for node in ast.walk(statement) if isinstance(node, ast.Attribute)}
 
 
-def test_every_public_name_has_a_good_line() -> None:
+def test_every_public_name_has_a_good_line():
     paths = {path for path, public in PUBLIC.items() if not inspect.ismodule(public)}
     assert sorted(paths - named(ast.parse(GOOD.read_text("utf-8")))) == []
 
 
-def test_good_lines_run() -> None:
+def test_good_lines_run():
     runpy.run_path(str(GOOD))
 
 
@@ -211,7 +211,7 @@ def used(value: object) -> None:
         value.map(1)
 
 
-def test_bad_joins_are_refused_at_run_time() -> None:
+def test_bad_joins_are_refused_at_run_time():
     names: dict[str, object] = {"__name__": "bad"}
     for statement, is_bad in statements():
         if not is_bad:

@@ -286,7 +286,7 @@ def test_a_row_is_shortened_by_what_rounding_and_its_norm_may_add(columns, p):
     assert longest * (1 + Fraction(1, 2**45)) < (1 - rounding) ** p
 
 
-def test_bounds_that_a_step_needs_are_refused_in_its_name() -> None:
+def test_bounds_that_a_step_needs_are_refused_in_its_name():
     assert dp.bodies.Box(0, 2).require_bounds("quantize") == dp.bodies.Box(0, 2).bounds()
     with pytest.raises(dp.SpaceError, match=r"quantize needs rows with bounds; put dp.clamp\("):
         dp.records().domain.body.require_bounds("quantize")

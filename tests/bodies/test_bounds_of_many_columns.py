@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from operator import sub
-from typing import Any
 
 import attrs
 import numpy as np
@@ -41,7 +39,7 @@ WIDTHS = {
 }
 OFFSETS = tuple(Fraction(k, 3) for k in range(COUNT))
 FACTORS = tuple(Fraction(k, 7) - Fraction(31, 10) for k in range(COUNT))
-BODIES: dict[str, Callable[[Any, Any], Body]] = {
+BODIES = {
     "a box": Box,
     "a box beside one number": lambda lower, upper: Box(-(10**320), upper),
     "a box moved": lambda lower, upper: Box(lower, upper).shift(OFFSETS),
@@ -66,7 +64,7 @@ class Near:
         return abs(self.number - other.number) <= self.number / 2**60
 
 
-def facts(body: Body) -> list[Any]:
+def facts(body: Body):
     """All that follows from the bounds of a body."""
     ends = bounds_of_columns.drop_signs(body.bounds())
     told = [body.non_negative(), body.keeps_zeros(), repr(body)]
@@ -76,7 +74,7 @@ def facts(body: Body) -> list[Any]:
     return [*told, *map(tuple, (*body.bounds(), body.centre(), *ends)), grid(body)]
 
 
-def grid(body: Body) -> Any:
+def grid(body: Body):
     """How rows are rounded, or why they cannot be."""
     try:
         parts = attrs.astuple(body.snapper(), recurse=False)

@@ -5,7 +5,6 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 from _ext.build_site import pack
@@ -47,13 +46,13 @@ RUN = """(async () => {
 class Site(SimpleHTTPRequestHandler):
     """A folder, served without a word."""
 
-    def log_message(self, *given: Any) -> None:
+    def log_message(self, *given) -> None:
         """Says nothing."""
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
-def test_code_of_a_page_runs(assets: Path, tmp_path: Path) -> None:
+def test_code_of_a_page_runs(assets, tmp_path):
     assert PROGRAM is not None
     (tmp_path / "index.html").write_text(PAGE)
     for name in ("run.js", "site.css"):

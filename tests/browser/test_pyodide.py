@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
@@ -20,7 +19,7 @@ WITH_A_KEY_OF_ITS_OWN = "dp.bound_contributions"
 """Which rows stay is drawn anew at each call, and no seed is given to a transformation."""
 
 
-def printed(assets: Path, module: str, *given: str) -> Any:
+def printed(assets: Path, module: str, *given: str):
     """What a module prints in Pyodide, as JSON."""
     assert NODE is not None
     place = Path(attrs.__file__).parents[1]
@@ -43,7 +42,7 @@ def alike(first: object, second: object) -> bool:
 
 
 @pytest.mark.timeout(900)
-def test_losses_integers_and_noise_are_those_of_other_machines(assets: Path) -> None:
+def test_losses_integers_and_noise_are_those_of_other_machines(assets):
     """Every declared example: its loss, and what it releases with a seed."""
     here = subprocess.run(
         [sys.executable, "-m", "tests.browser.values"],
@@ -66,7 +65,7 @@ def test_losses_integers_and_noise_are_those_of_other_machines(assets: Path) -> 
 
 
 @pytest.mark.timeout(900)
-def test_lessons_run(assets: Path) -> None:
+def test_lessons_run(assets):
     """The first, the one that uses most (ledgers, groups, pictures), and the quick ones."""
     lessons = ("1", "7", "9", "10", "11", "12")
     for lesson, (cells, errors) in printed(assets, "tests.browser.cells", *lessons).items():

@@ -7,7 +7,6 @@ releases with a seed and what it states as its loss, and the integers of sums in
 import json
 import traceback
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ ROWS = 100_001
 """Of up to 1e6 each: their sum has more than 32 bits."""
 
 
-def data_for(space: Any) -> Any:
+def data_for(space):
     """Rows of the form that a space asks for, without integers drawn: those differ by platform."""
     domain = tables_in(space.domain)
     generator = np.random.default_rng(7)
@@ -44,7 +43,7 @@ def releases() -> Iterator[tuple[str, object]]:
                 yield f"{path} {number} fails", [str(problem), *map(str, where)]
 
 
-def of_example(name: str, space: Any, step: Any, given: Any) -> Iterator[tuple[str, object]]:
+def of_example(name: str, space, step, given) -> Iterator[tuple[str, object]]:
     bound = space >> step(*given.args, **given.kwargs)
     if returned(step) is dp.Measurement:
         yield f"{name} loses", repr(bound.map(space.unit))

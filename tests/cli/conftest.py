@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -82,7 +81,7 @@ def made(run):
 def told(made):
     """Runs a command that succeeds: its JSON."""
 
-    def call(*words: object) -> Any:
+    def call(*words: object):
         return json.loads(made(*words, "--json"))
 
     return call

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,7 +40,7 @@ def sums(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
-def test_patterns_and_directories(made: Any, tmp_path: Path, kind: str) -> None:
+def test_patterns_and_directories(made, tmp_path, kind):
     write(tmp_path, kind)
     for source in (tmp_path, tmp_path / f"*.{kind}", f"{tmp_path}/[123].{kind}"):
         assert sums(made("sum", source, *SUM, "--json")) == [54]
@@ -50,7 +49,7 @@ def test_patterns_and_directories(made: Any, tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_file_that_cannot_be_read_is_named(refused: Any, tmp_path: Path, kind: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(refused, tmp_path, kind):
     write(tmp_path, kind)
     for text in (b"", f"age\n{SECRET}\n".encode(), b"sex,income\nf,42\n"):
         (tmp_path / f"2.{kind}").write_bytes(text)
@@ -60,7 +59,7 @@ def test_a_file_that_cannot_be_read_is_named(refused: Any, tmp_path: Path, kind:
     assert "there is no file" in refused("sum", f"{tmp_path}/*.txt", *SUM)
 
 
-def test_output_does_not_take_the_place_of_data(refused: Any, tmp_path: Path) -> None:
+def test_output_does_not_take_the_place_of_data(refused, tmp_path):
     write(tmp_path, "csv")
     error = refused("sum", f"{tmp_path}/*.csv", *SUM, "--output", tmp_path / "2.csv", "--force")
     assert "is a file that is read" in error
@@ -73,7 +72,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_the_line_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_line_of_progress(monkeypatch):
     terminal, blocks = Terminal(), dp.Blocks(lambda: iter([np.ones(1000)] * 50))
     total = dp.clamp(0, 1) >> dp.sum()
     assert total(followed(blocks, terminal)) == 50_000
@@ -88,7 +87,7 @@ def test_the_line_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     assert followed(blocks, io.StringIO()) is blocks
 
 
-def test_an_interruption_releases_nothing(tmp_path: Path) -> None:
+def test_an_interruption_releases_nothing(tmp_path):
     path, output = tmp_path / "x.csv", tmp_path / "r.json"
     os.mkfifo(path)
     words = ["-m", "opendp_lite", "sum", path, *SUM, "--output", output]

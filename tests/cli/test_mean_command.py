@@ -14,7 +14,6 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,7 +58,7 @@ def mean(made):
 
 
 def process(
-    *words: object, stdout: Any = subprocess.PIPE, **options: Any
+    *words: object, stdout=subprocess.PIPE, **options
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs the command line as a process of its own."""
     command = [sys.executable, "-W", "error", "-m", "opendp_lite", *map(str, words)]
@@ -372,9 +371,7 @@ def test_one_release_is_made(mean, monkeypatch):
     calls = []
     release = dp.Measurement._release
     monkeypatch.setattr(
-        dp.Measurement,
-        "_release",
-        lambda self, *given: calls.append(self) or release(self, *given),
+        dp.Measurement, "_release", lambda self, *given: calls.append(self) or release(self, *given)
     )
     for method in METHODS.values():
         mean("--rho", "0.5", *method)

@@ -47,7 +47,7 @@ def started(text: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_flags_are_refused_before_numpy_is_imported() -> None:
+def test_flags_are_refused_before_numpy_is_imported():
     typed = [
         [command.split()[0], "no.csv", *command.split()[2:], *words.split()]
         for command, refusals in REFUSALS.items()
@@ -68,7 +68,7 @@ def test_flags_are_refused_before_numpy_is_imported() -> None:
     assert "ZeroDivisionError" not in found.stderr
 
 
-def test_a_misspelt_column_is_refused_before_any_noise_is_imported() -> None:
+def test_a_misspelt_column_is_refused_before_any_noise_is_imported():
     words = ["mean", "docs/data/rand_hie.csv", "--column", "mdvs", "--bounds", "0", "9"]
     text = RAISES.format(name="opendp_lite.measurements.noise", error="ZeroDivisionError")
     found = started(text + f"assert main({[*words, '--rho', '1']!r}) == 2")
@@ -77,7 +77,7 @@ def test_a_misspelt_column_is_refused_before_any_noise_is_imported() -> None:
 
 
 @pytest.mark.parametrize("name", ["argparse", "attrs", "opendp_lite.cli.flags", "numpy"])
-def test_an_interruption_of_the_imports_is_quiet(name: str) -> None:
+def test_an_interruption_of_the_imports_is_quiet(name):
     words = ["mean", "docs/data/rand_hie.csv", "--column", "mdvis", "--bounds", 0, 9, "--rho", 1]
     typed = list(map(str, words))
     text = RAISES.format(name=name, error="KeyboardInterrupt") + f"sys.exit(main({typed!r}))"

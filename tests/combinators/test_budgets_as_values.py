@@ -51,7 +51,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("step", "budget", "named"), CASES)
-def test_both_spellings_are_one_pipeline(step, budget, named) -> None:
+def test_both_spellings_are_one_pipeline(step, budget, named):
     value, by_name = step(budget), step(**named)
     assert value == by_name == step(budget=budget)
     assert hash(value) == hash(by_name)
@@ -61,14 +61,14 @@ def test_both_spellings_are_one_pipeline(step, budget, named) -> None:
         assert dp.from_json(value.to_json()) == pickle.loads(pickle.dumps(value)) == value
 
 
-def test_the_loss_is_the_budget() -> None:
+def test_the_loss_is_the_budget():
     for budget in (dp.epsilon(THIRD), dp.rho(THIRD), dp.epsilon(0.1, delta=1e-7)):
         mean = dp.mean(0, 9, budget, confidence=None).bound
         assert mean.output_measure == budget.measure
         assert budget.measure.within(mean.privacy_map(mean.input_space.unit), budget.loss)
 
 
-def test_a_budget_of_which_no_number_is_exact_is_rounded_down() -> None:
+def test_a_budget_of_which_no_number_is_exact_is_rounded_down():
     """A mu that is no rational: the noise is for one just below it."""
     budget = PrivacyBudget(dp.measures.GaussianDivergence(), Fraction(2))
     (mu,) = budget.by_name().values()
@@ -77,7 +77,7 @@ def test_a_budget_of_which_no_number_is_exact_is_rounded_down() -> None:
 
 
 @pytest.mark.parametrize("given", [1, "epsilon", dp.MaxDivergence()])
-def test_what_is_no_budget_is_refused_with_the_call(given) -> None:
+def test_what_is_no_budget_is_refused_with_the_call(given):
     words = r"laplace\(\): a budget is dp\.epsilon\(1\) or dp\.rho\(0\.03\), got .*it is called"
     with pytest.raises(TypeError, match=words):
         dp.laplace(given)

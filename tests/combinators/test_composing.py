@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
@@ -98,7 +97,7 @@ def test_calibrate_finds_parameters():
 
 
 TABLE = {"sex": ["f", "m"] * 2000, "age": [41.0, 38.0] * 2000}
-PARTS: dict[str, Any] = {
+PARTS = {
     "rows": dp.count() >> dp.laplace(epsilon=0.5, confidence=0.95),
     "age": dp.select("age") >> dp.mean(0, 100, epsilon=0.5, confidence=0.95, sampling=False),
     "sex": dp.histogram("sex", categories=["f", "m"], epsilon=0.25),
@@ -113,7 +112,7 @@ PARTS: dict[str, Any] = {
 REPORT = dp.table() >> dp.compose(**PARTS)
 
 
-def test_loss_and_releases_are_those_of_the_parts_without_names() -> None:
+def test_loss_and_releases_are_those_of_the_parts_without_names():
     plain = dp.table() >> dp.compose(*PARTS.values())
     assert REPORT.loss(1) == plain.loss(1) == 2.5
     assert REPORT.loss(3) == plain.loss(3)
@@ -124,7 +123,7 @@ def test_loss_and_releases_are_those_of_the_parts_without_names() -> None:
     assert repr(list(found.values())) == repr(list(same))
 
 
-def test_json_of_the_releases() -> None:
+def test_json_of_the_releases():
     found = REPORT.insecure_release(TABLE, seed=5).value
     read = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     assert list(read) == list(PARTS)
@@ -136,7 +135,7 @@ def test_json_of_the_releases() -> None:
 
 
 @pytest.mark.parametrize("pipeline", [REPORT, dp.compose(**PARTS)])
-def test_names_are_kept_by_json_pickle_and_repr(pipeline: Any) -> None:
+def test_names_are_kept_by_json_pickle_and_repr(pipeline):
     for again in (
         dp.from_json(pipeline.to_json()),
         pickle.loads(pickle.dumps(pipeline)),
@@ -150,14 +149,14 @@ def test_names_are_kept_by_json_pickle_and_repr(pipeline: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["space", "mechanisms", "named", "first", "mean age", "class", ""])
-def test_any_name_will_do(name: str) -> None:
+def test_any_name_will_do(name):
     pipeline = dp.compose(**{name: dp.count() >> dp.laplace(epsilon=30), "b": PARTS["rows"]})
     assert pipeline([1.0, 2.0])[name] == 2
     assert dp.from_json(pipeline.to_json()) == pipeline
     assert eval(repr(pipeline), {"dp": dp}) == pipeline
 
 
-def test_a_block_for_each_part_is_explained() -> None:
+def test_a_block_for_each_part_is_explained():
     lines = REPORT.explain().splitlines()
     names = [line for line in lines if line.startswith("  ") and line.strip()[:-1] in PARTS]
     assert names == [f"  {name}:" for name in PARTS]
@@ -173,7 +172,7 @@ def test_a_block_for_each_part_is_explained() -> None:
     assert "  part 2: epsilon = l1 / b, b = 2, standard deviation 2.82843" in unnamed.splitlines()
 
 
-def test_a_table_is_read_wherever_the_part_that_needs_it_stands() -> None:
+def test_a_table_is_read_wherever_the_part_that_needs_it_stands():
     """A count alone takes rows of numbers, beside a part that picks a column a table with text."""
     rows, age = PARTS["rows"], PARTS["age"]
     for both in (dp.compose(rows=rows, age=age), dp.compose(age=age, rows=rows)):
@@ -182,7 +181,7 @@ def test_a_table_is_read_wherever_the_part_that_needs_it_stands() -> None:
     assert type(of_numbers.input_space.domain) is dp.Rows
 
 
-def test_releases_are_a_mapping_that_shows_itself() -> None:
+def test_releases_are_a_mapping_that_shows_itself():
     found = REPORT.insecure_release(TABLE, seed=5).value
     assert repr(found).startswith("rows: ")
     assert "\nsex:\n  sex  count  95 % interval\n  f  " in repr(found)
@@ -196,7 +195,7 @@ def test_releases_are_a_mapping_that_shows_itself() -> None:
         found["nothing"]
 
 
-def test_several_estimates_of_a_part_print_as_one_does() -> None:
+def test_several_estimates_of_a_part_print_as_one_does():
     estimates = dp.Estimate(1.5, 0.1, (1.3, 1.7), 0.95), dp.Estimate(2.5, 0.1, (2.3, 2.7), 0.95)
     found = dp.releases.ByName({"quantiles": estimates, "bounds": (0.0, 9.0)})
     lines = [f"  {each}" for each in estimates]
@@ -204,13 +203,13 @@ def test_several_estimates_of_a_part_print_as_one_does() -> None:
     assert "&lt;Estimate" not in found._repr_html_()
 
 
-def test_parts_by_name_are_no_sum_and_count() -> None:
+def test_parts_by_name_are_no_sum_and_count():
     named = dp.compose(sum=dp.sum() >> dp.laplace(epsilon=1), n=dp.laplace(epsilon=1))
     with pytest.raises(dp.SpaceError, match="count_ratio"):
         dp.clamp(0, 1) >> named >> count_ratio(0, 1)
 
 
-def test_functions_of_the_release_and_other_combinators() -> None:
+def test_functions_of_the_release_and_other_combinators():
     means = dp.compose(rows=PARTS["rows"], age=PARTS["age"]) >> dict
     assert set((dp.table() >> means)(TABLE)) == {"rows", "age"}
     by = dp.table() >> dp.by("sex", ["f", "m"], dp.compose(rows=PARTS["rows"], age=PARTS["age"]))

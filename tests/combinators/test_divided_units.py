@@ -1,6 +1,5 @@
 """Programs in groups: a unit of several rows may be divided, and each part pays its share."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise, product
@@ -20,7 +19,7 @@ from opendp_lite.combinators.adaptive_programs import ThresholdNoise, noise_of_m
 from opendp_lite.combinators.grouping import space_of_group
 from opendp_lite.engines.rows import materialise
 from opendp_lite.samplers.entropy import SecureEntropy
-from tests.exact_laws import Ways, ways
+from tests.exact_laws import ways
 from tests.test_exact_laws import ROUNDING, compare
 
 __all__ = ["ways"]
@@ -45,7 +44,7 @@ def answer(
     """One bit, a branch of ``Ways``; its loss falls with the rows that change, or does not."""
     most = Fraction(epsilon)
 
-    def release(rows: Any, entropy: Any) -> object:
+    def release(rows, entropy) -> object:
         values = materialise(rows)[:, -1]
         ones, zeros = int((values == 1).sum()), int((values == 0).sum())
         if kind == "leaky" and entropy.coin(float(SPILL)):
@@ -65,7 +64,7 @@ def answer(
     return found
 
 
-def choose(random: np.random.Generator, kinds: list[str], measure: Any) -> Callable[[Any], Any]:
+def choose(random: np.random.Generator, kinds: list[str], measure):
     """A program whose every query is chosen by the answers before; it spends what it can."""
     table = {
         answers: (str(random.choice(kinds)), float(random.choice([0.125, 0.25, 0.5, 1.0])))
@@ -73,7 +72,7 @@ def choose(random: np.random.Generator, kinds: list[str], measure: Any) -> Calla
         for answers in product([0, 1], repeat=length)
     }
 
-    def program(ask: Any) -> object:
+    def program(ask) -> object:
         found: tuple[int, ...] = ()
         told = []
         while len(found) < 3:
@@ -100,8 +99,8 @@ PROGRAMS = [
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("kinds", "budget"), PROGRAMS, ids=repr)
 def test_a_program_in_groups_loses_no_more_than_it_says_to_any_replaced_row(
-    ways: Ways, kinds: list[str], budget: Any, seed: int
-) -> None:
+    ways, kinds, budget, seed
+):
     """By the exact laws of all answers, for all neighbours of two rows in two groups.
 
     A leak has the same delta for one row as for two, so it is charged twice.
@@ -114,10 +113,10 @@ def test_a_program_in_groups_loses_no_more_than_it_says_to_any_replaced_row(
 
 
 @pytest.mark.parametrize(("kind", "met"), [("linear", 0.5), ("any", 0.99)])
-def test_more_than_half_of_what_is_said_is_lost(ways: Ways, kind: str, met: float) -> None:
+def test_more_than_half_of_what_is_said_is_lost(ways, kind, met):
     """By the program that asks as long as it can: once, as one row moves two groups."""
 
-    def program(ask: Any) -> object:
+    def program(ask) -> object:
         told = []
         with suppress(BudgetExceeded):
             while len(told) < 3:
@@ -186,7 +185,7 @@ def above_at_last(threshold: float, values: tuple[float, ...], noise: ThresholdN
     density = np.exp(-grid / float(noise.on_threshold)) / float(noise.on_threshold)
     level = threshold + grid - float(noise.on_threshold)
 
-    def tail(value: float) -> Any:
+    def tail(value: float):
         least = np.maximum(level - value + float(noise.on_query), 0)
         return np.exp(-least / float(noise.on_query))
 
@@ -218,7 +217,7 @@ def test_noise_of_thresholds_lies_on_a_grid_that_holds_each_part(parts, mean):
 
 
 def test_thresholds_in_groups_cost_what_was_typed():
-    def program(test: Any) -> object:
+    def program(test) -> object:
         return test(dp.count())
 
     for budget, cost in ((dp.epsilon(1), 1.0), (dp.rho(0.5), 0.5)):

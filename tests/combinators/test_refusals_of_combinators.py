@@ -160,13 +160,13 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_what_is_typed_wrong_is_refused_in_words(code: str) -> None:
+def test_what_is_typed_wrong_is_refused_in_words(code):
     with pytest.raises(dp.OpenDPLiteError, match=REFUSALS[code]):
         eval(code, dict(NAMES)).map(1)
 
 
 @pytest.mark.parametrize(("first", "second"), [*permutations(range(4), 2)])
-def test_the_line_that_converts_parts_runs(first: int, second: int) -> None:
+def test_the_line_that_converts_parts_runs(first, second):
     parts = [
         dp.count() >> dp.laplace(epsilon=1),
         dp.count() >> dp.gaussian(rho=1),

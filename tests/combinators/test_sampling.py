@@ -6,7 +6,6 @@ from fractions import Fraction
 from importlib import import_module
 from itertools import combinations, pairwise, permutations
 from math import exp, expm1, log1p
-from typing import Any
 
 import attrs
 import numpy as np
@@ -324,7 +323,7 @@ MEDIAN = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1, confid
 Groups = tuple[float, ...]
 
 
-def law(data: list[float], group: int, monkeypatch: Any, space: Any) -> Counter[Groups]:
+def law(data: list[float], group: int, monkeypatch, space) -> Counter[Groups]:
     """How many of all orders give each multiset of groups."""
     bound = space >> dp.combinators.on_random_pairs(seen(), group)
     counts: Counter[Groups] = Counter()
@@ -334,7 +333,7 @@ def law(data: list[float], group: int, monkeypatch: Any, space: Any) -> Counter[
     return counts
 
 
-def best_coupling(first: Counter[Groups], second: Counter[Groups], distance: Any, most: int):
+def best_coupling(first: Counter[Groups], second: Counter[Groups], distance, most: int):
     """The largest probability with which a coupling keeps the multisets within a distance."""
     one, two = list(first), list(second)
     near = [
@@ -350,7 +349,7 @@ def best_coupling(first: Counter[Groups], second: Counter[Groups], distance: Any
     return -linprog(-np.ones(len(near)), A_ub=constraints, b_ub=bounds).fun
 
 
-def couple(first: list[float], second: list[float], group: int, monkeypatch: Any, most: int):
+def couple(first: list[float], second: list[float], group: int, monkeypatch, most: int):
     """The largest probability with which groups of two datasets are within a distance."""
     sized = len(first) == len(second)
     space = dp.records(size=len(first), metric=REPLACE) if sized else dp.records()

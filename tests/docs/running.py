@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 RUN = re.compile(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|(?<=\s)-(?=\s)")
@@ -17,7 +16,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|(?<=\s)-(?=\s)")
 
 def run(page: str) -> Iterator[tuple[str, str]]:
     """What stands under each block of code of a page, and what the block prints."""
-    names: dict[str, Any] = {}
+    names = {}
     for block in RUN.finditer(page):
         printed = StringIO()
         with redirect_stdout(printed):

@@ -19,12 +19,12 @@ def missing(text: str, folder: Path) -> list[str]:
     return [page for page in named if not any((at / page).is_file() for at in (ROOT, folder))]
 
 
-def test_cited_pages_exist() -> None:
+def test_cited_pages_exist():
     absent = {path: missing(path.read_text(), path.parent) for path in FILES}
     assert not {path: pages for path, pages in absent.items() if pages}
 
 
-def test_a_page_that_is_not_there_is_found() -> None:
+def test_a_page_that_is_not_there_is_found():
     absent = "old" + ".md"
     assert missing(f"see {absent}, docs/privacy.md and README.md", ROOT) == [absent]
 
@@ -32,7 +32,7 @@ def test_a_page_that_is_not_there_is_found() -> None:
 @pytest.mark.parametrize(
     "path", [path for path in FILES if path.suffix == ".md"], ids=lambda path: path.name
 )
-def test_names_in_pages_are_public(path: Path) -> None:
+def test_names_in_pages_are_public(path):
     """A page types ``dp.clamp`` or ``dp.bodies.Box``: each name can be typed."""
     typed = sorted(set(re.findall(r"\bdp\.([A-Za-z_][\w.]*\w)", path.read_text())))
     # The page on extending the package types the name of the step that it adds.
@@ -53,18 +53,18 @@ def there(name: str) -> bool:
     return True
 
 
-def test_a_name_that_is_not_public_is_found() -> None:
+def test_a_name_that_is_not_public_is_found():
     assert there("bodies.Box")
     assert not there("bodies.Bax")
 
 
-def test_the_index_leads_to_every_page() -> None:
+def test_the_index_leads_to_every_page():
     index = (ROOT / "docs/index.md").read_text()
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
     assert [page for page in sorted(pages) if f"]({page})" not in index] == []
 
 
-def test_tests_that_pages_name_exist_once() -> None:
+def test_tests_that_pages_name_exist_once():
     """A page names a test by its file, which has a unique name, and a function by file::name."""
     for path in FILES:
         if path.suffix != ".md":

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -12,7 +12,7 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 _PEOPLE: Final = dp.records(columns=["id", "sex", "city", "visits"], person="id")
 _SUM: Final = dp.clamp(0, 40) >> dp.sum() >> dp.laplace(epsilon=1)
 _VOTES: Final = dp.records(columns=3) >> dp.clip_to_norm(1, p=1) >> dp.sum()
-DRAWINGS: Final[dict[str, Any]] = {
+DRAWINGS = {
     "distributions": dp.cdf(0, 100, rho=0.03, confidence=0.95),
     "groups": dp.by("sex", ["f", "m"], dp.select("age") >> _SUM),
     "histograms": dp.histogram("education", categories=range(1, 17), epsilon=1),
@@ -36,7 +36,7 @@ def picture(page: str) -> Path:
 
 
 @pytest.mark.parametrize("page", DRAWINGS)
-def test_the_drawing_is_that_of_the_pipeline(page: str) -> None:
+def test_the_drawing_is_that_of_the_pipeline(page):
     """Else write all anew: python -m tests.docs.test_drawings"""
     assert picture(page).read_text("utf-8") == drawn(page)
     # On one line: Sphinx would join the words of two without a space.

@@ -31,7 +31,7 @@ def classical(epsilon: float, allowed: float) -> float:
     return float(np.sqrt(2 * np.log(1.25 / allowed)) / epsilon)
 
 
-def test_the_slack_column_does_not_keep_the_norm() -> None:
+def test_the_slack_column_does_not_keep_the_norm():
     of = "by a factor of * for d = *, * for d = *, * for d = * and * for d = *"
     told = numbers(of)
     for factor, columns in zip(told[::2], told[1::2], strict=True):
@@ -40,13 +40,13 @@ def test_the_slack_column_does_not_keep_the_norm() -> None:
         assert factor == pytest.approx(np.square([*rows, slack]).sum(), rel=0.01)
 
 
-def test_the_median_of_a_square_of_two_normal_values() -> None:
+def test_the_median_of_a_square_of_two_normal_values():
     exact, by_wilson = numbers("* for k = 1, where the approximation gives *")
     assert exact == pytest.approx(1 / chi2(1).median(), abs=5e-5)
     assert by_wilson == pytest.approx((1 - 2 / 9) ** -3, abs=5e-5)
 
 
-def test_the_classical_gaussian_claims_too_little_from_here_on() -> None:
+def test_the_classical_gaussian_claims_too_little_from_here_on():
     for epsilon, allowed in np.reshape(
         [
             *numbers("claim from epsilon = * on at delta = *,"),
@@ -62,7 +62,7 @@ def test_the_classical_gaussian_claims_too_little_from_here_on() -> None:
         assert over == [False, True]
 
 
-def test_how_far_the_classical_gaussian_is_above_what_is_needed() -> None:
+def test_how_far_the_classical_gaussian_is_above_what_is_needed():
     told = numbers("it is * % above what is needed at delta = *, * % at *e-6 and * % at *e-10")
     for percent, allowed in zip(told[::2], [told[1], told[3] * 1e-6, told[5] * 1e-10], strict=True):
         needed = brentq(lambda s, d=allowed: delta(1, s) - d, 0.1, 20)

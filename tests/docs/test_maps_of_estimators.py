@@ -20,7 +20,7 @@ def halved(space: Tables) -> dp.Transformation[Tables, Tables]:
     return dp.row_map(space, lambda block: block / 2, box)
 
 
-def test_a_row_map_moves_as_many_rows_as_it_is_given() -> None:
+def test_a_row_map_moves_as_many_rows_as_it_is_given():
     rows = dp.clamp(0, 10) >> halved()
     dp.assert_stable(rows)
     dp.assert_stable(rows >> dp.sum())
@@ -30,7 +30,7 @@ def test_a_row_map_moves_as_many_rows_as_it_is_given() -> None:
     assert (rows >> dp.sum()).map(2).l1 == 10
 
 
-def test_conversions_cost_what_theorems_say() -> None:
+def test_conversions_cost_what_theorems_say():
     pure = dp.count() >> dp.laplace(epsilon=1)
     assert (pure >> dp.to_zcdp()).map(1) == pytest.approx(tanh(1 / 2), rel=1e-9)
     epsilon, delta = (pure >> dp.to_approximate(0.01)).map(1)
@@ -41,7 +41,7 @@ def test_conversions_cost_what_theorems_say() -> None:
     assert gauss.map(1)[0] == pytest.approx(4.8866, abs=1e-3)
 
 
-def test_post_processing_costs_nothing() -> None:
+def test_post_processing_costs_nothing():
     sums = dp.clamp(0, 10) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(epsilon=THIRD)
     assert (sums >> dp.simplex_ratio(0, 10)).loss(2) == 2 * THIRD
     both = dp.compose(
@@ -58,7 +58,7 @@ def test_post_processing_costs_nothing() -> None:
     assert np.isfinite(told([1.0] * 500).mean().value)
 
 
-def test_the_joint_noise_follows_the_l2_radius() -> None:
+def test_the_joint_noise_follows_the_l2_radius():
     """A box of 16 columns reaches as far as a ball of radius 4, so both have the same noise."""
     table, empty = dp.records(columns=16), np.empty((0, 16))
     inside = (dp.clamp(-1, 1), dp.clip_to_norm(4))

@@ -5,7 +5,7 @@ import inspect
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import get_origin, get_type_hints
 
 import pytest
 
@@ -19,7 +19,7 @@ ROW = re.compile(r"^\| `(\w+)` \|(.+)\|$", re.MULTILINE)
 ROWS = ROW.findall((ROOT / "docs/proofs.md").read_text())
 
 
-def makes_a_step(public: Any) -> bool:
+def makes_a_step(public) -> bool:
     """Whether a public name makes a transformation, a measurement, or what follows one."""
     function = inspect.unwrap(public)
     if not inspect.isfunction(function):
@@ -41,13 +41,13 @@ def named(row: str) -> list[tuple[str, str]]:
     return re.findall(r"`(test_\w+\.py)::(\w+)`", row)
 
 
-def test_every_public_step_has_one_row() -> None:
+def test_every_public_step_has_one_row():
     steps = [path.rpartition(".")[2] for path, each in PUBLIC.items() if makes_a_step(each)]
     assert {"clamp", "row_map", "gaussian", "mean", "to_zcdp", "simplex_ratio"} <= set(steps)
     assert sorted(name for name, _ in ROWS) == sorted(steps)
 
 
-def test_rows_say_what_the_steps_say() -> None:
+def test_rows_say_what_the_steps_say():
     """The table is written by hand, from the values: each wrong row is shown as it should be."""
     said = {path.rpartition(".")[2]: description_of(each).proof for path, each in PUBLIC.items()}
     wrong = []
@@ -62,7 +62,7 @@ def test_rows_say_what_the_steps_say() -> None:
 
 
 @pytest.mark.parametrize(("step", "row"), ROWS, ids=[name for name, _ in ROWS])
-def test_a_row_is_complete_and_its_tests_exist(step: str, row: str) -> None:
+def test_a_row_is_complete_and_its_tests_exist(step, row):
     cells = re.split(r"(?<!\\)\|", row)
     assert len(cells) == 3, "add/remove, replace-one, proof and test"
     proof, _, tests = cells.pop().partition(" <br> Test: ")

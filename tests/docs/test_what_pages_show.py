@@ -7,7 +7,6 @@ import sys
 from fractions import Fraction
 from math import ceil, floor, isnan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as arrow
@@ -41,7 +40,7 @@ PAGES_THAT_RUN = [
 
 
 @pytest.mark.parametrize("path", PAGES_THAT_RUN)
-def test_a_page_prints_what_it_shows(path: str, seeded: None) -> None:
+def test_a_page_prints_what_it_shows(path, seeded):
     """Noise moves the digits. From one seed it moves them far by chance never."""
     blocks = list(run(read(path)))
     assert blocks
@@ -53,7 +52,7 @@ def test_a_page_prints_what_it_shows(path: str, seeded: None) -> None:
 
 
 @pytest.mark.parametrize("typed", OF_README)
-def test_what_the_readme_types_works(typed: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_what_the_readme_types_works(typed, tmp_path, monkeypatch):
     (tmp_path / "ages.csv").write_text("age\n23\n31\n")
     (tmp_path / "ages").mkdir()
     parquet.write_table(arrow.table({"age": [23.0, 31.0]}), tmp_path / "ages" / "1.parquet")
@@ -86,7 +85,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("typed", OF_OTHER_LIBRARIES)
-def test_what_the_page_on_other_libraries_types_works(typed: str) -> None:
+def test_what_the_page_on_other_libraries_types_works(typed):
     eval(typed, GIVEN)
 
 
@@ -104,7 +103,7 @@ PATH = re.compile(r"\bdp(?:\.\w+)+")
 
 
 @pytest.mark.parametrize(("name", "ours"), OF_THEIRS)
-def test_a_name_of_another_library_is_answered_as_the_page_does(name: str, ours: str) -> None:
+def test_a_name_of_another_library_is_answered_as_the_page_does(name, ours):
     """Each name of the first cells is there, or what is said of it is what the row says."""
     if hasattr(dp, name):
         return
@@ -134,20 +133,13 @@ HINTS = sorted({code for told in other_names().values() if "dp." in (code := cod
 
 # A server of PostgreSQL has tests of its own.
 @pytest.mark.parametrize("code", [each for each in HINTS if not re.search(r"\.\.\.|server", each)])
-def test_what_is_said_of_a_name_can_be_typed(code: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_what_is_said_of_a_name_can_be_typed(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / ("new" if "Ledger" in code else "x.csv")
     (tmp_path / "x.csv").write_text("x\n1\n")
     (tmp_path / "data").mkdir()
     parquet.write_table(arrow.table({"age": [23.0]}), tmp_path / "data" / "1.parquet")
-    names: dict[str, Any] = {
-        "threshold": 3,
-        "offset": 2,
-        "factor": 2,
-        "value": 0,
-        "radius": 1,
-        "column": "x",
-    }
+    names = {"threshold": 3, "offset": 2, "factor": 2, "value": 0, "radius": 1, "column": "x"}
     count = dp.count() >> dp.laplace(epsilon=1, confidence=0.95)
     names |= {"path": path, "first": count(COLUMN), "second": count(COLUMN)}
     eval(code, {**GIVEN, **names})
@@ -169,7 +161,7 @@ def chances_of(pipeline: dp.Mechanism) -> list[float]:
 
 
 @pytest.mark.parametrize("row", PURE, ids=str)
-def test_the_table_of_laplace_noise(row: list[float]) -> None:
+def test_the_table_of_laplace_noise(row):
     epsilon, odds, *chances, error = row
     count = dp.count() >> dp.laplace(epsilon=epsilon)
     assert count.odds() == pytest.approx(odds, abs=0.01)
@@ -178,7 +170,7 @@ def test_the_table_of_laplace_noise(row: list[float]) -> None:
 
 
 @pytest.mark.parametrize("row", GAUSSIAN, ids=str)
-def test_the_table_of_gaussian_noise(row: list[float]) -> None:
+def test_the_table_of_gaussian_noise(row):
     rho, mu, epsilon, *chances, error = row
     count = dp.count() >> dp.gaussian(rho=rho)
     assert mu**2 / 2 == pytest.approx(rho, rel=0.05)
@@ -247,17 +239,17 @@ def test_what_the_page_on_ledgers_types_works(survey, capsys):
         assert cli.main(shlex.split(typed)[1:]) == 0, capsys.readouterr().err
 
 
-def test_all_tables_are_read() -> None:
+def test_all_tables_are_read():
     assert len(OF_README) >= 10
     assert len(OF_OTHER_LIBRARIES) > 40
     assert list(map(len, (PURE, GAUSSIAN, COMMANDS, OF_LEDGERS))) == [5, 4, 5, 4]
 
 
-def test_the_page_shows_what_the_long_run_found() -> None:
+def test_the_page_shows_what_the_long_run_found():
     assert make_table() in read("docs/how-we-know.md")
 
 
-def test_benchmarks_that_pages_name_are_there() -> None:
+def test_benchmarks_that_pages_name_are_there():
     """They import parts of the package that no test of theirs holds in place."""
     for library in ("opendp", "diffprivlib"):
         pytest.importorskip(library)

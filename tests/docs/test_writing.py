@@ -45,19 +45,19 @@ def sentences(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_sentences_are_short(path: Path) -> None:
+def test_sentences_are_short(path):
     long = [each for each in sentences(path.read_text()) if len(each.split()) > MOST_WORDS]
     assert long == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_no_phrase_that_readers_stumble_over(path: Path) -> None:
+def test_no_phrase_that_readers_stumble_over(path):
     prose = "\n".join(blocks(path.read_text()))
     found = [match.group() for each in BANNED for match in re.finditer(each, prose, re.IGNORECASE)]
     assert found == []
 
 
-def test_both_tests_can_fail() -> None:
+def test_both_tests_can_fail():
     text = "Use it without an opinion.\n\n```\nfor who knows\n```\n\n- " + "word " * 40 + "end."
     assert [len(each.split()) for each in sentences(text)] == [5, 41]
     assert re.search(BANNED[5], next(blocks(text)))

@@ -1,7 +1,6 @@
 """Pictures of pipelines and of releases: each has a text alternative, and lies within its width."""
 
 import re
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -28,7 +27,7 @@ LOSS = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=0.25)
 COUNT = dp.count() >> dp.laplace(epsilon=0.5)
 
 
-def picture_of(pipeline: Any) -> ElementTree.Element:
+def picture_of(pipeline) -> ElementTree.Element:
     """The picture in what a notebook shows, which has to parse."""
     shown = ElementTree.fromstring(pipeline._repr_html_())
     (picture,) = shown.iter(f"{SVG}svg")
@@ -44,7 +43,7 @@ def alternative_of(picture: ElementTree.Element) -> str:
 
 
 @pytest.mark.parametrize(("step", "given"), CALLS)
-def test_every_example_draws(step: Any, given: Any) -> None:
+def test_every_example_draws(step, given):
     bound = given.space >> step(*given.args, **given.kwargs)
     drawing, picture = bound.draw(), picture_of(bound)
     said, told = alternative_of(picture), drawing.explained
@@ -67,21 +66,21 @@ def test_every_example_draws(step: Any, given: Any) -> None:
         dp.compose(LOSS, COUNT),
     ],
 )
-def test_steps_that_wait_for_a_space_draw(pipeline: Any) -> None:
+def test_steps_that_wait_for_a_space_draw(pipeline):
     said = alternative_of(picture_of(pipeline))
     for step in pipeline.calls:
         assert step.heading in said
     assert max(map(len, str(pipeline.draw()).splitlines())) <= WIDTH
 
 
-def test_what_waits_says_why() -> None:
+def test_what_waits_says_why():
     waiting = dp.sum() >> dp.laplace(epsilon=1)
     assert "not known yet: sum needs bounded values" in str(waiting.draw())
     with pytest.raises(dp.SpaceError, match="bounded values"):
         waiting.explain()
 
 
-def test_distances_stand_at_arrows() -> None:
+def test_distances_stand_at_arrows():
     lines = str((dp.clamp(0, 3) >> dp.sum() >> dp.laplace(epsilon=1)).draw(2)).splitlines()
     assert lines[0] == "adding or removing 2 rows"
     assert " |  6 (l1, l2, linf)" in lines
@@ -90,7 +89,7 @@ def test_distances_stand_at_arrows() -> None:
     assert "100" in words
 
 
-def test_parts_are_branches() -> None:
+def test_parts_are_branches():
     both = dp.compose(total=LOSS, rows=COUNT)
     lines = str(both.draw()).splitlines()
     assert [line for line in lines if "+--" in line] == [" +-- total", " +-- rows"]
@@ -99,7 +98,7 @@ def test_parts_are_branches() -> None:
     assert said.index("Inside, total:") < said.index("dp.clamp") < said.index("Inside, rows:")
 
 
-def test_text_of_a_person_is_escaped() -> None:
+def test_text_of_a_person_is_escaped():
     sharp = "<script>alert('&')</script>"
     for pipeline in (
         dp.compose(**{sharp: COUNT}),
@@ -112,19 +111,19 @@ def test_text_of_a_person_is_escaped() -> None:
             ElementTree.fromstring(html)
 
 
-def test_pictures_need_no_network_and_run_nothing() -> None:
+def test_pictures_need_no_network_and_run_nothing():
     html = dp.compose(LOSS, COUNT)._repr_html_()
     assert not re.search(r"<(script|style|image|link|use|a)\b|href|url\(|\son\w+=", html)
     assert re.findall(r"https?://[^\"']+", html) == ["http://www.w3.org/2000/svg"]
 
 
-def test_a_picture_is_the_same_before_and_after_data() -> None:
+def test_a_picture_is_the_same_before_and_after_data():
     before = LOSS._repr_html_()
     LOSS([1e9, np.nan, -3.0])
     assert LOSS._repr_html_() == before
 
 
-def test_an_explanation_is_its_text() -> None:
+def test_an_explanation_is_its_text():
     told = LOSS.explain()
     assert repr(told) == str(told) == "\n".join(told.splitlines())
     assert "x 100       100" in told
@@ -134,7 +133,7 @@ def test_an_explanation_is_its_text() -> None:
     assert pre.text == str(told)
 
 
-def test_columns_keep_their_width_and_their_words() -> None:
+def test_columns_keep_their_width_and_their_words():
     rows = [["step", "domain"], ["a" * 70, "word " * 30], ["  b", "c"]]
     lines = in_columns(rows)
     assert max(map(len, lines)) <= WIDTH
@@ -143,7 +142,7 @@ def test_columns_keep_their_width_and_their_words() -> None:
 
 
 @pytest.mark.parametrize("letters", [46, 50, 80])
-def test_a_long_name_breaks_by_itself_and_no_title_beside_it(letters: int) -> None:
+def test_a_long_name_breaks_by_itself_and_no_title_beside_it(letters):
     told = (dp.select("a" * letters) >> dp.mean(0, 3, epsilon=1)).explain()
     assert told.splitlines()[0].split()[-2:] == ["multiplier", "distance"]
 
@@ -170,7 +169,7 @@ def test_a_long_name_breaks_by_itself_and_no_title_beside_it(letters: int) -> No
         ),
     ],
 )
-def test_a_broken_chain_shows_where(broken: Any, chain: str, mark: str) -> None:
+def test_a_broken_chain_shows_where(broken, chain, mark):
     with pytest.raises(dp.SpaceError) as problem:
         broken()
     (note,) = problem.value.__notes__
@@ -180,7 +179,7 @@ def test_a_broken_chain_shows_where(broken: Any, chain: str, mark: str) -> None:
     assert line[start : start + carets.count("^")] == mark
 
 
-def test_a_long_chain_is_wrapped_and_a_long_link_is_cut() -> None:
+def test_a_long_chain_is_wrapped_and_a_long_link_is_cut():
     lines = chain_lines([f"dp.center({k})" for k in range(30)], 17)
     assert max(map(len, lines)) <= WIDTH
     (at,) = [place for place, line in enumerate(lines) if "^" in line]
@@ -192,7 +191,7 @@ def test_a_long_chain_is_wrapped_and_a_long_link_is_cut() -> None:
     assert "1050" not in problem.value.__notes__[0]
 
 
-def test_data_in_the_place_of_a_step_is_not_shown() -> None:
+def test_data_in_the_place_of_a_step_is_not_shown():
     with pytest.raises(dp.SpaceError) as problem:
         dp.clamp(0, 1) >> np.array([123.25])
     assert "123" not in problem.value.__notes__[0]
@@ -201,7 +200,7 @@ def test_data_in_the_place_of_a_step_is_not_shown() -> None:
     assert "123" not in problem.value.__notes__[0]
 
 
-def test_budgets_and_releases_are_tables(tmp_path: Any) -> None:
+def test_budgets_and_releases_are_tables(tmp_path):
     ledger = dp.Ledger.create(tmp_path / "a", budget=dp.rho(1), unit="row", data="<b>")
     ask = ledger.session([41.0, 38.0] * 500)
     release = ask(dp.count() >> dp.gaussian(rho=0.25), note="<i>")
@@ -235,7 +234,7 @@ def test_a_mean_shows_its_inside():
 INF, NAN = float("inf"), float("nan")
 
 
-def pictures_of(release: Any) -> list[ElementTree.Element]:
+def pictures_of(release) -> list[ElementTree.Element]:
     """The pictures of a release in a notebook. Each says what it shows."""
     html = release._repr_html_()
     assert not re.search(r"<(script|style|image|link|use|a)\b|href|url\(|\son\w+=|nan|inf\b", html)
@@ -248,16 +247,16 @@ def pictures_of(release: Any) -> list[ElementTree.Element]:
     return found
 
 
-def histogram(counts: Any) -> Histogram:
+def histogram(counts) -> Histogram:
     keys = tuple(f"<key {place}>" for place in range(len(counts)))
     return Histogram(("a",), keys, np.array(counts), 1.5, 3, 4, 0.95)
 
 
-def estimate(value: float, low: float, high: float, **asked: Any) -> dp.Estimate:
+def estimate(value: float, low: float, high: float, **asked) -> dp.Estimate:
     return dp.Estimate(value, 1.0, (low, high), 0.95, **asked)
 
 
-def test_bars_reach_from_zero_to_the_count() -> None:
+def test_bars_reach_from_zero_to_the_count():
     bars = [picture.find(f"{SVG}rect") for picture in pictures_of(histogram([50, -20, 0]))]
     starts, widths = ([float(bar.attrib[key]) for bar in bars] for key in ("x", "width"))
     whole = 150 / (53 + 23)
@@ -265,7 +264,7 @@ def test_bars_reach_from_zero_to_the_count() -> None:
     assert starts == pytest.approx([5 + 23 * whole, 5 + 3 * whole, 5 + 23 * whole], abs=0.01)
 
 
-def test_dots_and_intervals_stand_on_the_bounds() -> None:
+def test_dots_and_intervals_stand_on_the_bounds():
     (picture,) = pictures_of(estimate(25, 20, 40, bounds=(0, 100)))
     assert float(picture.find(f"{SVG}circle").attrib["cx"]) == 5 + 150 * 0.25
     drawn = [path.attrib["d"] for path in picture.iter(f"{SVG}path")]
@@ -274,18 +273,18 @@ def test_dots_and_intervals_stand_on_the_bounds() -> None:
     assert pictures_of(estimate(25, 20, 40)) == []
 
 
-def test_a_mean_knows_its_bounds() -> None:
+def test_a_mean_knows_its_bounds():
     assert dp.mean(-3, 100, rho=1)([40.0] * 100).bounds == (-3.0, 100.0)
     assert dp.variance(-3, 100, rho=1)([40.0] * 100).bounds is None
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
-def test_a_picture_for_each_count(count: int) -> None:
+def test_a_picture_for_each_count(count):
     assert len(pictures_of(histogram(range(count)))) == count
 
 
 @pytest.mark.parametrize("count", [21, 1001])
-def test_many_counts_are_one_line_and_the_first_rows(count: int) -> None:
+def test_many_counts_are_one_line_and_the_first_rows(count):
     whole, *rows = pictures_of(histogram(range(count)))
     assert len(rows) == 20
     band, _, line = (path.attrib["d"] for path in whole.iter(f"{SVG}path"))
@@ -295,7 +294,7 @@ def test_many_counts_are_one_line_and_the_first_rows(count: int) -> None:
     assert len(histogram(range(count))._repr_html_()) < 150_000
 
 
-def test_groups_of_numbers_share_a_scale() -> None:
+def test_groups_of_numbers_share_a_scale():
     found = ByGroup("sex", {"f": estimate(1, 0, 2), "m": estimate(9, 8, 10)})
     dots = [float(picture.find(f"{SVG}circle").attrib["cx"]) for picture in pictures_of(found)]
     assert dots == [5 + 150 * 0.1, 5 + 150 * 0.9]
@@ -304,12 +303,12 @@ def test_groups_of_numbers_share_a_scale() -> None:
     assert pictures_of(ByGroup("sex", {})) == []
 
 
-def test_estimates_are_dots() -> None:
+def test_estimates_are_dots():
     assert len(pictures_of(Estimates.around([12.0, -7.5], 1.0, 2.0, 3.0, 0.9))) == 2
     assert len(pictures_of(Estimates.around(np.arange(40.0), 1.0, 2.0, 3.0, 0.9))) == 21
 
 
-def test_a_distribution_is_a_rising_line() -> None:
+def test_a_distribution_is_a_rising_line():
     rows = np.linspace(0, 9, 1000)
     for found in (
         dp.cdf(0, 10, rho=1, confidence=None)(rows),
@@ -322,7 +321,7 @@ def test_a_distribution_is_a_rising_line() -> None:
         assert corners[0, 1] - corners[-1, 1] > 90
 
 
-def test_numbers_far_out_and_missing_ones_stay_within_the_picture() -> None:
+def test_numbers_far_out_and_missing_ones_stay_within_the_picture():
     scale = Scale.around([Spot(1e308, -1e308, INF), Spot(NAN, NAN, NAN)])
     assert (scale.low, scale.high) == (-1e308, 1e308)
     assert scale.dot(Spot(NAN, 0, 1)) == scale.bar(Spot(NAN, 0, 1)) == ""

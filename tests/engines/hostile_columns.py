@@ -98,7 +98,7 @@ Make = Callable[[Cells], Any]
 """A column of one public type, in which a cell is made of one cell."""
 
 
-def each_cast(kind: Any, cells: Cells) -> np.ndarray:
+def each_cast(kind, cells: Cells) -> np.ndarray:
     """Each cell by itself: numpy would look for one type of all first."""
     found = np.empty(len(cells), kind)
     for place, cell in enumerate(cells):
@@ -123,7 +123,7 @@ def write_csv(cells: Cells, w: Cells) -> bytes:
     return written.getvalue().encode()
 
 
-def of_csv(kind: type, cells: Cells) -> Any:
+def of_csv(kind: type, cells: Cells):
     """The column of a stream, which our own reader reads; texts that are no numbers are missing."""
     if not all(isinstance(cell, str) for cell in cells):
         raise TypeError
@@ -132,7 +132,7 @@ def of_csv(kind: type, cells: Cells) -> Any:
     return next(iter(table.open()), {"x": np.empty(0, "U9" if kind is str else float)})["x"]
 
 
-def in_chunks(kind: Any, cells: Cells) -> pa.ChunkedArray:
+def in_chunks(kind, cells: Cells) -> pa.ChunkedArray:
     half = len(cells) // 2
     return pa.chunked_array([pa.array(part, kind) for part in (cells[:half], cells[half:])], kind)
 
@@ -140,7 +140,7 @@ def in_chunks(kind: Any, cells: Cells) -> pa.ChunkedArray:
 NUMPY = ("?", "i1", "i4", ">i4", "i8", ">i8", "u8", ">u8", "f2", "f4", ">f4", "f8", ">f8", "g")
 NUMPY_TOO = ("O", "U9", "S9", "M8[D]", "M8[ns]", "M8[s]", "m8[s]", "c16")
 PANDAS = ("Int8", "Int64", "UInt64", "Float32", "Float64", "boolean", "str", "string", "object")
-ARROW: dict[str, Any] = {
+ARROW = {
     **{each: getattr(pa, each)() for each in ("int8", "int64", "uint64", "bool_", "null")},
     **{each: getattr(pa, each)() for each in ("float16", "float32", "float64", "string")},
     "date32": pa.date32(),
@@ -253,7 +253,7 @@ def kinds() -> dict[str, Make]:
     return found
 
 
-def holds(make: Make, cell: Any) -> bool:
+def holds(make: Make, cell) -> bool:
     try:
         made = make([cell])
         # Of a member of an enum polars makes its value, where it is the first.
@@ -266,7 +266,7 @@ KINDS = kinds()
 
 
 @cache
-def held(kind: str) -> list[Any]:
+def held(kind: str):
     """The cells that a type holds; all others are not a matter of ours."""
     with warnings.catch_warnings(action="ignore"):
         cells = [*CELLS, *SPELLED] if "CSV" in kind else CELLS

@@ -211,8 +211,7 @@ def test_a_release_with_a_sum_and_a_count_leaves_out_the_same_rows():
     values = np.random.default_rng(4).normal(5, 30, 3000).astype(np.float32)
     values[[0, 77, 2999]] = np.nan, -np.nan, np.inf
     both = dp.compose(
-        dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=1e15),
-        dp.count() >> dp.gaussian(rho=1e15),
+        dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=1e15), dp.count() >> dp.gaussian(rho=1e15)
     )
     for data in (values, values[::-1], {"a": values}):
         total, rows = both(data)
@@ -241,7 +240,7 @@ def test_a_sum_that_two_threads_share_takes_nobody_elses_steps():
 
 
 @pytest.mark.parametrize("kind", ["f4", ">f8", "i8"])
-def test_less_an_infinity_an_infinite_entry_is_missing(kind: str) -> None:
+def test_less_an_infinity_an_infinite_entry_is_missing(kind):
     total = dp.center(10**400) >> dp.clamp(-1, 1) >> dp.sum()
     rows = [1.0, 2.0] if kind == "i8" else [1.0, 2.0, np.inf]
     exact = np.asarray((dp.records() >> total)(np.array(rows, kind)))

@@ -6,7 +6,6 @@ from collections import Counter
 from datetime import time
 from decimal import Decimal
 from itertools import combinations
-from typing import Any
 
 import attrs
 import numpy as np
@@ -44,7 +43,7 @@ class InParts(Blocks):
     def library(self) -> str:
         return "a test"
 
-    def summary(self, rows: Any, job: Any, merge: Any) -> Any:
+    def summary(self, rows, job, merge):
         warnings.warn("of a library", FutureWarning, stacklevel=1)
         work = SentWork.of(rows, job, merge, pickle.dumps)
         level = [self._found(work, place, part) for place, part in enumerate(self.open())]
@@ -53,17 +52,17 @@ class InParts(Blocks):
             level = [work.merge(level[start : start + 3][:: self.turn]) for start in starts]
         return level[0].value()
 
-    def _found(self, work: SentWork, place: int, part: Any) -> Any:
+    def _found(self, work: SentWork, place: int, part):
         """What is found each time that a part is computed; it must be the same."""
         (found,) = {pickle.dumps(work.of_part(place, [part])) for _ in range(self.times)}
         return pickle.loads(found)
 
 
-def in_parts(parts: list[Any], **how: int) -> InParts:
+def in_parts(parts, **how: int) -> InParts:
     return InParts(lambda: parts, None, **how)
 
 
-def kept(step: Any, data: Any, keys: Any, space: Any = PEOPLE) -> np.ndarray:
+def kept(step, data, keys, space=PEOPLE) -> np.ndarray:
     """The rows that a step keeps, for given random words."""
     bound = space >> step
     admitted = attrs.evolve(bound.input_space.domain.to_internal(data), keys=keys)
@@ -90,9 +89,7 @@ def people(rows: int) -> np.ndarray:
 
 @pytest.mark.parametrize("rows", [1, 3, 40])
 @pytest.mark.parametrize("cuts", [[], [5], [0, 1, 1, 90, 200], list(range(7, 300, 13))])
-def test_the_rows_are_those_that_one_process_keeps_with_the_same_keys(
-    monkeypatch: Any, rows: int, cuts: list[int]
-) -> None:
+def test_the_rows_are_those_that_one_process_keeps_with_the_same_keys(monkeypatch, rows, cuts):
     monkeypatch.setattr(rules, "_WAITING", 8)  # So that rows are left out as they come, too.
     data = people(300)
     parts = np.split(data, cuts)
@@ -106,7 +103,7 @@ def test_the_rows_are_those_that_one_process_keeps_with_the_same_keys(
     assert symmetric_distance(resized, least) == 0
 
 
-def test_a_word_is_the_same_however_many_are_asked_for() -> None:
+def test_a_word_is_the_same_however_many_are_asked_for():
     secret = SecretWords(bytes(32))
     whole = secret.of_rows(3, "")(np.arange(20_000))
     pieces = secret.of_rows(3, "")
@@ -129,19 +126,17 @@ class Given:
         self.parts: list[np.ndarray] = []
         monkeypatch.setattr(SecretWords, "of_rows", lambda _, part, step: self._of(part))
 
-    def _of(self, part: int) -> Any:
+    def _of(self, part: int):
         left = iter(self.parts[part].tolist())
         return lambda places: np.array([next(left) for _ in places], dtype=np.uint64)
 
 
-def test_a_row_moves_no_more_than_the_maps_say_for_any_keys(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_row_moves_no_more_than_the_maps_say_for_any_keys(monkeypatch):
     """Shared rows have shared keys, of which many are level."""
     given, generator = Given(monkeypatch), np.random.default_rng(3)
     worst: Counter[str] = Counter()
 
-    def found(stays: Any, turn: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def found(stays, turn: int = 1) -> tuple[np.ndarray, np.ndarray]:
         masks = [(at == part) & stays for part in range(3)]
         given.parts = [words[mask] for mask in masks]
         cut = in_parts([rows[mask] for mask in masks], turn=turn)
@@ -161,7 +156,7 @@ def test_a_row_moves_no_more_than_the_maps_say_for_any_keys(
     assert worst == {"row": 2, "person": 2, "size": 1}
 
 
-def is_even(counts: Any, possible: int) -> None:
+def is_even(counts, possible: int) -> None:
     counts = [*counts, *[0] * (possible - len(counts))]
     expected = sum(counts) / possible
     assert sum((count - expected) ** 2 for count in counts) / expected < chi2.isf(
@@ -169,7 +164,7 @@ def is_even(counts: Any, possible: int) -> None:
     )
 
 
-def test_each_choice_is_equally_likely() -> None:
+def test_each_choice_is_equally_likely():
     """Of a person's rows and of its groups, and of all rows."""
     count, rows = 1000, np.arange(6)
     columns = np.repeat(np.arange(count), 6), np.tile(rows // 2, count), np.tile(rows, count)
@@ -177,10 +172,10 @@ def test_each_choice_is_equally_likely() -> None:
     parts = np.array_split(data[np.random.default_rng(0).permutation(len(data))], 5)
     entropy = InsecureSeededEntropy(5)
 
-    def keys(places: Any) -> Any:
+    def keys(places):
         return entropy.words(len(places))
 
-    def chosen(step: Any, column: int) -> Any:
+    def chosen(step, column: int):
         found = kept(step, in_parts(parts), keys)
         by_person = pd.DataFrame(found).groupby(0)[column]
         return Counter(tuple(sorted(set(values))) for _, values in by_person).values()
@@ -197,7 +192,7 @@ def test_each_choice_is_equally_likely() -> None:
 SMALL = dp.records() >> dp.clamp(0, 5)
 
 
-def test_groups_of_a_person_are_at_most_so_many() -> None:
+def test_groups_of_a_person_are_at_most_so_many():
     data = people(400)
     data[::9, 1] = NAN
     found = kept(dp.bound_contributions(1, groups=("city", 2)), in_parts(np.split(data, 8)), seed)
@@ -206,7 +201,7 @@ def test_groups_of_a_person_are_at_most_so_many() -> None:
     assert max(Counter(person for person, _ in counts).values()) == 2
 
 
-def test_people_are_sampled_with_all_of_their_rows_wherever_these_lie() -> None:
+def test_people_are_sampled_with_all_of_their_rows_wherever_these_lie():
     data = pd.DataFrame(people(600), columns=NAMES)
     data["id"] = data["id"].astype(int)
     texts = data.assign(id="p" + data["id"].astype(str))
@@ -225,7 +220,7 @@ def test_people_are_sampled_with_all_of_their_rows_wherever_these_lie() -> None:
     assert sizes.max() > 1
 
 
-def test_a_row_is_in_a_sample_by_its_own_coin() -> None:
+def test_a_row_is_in_a_sample_by_its_own_coin():
     data = np.arange(20_000) % 7.0
     look = dp.clamp(0, 9) >> dp.count() >> dp.laplace(epsilon=200)
     cut = in_parts(np.split(data, 10))
@@ -253,7 +248,7 @@ def test_a_row_is_in_a_sample_by_its_own_coin() -> None:
     ],
     ids=str,
 )
-def test_an_id_is_the_same_in_every_part(ids: list[list[Any]], distinct: int) -> None:
+def test_an_id_is_the_same_in_every_part(ids, distinct):
     parts = [{"id": each, "city": [0] * len(each), "x": [1.0] * len(each)} for each in ids]
     frames = [pd.DataFrame({**part, "id": pd.Series(part["id"], dtype=object)}) for part in parts]
     counted = dp.bound_contributions(1) >> LIMITED >> dp.count()
@@ -271,7 +266,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("parts", "words"), REFUSED, ids=lambda value: str(value)[:20])
-def test_refusals_are_ours_and_tell_nothing(parts: Any, words: str) -> None:
+def test_refusals_are_ours_and_tell_nothing(parts, words):
     for step in (
         dp.bound_contributions(2) >> LIMITED >> dp.sum(),
         dp.sample(0.999999, dp.bound_contributions(2) >> LIMITED >> dp.sum() >> QUIET),
@@ -282,12 +277,12 @@ def test_refusals_are_ours_and_tell_nothing(parts: Any, words: str) -> None:
 QUIET = dp.laplace(epsilon=1)
 
 
-def test_parts_that_are_not_counted_would_share_their_keys() -> None:
+def test_parts_that_are_not_counted_would_share_their_keys():
     with pytest.raises(dp.DataError, match=r"resize draws .* which part"):
         SecretWords(bytes(32)).of_rows(None, "resize")
 
 
-def test_a_declared_size_is_that_of_all_parts() -> None:
+def test_a_declared_size_is_that_of_all_parts():
     sized = dp.records(columns=NAMES, size=9, metric=dp.ChangeOneDistance())
     step = sized >> dp.bound_contributions(2, person="id") >> dp.count()
     assert step(in_parts(np.split(people(9), 3))) > 0
@@ -295,7 +290,7 @@ def test_a_declared_size_is_that_of_all_parts() -> None:
         step(in_parts(np.split(people(12), 3)))
 
 
-def test_a_secret_is_not_shown() -> None:
+def test_a_secret_is_not_shown():
     secret = SecretWords(b"hidden" * 5 + b"!!")
     words = secret.of_rows(0, ""), secret.of_names([b"a"])
     assert "hidden" not in repr((secret, *words))

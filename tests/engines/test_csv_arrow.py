@@ -4,7 +4,6 @@ import gzip
 import io
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as arrow
@@ -26,14 +25,14 @@ PLAIN = [cell for cell in CELLS if '"' not in cell and "," not in cell]
 
 
 @pytest.fixture(autouse=True)
-def blocks_shorter_than_files(monkeypatch: Any) -> None:
+def blocks_shorter_than_files(monkeypatch) -> None:
     """Files of these tests are cut into several blocks, as longer ones are."""
     monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", 2**18)
 
 
-def outcome(data: Any) -> tuple[list[Any], str]:
+def outcome(data):
     """The cells of the columns, and why they are refused if they are."""
-    cells: list[Any] = []
+    cells = []
     try:
         for block in data.open():
             numbers = block["x"].tobytes()
@@ -45,7 +44,7 @@ def outcome(data: Any) -> tuple[list[Any], str]:
     return [np.frombuffer(joined).tolist(), words], ""
 
 
-def by_us(source: Any, **options: Any) -> tuple[list[Any], str]:
+def by_us(source, **options):
     """What a source gives: a file by Arrow where its rows are plain, and a stream row by row."""
     kinds = {"x": float, "w": str} if options.get("header", True) else {1: float, 2: str}
     try:
@@ -54,7 +53,7 @@ def by_us(source: Any, **options: Any) -> tuple[list[Any], str]:
         return [], str(problem)
 
 
-def both(path: Path, table: bytes, **options: Any) -> tuple[list[Any], str]:
+def both(path: Path, table: bytes, **options):
     """What both readers give, which must be the same."""
     path.write_bytes(table)
     expected = by_us(io.BytesIO(table), **options)
@@ -63,13 +62,13 @@ def both(path: Path, table: bytes, **options: Any) -> tuple[list[Any], str]:
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_cell_is_read_alike(tmp_path: Path, cell: str) -> None:
+def test_a_cell_is_read_alike(tmp_path, cell):
     for text in (cell, f"1,a\n{cell},b", f"{cell},{cell}\r\n1,a"):
         for more in ({}, {"text": "missing"}, {"na": ["text", "1"]}):
             both(tmp_path / "x.csv", f"x,w\n{text}\n".encode(), **more)
 
 
-def test_tables_are_read_alike(tmp_path: Path) -> None:
+def test_tables_are_read_alike(tmp_path):
     generator = np.random.default_rng(3)
     path, refused = tmp_path / "x.csv", 0
     for trial in range(300):
@@ -87,9 +86,7 @@ def test_tables_are_read_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ends", ["\r\n", "\r", "\r\r\n", "\n\r\n", "\r\r\n\r\n"])
-def test_ends_of_lines_between_quotes_are_kept_where_a_block_ends(
-    tmp_path: Path, monkeypatch: Any, ends: str
-) -> None:
+def test_ends_of_lines_between_quotes_are_kept_where_a_block_ends(tmp_path, monkeypatch, ends):
     """Arrow leaves out a line feed that begins a block: other rows decided on such a cell."""
     table = "".join(f'1,"a{ends}{"b" * place}"{ends}' for place in range(9))
     for size in range(9, 40):
@@ -101,7 +98,7 @@ def test_ends_of_lines_between_quotes_are_kept_where_a_block_ends(
     assert all(len(part) <= 1 + len(ends) for part in cut)
 
 
-def test_bytes_that_are_no_text_and_packed_files(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_and_packed_files(tmp_path):
     path = tmp_path / "x.csv"
     for text in (b"x,w\n1,\xff\n\xff,b\n", b"\xef\xbb\xbfx,w\n1,a\n", b'\xef\xbb\xbf"x",w\n1,a\n'):
         both(path, text)
@@ -115,7 +112,7 @@ LONG = "1," + "a" * 2**17
 
 @pytest.mark.parametrize("place", [0, 7, 8999])
 @pytest.mark.parametrize("row", ['"1"x,a', "1,a,b", "1", '"1', "text,a", LONG])
-def test_an_odd_row_among_many(tmp_path: Path, monkeypatch: Any, place: int, row: str) -> None:
+def test_an_odd_row_among_many(tmp_path, monkeypatch, place, row):
     """In blocks of a sixteenth of their size."""
     monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", csv_arrow._BLOCK_BYTES // 16)
     monkeypatch.setattr(csv_rows, "_BLOCK_ROWS", 4096)
@@ -127,7 +124,7 @@ def test_an_odd_row_among_many(tmp_path: Path, monkeypatch: Any, place: int, row
     assert cells == [] or len(cells[0]) == 9000
 
 
-def test_plain_files_are_read_to_their_end(tmp_path: Path, monkeypatch: Any) -> None:
+def test_plain_files_are_read_to_their_end(tmp_path, monkeypatch):
     def unused(*given: object) -> None:
         raise AssertionError("our own reader read rows")
 
@@ -138,7 +135,7 @@ def test_plain_files_are_read_to_their_end(tmp_path: Path, monkeypatch: Any) -> 
     assert repr(found) == repr(([[1.0, np.nan, 2.0], ['a, "b"', None, "c\nd"]], ""))
 
 
-def test_files_without_a_header(tmp_path: Path) -> None:
+def test_files_without_a_header(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("1,a\n2,b\n")
     column = dp.csv_column(path, 1, header=False)
@@ -148,9 +145,7 @@ def test_files_without_a_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-def test_rows_are_read_alike_however_a_stream_is_cut(
-    tmp_path: Path, monkeypatch: Any, size: int
-) -> None:
+def test_rows_are_read_alike_however_a_stream_is_cut(tmp_path, monkeypatch, size):
     monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", size)
     rows = [b"x,w", b'1.5,"a, ""b"""', b'"-2",', b"", b'NA,"c\r\nd"', b'+.5e1,"\xc3\xa9"']
     for end in (b"\n", b"\r\n", b"\r"):
@@ -158,9 +153,7 @@ def test_rows_are_read_alike_however_a_stream_is_cut(
             both(tmp_path / "x.csv", table)
 
 
-def test_files_are_read_row_by_row_where_pyarrow_is_not_installed(
-    tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_files_are_read_row_by_row_where_pyarrow_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp_lite.engines.files.csv_arrow", None)
     csv_file._quick_reader.cache_clear()
     try:
@@ -171,7 +164,7 @@ def test_files_are_read_row_by_row_where_pyarrow_is_not_installed(
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_quotes_are_seen_however_a_stream_is_cut(size: int) -> None:
+def test_quotes_are_seen_however_a_stream_is_cut(size):
     good = b'x,w\n"1","a"\n"","b""c"\n"""",\n2,"d\ne"\n'
     odd = (b'a"b,1\n', b'"a"b,1\n', b'"a""b,1\n', b'"a"""b",1\n', b'1, "a"\n')
     texts = dict.fromkeys((good[:-2], b'"', b'"""', *(good + row for row in odd)), False)
@@ -183,7 +176,7 @@ def test_quotes_are_seen_however_a_stream_is_cut(size: int) -> None:
 
 
 @pytest.mark.parametrize("numbers", [[1.5, None, -0.0, np.nan] * 5, [2.0] * 20, [None] * 20])
-def test_numbers_of_any_slice_of_a_column(numbers: list[Any]) -> None:
+def test_numbers_of_any_slice_of_a_column(numbers):
     column = arrow.array(numbers, arrow.float64())
     for start in (0, 1, 7, 8, 9, 20):
         for count in (0, 1, 8, 11):
@@ -192,9 +185,9 @@ def test_numbers_of_any_slice_of_a_column(numbers: list[Any]) -> None:
             np.testing.assert_array_equal(_floats(part), expected)
 
 
-def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path, monkeypatch: Any) -> None:
+def test_bytes_that_are_no_text_are_not_shown(tmp_path, monkeypatch):
     """pyarrow fails in a callback at such a row, and Python prints what nobody can catch."""
-    shown: list[Any] = []
+    shown = []
     monkeypatch.setattr("sys.unraisablehook", shown.append)
     path = tmp_path / "x.csv"
     path.write_bytes(b"x,w,v\n1,a,b\n2,\xfd\n3,c,d\n")
@@ -206,9 +199,7 @@ def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path, monkeypatch: Any) 
 
 
 @pytest.mark.parametrize("cell", [" -99", "-99 ", "\u00a0-99", '" -99"'])
-def test_a_mark_with_space_around_it_is_missing_whatever_the_other_cells_are(
-    tmp_path: Path, cell: str
-) -> None:
+def test_a_mark_with_space_around_it_is_missing_whatever_the_other_cells_are(tmp_path, cell):
     """One cell of text decided whether marks in other rows of its block counted as numbers."""
     for other, total in (("2", 2.0), ("some text", 0.0), ("", 0.0), (" 3", 3.0)):
         table = f"x,w\n{cell},a\n{other},b\n".encode()

@@ -4,8 +4,6 @@ import pickle
 import threading
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,13 +50,13 @@ def _one_process() -> Iterator[None]:
         yield
 
 
-def exact(query: Any, data: Any) -> bytes:
+def exact(query, data) -> bytes:
     """What a query gives, to the last bit."""
     return np.asarray(query(data)).tobytes()
 
 
 @pytest.mark.parametrize("rows", [ROWS, 1000, 97, 31])
-def test_every_chunking_of_an_array_gives_the_same_integers(rows: int) -> None:
+def test_every_chunking_of_an_array_gives_the_same_integers(rows):
     for query in (SUM, dp.count(), dp.clamp(-1, 2) >> dp.transformations.square() >> dp.sum()):
         assert exact(query, arrays.from_array(NUMBERS, chunks=rows)) == exact(query, NUMBERS)
     both = dp.records(columns=3) >> dp.clip_to_norm(100.0) >> dp.sum()
@@ -68,10 +66,10 @@ def test_every_chunking_of_an_array_gives_the_same_integers(rows: int) -> None:
         assert exact(both, cut) == exact(both, wide)
 
 
-def test_what_is_sent_knows_nothing_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_sent_knows_nothing_of_the_noise(monkeypatch):
     sent: list[bytes] = []
 
-    def dumps(work: Any) -> bytes:
+    def dumps(work) -> bytes:
         sent.append(pickle.dumps(work))
         return sent[-1]
 
@@ -120,14 +118,14 @@ RELEASES = {
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_every_partition_of_a_frame_gives_the_same_integers(name: str) -> None:
+def test_every_partition_of_a_frame_gives_the_same_integers(name):
     for partitions in (1, 7, 40):
         cut = frames.from_pandas(FRAME, npartitions=partitions, sort=False)
         assert exact(QUERIES[name], cut) == exact(QUERIES[name], FRAME)
 
 
 @pytest.mark.parametrize("partitions", [1, 7])
-def test_categories_that_dask_does_not_know_are_those_of_each_partition(partitions: int) -> None:
+def test_categories_that_dask_does_not_know_are_those_of_each_partition(partitions):
     """Dask lists a text in place of them, which is no value of the column."""
     numbers = np.where(np.isnan(NUMBERS), np.nan, FRAME["id"])
     whole = pd.DataFrame({"w": WORDS, "x": numbers, "id": FRAME["id"]})
@@ -156,19 +154,19 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("name", RELEASES)
-def test_releases_of_a_frame_are_those_of_pandas(name: str) -> None:
+def test_releases_of_a_frame_are_those_of_pandas(name):
     cut = frames.from_pandas(FRAME, npartitions=6, sort=False)
     found, expected = (RELEASES[name].insecure_release(data, 5) for data in (cut, FRAME))
     assert repr(found) == repr(expected)
 
 
-def test_a_column_of_a_frame_is_one_column() -> None:
+def test_a_column_of_a_frame_is_one_column():
     cut = frames.from_pandas(FRAME, npartitions=5)["x"]
     assert exact(SUM, cut) == exact(SUM, NUMBERS)
     assert cut.index.size.compute() == dp.count()(cut.index)
 
 
-def test_a_declared_size_is_that_of_all_partitions() -> None:
+def test_a_declared_size_is_that_of_all_partitions():
     cut = frames.from_pandas(FRAME, npartitions=5)
     sized = dp.records(columns=["x"], size=ROWS, metric=dp.ChangeOneDistance())
     known = sized >> dp.clamp(-1000.0, 2000.0) >> dp.sum()
@@ -202,7 +200,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("query", "data", "words"), REFUSED, ids=lambda value: str(value)[:30])
-def test_refusals_are_ours_and_tell_nothing(query: Any, data: Any, words: str) -> None:
+def test_refusals_are_ours_and_tell_nothing(query, data, words):
     refusal(lambda: query(data), words)
 
 
@@ -221,7 +219,7 @@ PAIRED = {
 
 
 @pytest.mark.parametrize("name", PAIRED)
-def test_a_step_that_gathers_rows_is_refused_by_name(name: str) -> None:
+def test_a_step_that_gathers_rows_is_refused_by_name(name):
     """tests/engines/test_spark.py has the same for Spark."""
     words = r"on_random_pairs must .*of dask .*; use dp.variance.*place of plan_mean"
     with pytest.raises(dp.DataError, match=words):
@@ -229,7 +227,7 @@ def test_a_step_that_gathers_rows_is_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.usefixtures("one_by_one")
-def test_other_ways_than_pairs_run() -> None:
+def test_other_ways_than_pairs_run():
     for release in (
         X >> dp.estimators.normal_variance(1e4, rho=1, by="magnitude"),
         X >> dp.estimators.normal_variance(1e4, rho=1, by="direct"),
@@ -242,7 +240,7 @@ def test_other_ways_than_pairs_run() -> None:
 NINTHS = [Fraction(i, 9) for i in range(1, 9)]
 
 
-def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
+def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places():
     """Rows of one cell stand in random order: the secret of a release gives each row a place."""
     lattice, prices = LinearLattice(-10.0, 10.0, 6), Prices(1, replaces=False)
     column = ColumnsElsewhere(LazyRows(opened(arrays.from_array(NUMBERS, chunks=301))), "a step")[0]
@@ -264,7 +262,7 @@ def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
         assert next(both) == next(both)
 
 
-def test_many_quantiles_of_a_frame_have_the_ranks_of_pandas() -> None:
+def test_many_quantiles_of_a_frame_have_the_ranks_of_pandas():
     """Choices as steep as these leave the gap between two rows to chance, and nothing else."""
     steep = X >> dp.private_quantile(NINTHS, bounds=(-1e4, 1e4), epsilon=1e5, confidence=None)
     present = np.sort(NUMBERS[~np.isnan(NUMBERS)])
@@ -273,14 +271,14 @@ def test_many_quantiles_of_a_frame_have_the_ranks_of_pandas() -> None:
     assert np.abs(ranks[0] - len(present) * np.array(NINTHS, dtype=float)).max() < 5
 
 
-def test_a_ledger_reads_no_collection(tmp_path: Path) -> None:
+def test_a_ledger_reads_no_collection(tmp_path):
     ledger = dp.Ledger.create(tmp_path / "a.ledger", budget=dp.rho(1), unit="row")
     with pytest.raises(dp.DataError, match="a ledger must see all rows at once"):
         ledger.session(CUT)(RELEASES["mean"])
     assert dp.session(CUT, budget=dp.rho(1))(RELEASES["mean"]).value < 2000
 
 
-def test_of_several_refusals_it_is_always_the_same() -> None:
+def test_of_several_refusals_it_is_always_the_same():
     """Which partition came first must not show."""
     mixed = [np.array([1.0, {}], dtype=object), np.array(["a"], dtype=object)]
     first, second = (
@@ -290,7 +288,7 @@ def test_of_several_refusals_it_is_always_the_same() -> None:
     assert refusal(lambda: SUM(first)) == refusal(lambda: SUM(second))
 
 
-def test_a_worker_with_other_versions_refuses() -> None:
+def test_a_worker_with_other_versions_refuses():
     work = SentWork(b"never read", {**installed(), "numpy": "1.0"})
     outcome = work.of_part(0, [NUMBERS])
     assert "numpy 1.0 here and" in str(outcome.refusal)
@@ -309,7 +307,7 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_rows_are_chosen_anew_in_each_release(name: str) -> None:
+def test_rows_are_chosen_anew_in_each_release(name):
     """tests/engines/test_chosen_parts.py holds the law; a seed repeats the choice."""
     release = CHOSEN[name]
     found = [repr(release.insecure_release(CUT, seed).value) for seed in (1, 1, 2)]
@@ -341,9 +339,7 @@ PASSES = {
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_the_rows_are_passed_over_as_often_as_the_page_says(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rows_are_passed_over_as_often_as_the_page_says(name, monkeypatch):
     """docs/clusters.md tells what to expect of rows that are computed anew in each pass."""
     sent: list[bytes] = []
     dumps = cloudpickle.dumps
@@ -353,7 +349,7 @@ def test_the_rows_are_passed_over_as_often_as_the_page_says(
     assert len(sent) == passes
 
 
-def test_rows_that_cannot_be_read_leave_no_thread_behind() -> None:
+def test_rows_that_cannot_be_read_leave_no_thread_behind():
     def failing(block: np.ndarray) -> np.ndarray:
         raise ValueError
 

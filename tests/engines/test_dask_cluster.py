@@ -4,9 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +23,7 @@ PARTS, LONG = 60, 0.03
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def client():
     """Two workers of one thread each, that are started again where they die."""
     with (
         distributed.LocalCluster(
@@ -36,7 +34,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def slow(rows: np.ndarray, seconds: float) -> Any:
+def slow(rows: np.ndarray, seconds: float):
     """An array whose chunks take their time; what makes them travels by value."""
 
     def waited(block: np.ndarray) -> np.ndarray:
@@ -48,13 +46,13 @@ def slow(rows: np.ndarray, seconds: float) -> Any:
     return arrays.from_array(rows, chunks=chunks).map_blocks(waited, dtype=float)
 
 
-def test_workers_with_processes_of_their_own_give_the_same_integers(client: Any) -> None:
+def test_workers_with_processes_of_their_own_give_the_same_integers(client):
     for query in (SUM, dp.count()):
         found = query(slow(NUMBERS, 0))
         assert np.asarray(found).tobytes() == np.asarray(query(NUMBERS)).tobytes()
 
 
-def test_a_refusal_of_values_is_in_no_log(client: Any) -> None:
+def test_a_refusal_of_values_is_in_no_log(client):
     text = np.array([1.0, SECRET] * 9, dtype=object)
     with pytest.raises(dp.DataError, match="holds text"):
         SUM(arrays.from_array(text, chunks=5))
@@ -63,7 +61,7 @@ def test_a_refusal_of_values_is_in_no_log(client: Any) -> None:
     assert "Failed" not in logs
 
 
-def test_a_worker_with_other_versions_refuses(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_with_other_versions_refuses(client, monkeypatch):
     other = {"Python": "3.11", "opendp_lite": "9", "numpy": "1"}
     monkeypatch.setattr("opendp_lite.engines.containers.elsewhere.find_versions", lambda: other)
     with pytest.raises(dp.DataError, match="opendp_lite 9 here and"):
@@ -74,7 +72,7 @@ SIZED = dp.records(size=len(NUMBERS), metric=dp.ChangeOneDistance()) >> dp.clamp
 CHOSEN = SIZED >> dp.resize(200) >> dp.sum() >> dp.laplace(epsilon=1)
 
 
-def while_a_worker_dies(client: Any, work: Callable[[], Any]) -> Any:
+def while_a_worker_dies(client, work):
     """What work gives, while a worker that is busy and holds results is killed."""
     pids = client.run(os.getpid)
     killed: dict[str, float] = {}
@@ -103,9 +101,7 @@ def while_a_worker_dies(client: Any, work: Callable[[], Any]) -> Any:
     return found
 
 
-def test_a_worker_that_dies_while_it_is_busy_changes_nothing(
-    client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_dies_while_it_is_busy_changes_nothing(client, monkeypatch):
     """Neither the number of rows, which is checked, nor which rows the secret keys choose."""
     secrets: list[SecretWords] = []
     drawn = SecretWords.of
@@ -121,9 +117,7 @@ def test_a_worker_that_dies_while_it_is_busy_changes_nothing(
     )
 
 
-def test_a_worker_that_dies_while_it_is_busy_changes_neither_a_sum_nor_its_loss(
-    client: Any,
-) -> None:
+def test_a_worker_that_dies_while_it_is_busy_changes_neither_a_sum_nor_its_loss(client):
     """The noise is far below a step of the grid that rows are rounded to."""
     least = SUM >> dp.laplace(epsilon=1e14)
     found, spent = [], []

@@ -1,10 +1,8 @@
 """Dates and times as categories, keys and ids: the same from every container."""
 
 import pickle
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +24,7 @@ QUERIES = {
 }
 
 
-def days() -> Iterator[Any]:
+def days():
     held = pa.array(DAYS, pa.date32())
     yield {"x": np.array(DAYS, "M8[D]")}
     masked, shown = [each is None for each in DAYS], [each or DAYS[0] for each in DAYS]
@@ -39,7 +37,7 @@ def days() -> Iterator[Any]:
     yield dp.Blocks(lambda: (pa.table({"x": held.slice(i, 3)}) for i in range(0, 10, 3)))
 
 
-def times() -> Iterator[Any]:
+def times():
     array = np.array(TIMES, "M8[us]")
     yield {"x": array}
     yield pd.DataFrame({"x": array})
@@ -50,14 +48,14 @@ def times() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", ["keys", "ids", "presence"])
-def test_every_container_has_the_same_dates(name: str) -> None:
+def test_every_container_has_the_same_dates(name):
     for listed, containers in ((DAYS, days()), (TIMES, times())):
         expected = repr(QUERIES[name].insecure_release({"x": listed}, 5).value)
         for data in containers:
             assert repr(QUERIES[name].insecure_release(data, 5).value) == expected
 
 
-def test_a_category_that_is_a_date_is_a_whole_day() -> None:
+def test_a_category_that_is_a_date_is_a_whole_day():
     """A time that begins a day is that date, in every container alike."""
     dates = dp.histogram("x", categories=[DAYS[0], DAYS[1], DAYS[4], None], epsilon=1e9)
     midnights = dp.histogram("x", categories=[TIMES[0], TIMES[3], None], epsilon=1e9)
@@ -84,7 +82,7 @@ def test_a_category_that_is_a_date_is_a_whole_day() -> None:
 
 
 @pytest.mark.parametrize("end", [0, 1], ids=["whole days", "nanoseconds"])
-def test_a_time_is_one_person_whatever_the_type_of_its_column(end: int) -> None:
+def test_a_time_is_one_person_whatever_the_type_of_its_column(end):
     """One row of a person counts, and the same person has one in each block."""
     times = [pd.Timestamp(1577836800 * 10**9 + end + day * 86400 * 10**9) for day in (0, 0, 1)]
     typed = pd.DataFrame({"id": pd.Series(times, dtype="datetime64[ns]"), "x": 1.0})
@@ -96,7 +94,7 @@ def test_a_time_is_one_person_whatever_the_type_of_its_column(end: int) -> None:
         assert int(counted(blocks)) == 2
 
 
-def test_categories_in_an_array_of_dates() -> None:
+def test_categories_in_an_array_of_dates():
     for unit in ("D", "us", "ns"):
         typed = dp.histogram("x", categories=np.array(TIMES[:1], f"M8[{unit}]"), epsilon=1)
         assert typed == dp.histogram(
@@ -104,7 +102,7 @@ def test_categories_in_an_array_of_dates() -> None:
         )
 
 
-def test_what_python_has_no_date_of_is_text() -> None:
+def test_what_python_has_no_date_of_is_text():
     found = dates_in(np.array(["2024-01-01", "2024-01-01T00:00:00.000000001"], "M8[ns]"))
     assert found.tolist() == [TIMES[0], "2024-01-01T00:00:00.000000001"]
     for unit in ("Y", "D", "h", "s", "ms"):
@@ -128,7 +126,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_other_types_are_counted_and_are_no_categories(name: str) -> None:
+def test_other_types_are_counted_and_are_no_categories(name):
     assert QUERIES["presence"].insecure_release(ODD[name], 1).value == 3
     for query in ("categories", "keys", "ids"):
         with pytest.raises(dp.DataError, match=r"'x': values of .*time zone of them"):
@@ -149,7 +147,7 @@ BEYOND = {
 
 
 @pytest.mark.parametrize("name", BEYOND)
-def test_what_python_cannot_hold_is_there(name: str) -> None:
+def test_what_python_cannot_hold_is_there(name):
     """A count makes no object of it: one row more is no reason to refuse the others."""
     column = BEYOND[name]
     make = {pa.Array: pa.table, pl.Series: pl.DataFrame, pd.Series: pd.DataFrame}
@@ -157,7 +155,7 @@ def test_what_python_cannot_hold_is_there(name: str) -> None:
     assert QUERIES["presence"].insecure_release(table({"x": column}), 1).value == 2
 
 
-def test_a_missing_date_in_a_list_is_a_missing_number() -> None:
+def test_a_missing_date_in_a_list_is_a_missing_number():
     listed = [1.0, np.datetime64("NaT", "D"), pd.NaT, np.timedelta64("NaT", "D"), None]
     assert (dp.clamp(0, 9) >> dp.sum())(listed).tolist() == [1]
     assert QUERIES["presence"].insecure_release({"x": listed}, 1).value == 1
@@ -167,11 +165,11 @@ EDGES = [date(2023, 12, 31), date(2024, 1, 1), date(2024, 1, 2)]
 MOMENTS = [datetime(2024, 1, 1), datetime(2024, 1, 2, 3, 4, 5, 6), datetime(2024, 1, 3)]
 
 
-def counts_of(query: Any, data: Any) -> list[int]:
+def counts_of(query, data) -> list[int]:
     return [round(count.value) for count in query(data).values()]
 
 
-def test_dates_lie_between_edges_in_every_container() -> None:
+def test_dates_lie_between_edges_in_every_container():
     """Edges that are dates measure days; the last interval holds both of its edges."""
     whole = dp.histogram("x", edges=EDGES, other=True, epsilon=1e9)
     for listed, containers in ((DAYS, days()), (TIMES, times())):
@@ -192,7 +190,7 @@ def test_dates_lie_between_edges_in_every_container() -> None:
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "D", "h", "s", "ms", "us", "25us", "ns", "ps"])
-def test_every_unit_is_compared_exactly(unit: str) -> None:
+def test_every_unit_is_compared_exactly(unit):
     """As whole numbers: a float of 53 bits would not tell a nanosecond from its microsecond."""
     edges = [
         datetime(1969, 12, 31, 23, 59, 59, 999_999),
@@ -211,7 +209,7 @@ def test_every_unit_is_compared_exactly(unit: str) -> None:
     assert sum(counts_of(query, {"x": far})) == 2
 
 
-def test_rows_between_two_dates_are_kept() -> None:
+def test_rows_between_two_dates_are_kept():
     """A date is the whole of its day, also at the upper end."""
     count = dp.count() >> MOST
     for ends, of_days, of_times in (
@@ -252,7 +250,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("code", BAD)
-def test_what_is_no_date_is_refused_in_words(code: str) -> None:
+def test_what_is_no_date_is_refused_in_words(code):
     """By what was typed and by the type of the column, never by its values."""
     start = dp.records(columns=["x"]) if "np.array([[" in code else dp.table()
     names = {
@@ -264,7 +262,7 @@ def test_what_is_no_date_is_refused_in_words(code: str) -> None:
         eval(code, {**globals(), **names})
 
 
-def test_values_that_are_no_dates_are_beyond_all_edges() -> None:
+def test_values_that_are_no_dates_are_beyond_all_edges():
     odd = ["2024-01-01", 5, datetime(2024, 1, 1, tzinfo=UTC), None, pd.NaT, [], b"", DAYS[0]]
     for data in ({"x": odd}, pd.DataFrame({"x": pd.Series(odd, dtype=object)})):
         assert counts_of(dp.histogram("x", edges=EDGES, other=True, epsilon=1e9), data) == [0, 1, 0]
@@ -294,7 +292,7 @@ MONTHS = pd.Series(pd.PeriodIndex(["2024-01", "2024-02", "NaT", "2024-01"] * 2, 
         (MONTHS, [pd.Period("2024-02", "M"), pd.Period("2024-01", "D"), None], [2, 0, 2]),
     ],
 )
-def test_intervals_and_periods_of_pandas_are_keys(column: Any, keys: Any, counts: Any) -> None:
+def test_intervals_and_periods_of_pandas_are_keys(column, keys, counts):
     frame = pd.DataFrame({"x": column})
     count = dp.histogram("x", categories=keys, epsilon=1e9)
     groups = dp.by("x", keys, dp.count() >> MOST)
@@ -312,7 +310,7 @@ def test_intervals_and_periods_of_pandas_are_keys(column: Any, keys: Any, counts
     assert known.items() <= {key: each.value for key, each in unknown.items()}.items()
 
 
-def test_other_columns_hold_no_intervals() -> None:
+def test_other_columns_hold_no_intervals():
     for data, words in (
         (pd.DataFrame({"x": CUT}), "no category is one; write pandas.Interval"),
         (pd.DataFrame({"x": MONTHS}), "of type Period and no category is one"),

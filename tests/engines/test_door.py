@@ -4,7 +4,7 @@ import array
 import datetime
 import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -164,7 +164,7 @@ def test_what_exports_arrow_streams_needs_no_registration():
         TOTAL(Query(TABLE.select(["a", "b"])))
 
 
-def two_passes(ask: Any) -> tuple[int, int]:
+def two_passes(ask) -> tuple[int, int]:
     """A program that goes through the data twice."""
     query = dp.count() >> dp.gaussian(rho=100)
     return round(ask(query)), round(ask(query))
@@ -179,7 +179,7 @@ def test_a_record_batch_reader_is_gone_through_once():
     assert NAMED(TABLE.drop(["text"]).to_reader())[1] == 11
 
 
-def test_a_reader_that_an_earlier_pipeline_used_up_is_refused_and_never_empty() -> None:
+def test_a_reader_that_an_earlier_pipeline_used_up_is_refused_and_never_empty():
     reader = TABLE.drop(["text"]).to_reader()
     assert NAMED(reader)[1] == 11
     with pytest.raises(dp.DataError, match="this pipeline or an earlier one has done so"):
@@ -198,7 +198,7 @@ def used_up() -> Iterator[np.ndarray]:
 
 
 @pytest.mark.parametrize("wrap", [lambda once: once, lambda once: (each for each in once)])
-def test_blocks_that_are_used_up_are_refused_and_never_empty(wrap: Callable[..., Any]):
+def test_blocks_that_are_used_up_are_refused_and_never_empty(wrap):
     once = iter([np.ones(3)])
     both = dp.adaptive(two_passes, dp.rho(1000))
     with pytest.raises(dp.DataError, match="only once"):
@@ -222,7 +222,7 @@ def test_blocks_that_open_anew_are_gone_through_as_often_as_needed():
     assert TOTAL(dp.Blocks(list)).tolist() == [0]
 
 
-def one(*values: Any, kind: Any = None) -> pa.Array:
+def one(*values, kind=None) -> pa.Array:
     return pa.array(values, kind)
 
 
@@ -264,10 +264,10 @@ def test_whole_numbers_beyond_floats_are_rounded():
 class Lazy:
     """As a dask array: ``__array__`` would load everything."""
 
-    def __init__(self, **offered: Any) -> None:
+    def __init__(self, **offered) -> None:
         self.__dict__.update(offered)
 
-    def __array__(self, *arguments: Any, **named: Any) -> np.ndarray:
+    def __array__(self, *arguments, **named) -> np.ndarray:
         raise AssertionError("loaded whole")
 
 
@@ -277,7 +277,7 @@ class OnDisk(Lazy):
     shape = (3,)
     chunks = (3,)
 
-    def __getitem__(self, key: Any) -> np.ndarray:
+    def __getitem__(self, key) -> np.ndarray:
         raise AssertionError("loaded whole")
 
 
@@ -286,7 +286,7 @@ class InChunks(OnDisk):
 
     dtype = np.dtype(float)
 
-    def __getitem__(self, key: Any) -> np.ndarray:
+    def __getitem__(self, key) -> np.ndarray:
         return np.arange(3.0)[key]
 
 
@@ -358,7 +358,7 @@ def test_a_name_that_stands_twice_is_refused():
 class Broken:
     """Fails wherever it is touched, and says too much."""
 
-    def __array__(self, *arguments: Any, **named: Any) -> np.ndarray:
+    def __array__(self, *arguments, **named) -> np.ndarray:
         raise RuntimeError(SECRET)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -396,7 +396,7 @@ def test_no_panic_of_a_library_in_rust_passes_the_door():
         TOTAL(failing(KeyboardInterrupt()))
 
 
-def looks(data: Any) -> int:
+def looks(data) -> int:
     """How many values of a container of objects were looked at before it was refused."""
     seen = 0
 
@@ -413,7 +413,7 @@ def looks(data: Any) -> int:
     return seen
 
 
-def in_blocks(values: list[Any]) -> dp.Blocks:
+def in_blocks(values) -> dp.Blocks:
     return dp.Blocks(lambda: [np.array(part, dtype=object) for part in (values[:9], values[9:])])
 
 
@@ -430,7 +430,7 @@ def in_blocks(values: list[Any]) -> dp.Blocks:
     ],
 )
 def test_text_is_refused_after_everything_was_read(kind, place):
-    def filled(number: object) -> Any:
+    def filled(number: object):
         values = [number] * 500
         values[place] = "text"
         return kind(values)
@@ -441,7 +441,7 @@ def test_text_is_refused_after_everything_was_read(kind, place):
 def test_a_block_that_cannot_be_read_is_refused_after_all_others():
     seen = []
 
-    def pieces() -> Iterator[Any]:
+    def pieces():
         for piece in (["text"], np.array(["text"]), np.ones((2, 2)), np.ones(3)):
             seen.append(len(piece))
             yield piece
@@ -457,7 +457,7 @@ class Spread(Source):
     columns, names, size = 1, None, None
     asked = 0
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self):
         raise AssertionError("gone through in one place")
 
 
@@ -492,7 +492,7 @@ def test_large_tables_are_folded_by_several_threads(monkeypatch):
 ROWS = 1_000_000
 
 
-def mixed() -> Iterator[tuple[str, Any]]:
+def mixed():
     """Tables of one content, with nulls, whole numbers, decimals and chunks."""
     whole, real = np.arange(ROWS) % 7, np.arange(ROWS) / 7
     real[::5] = np.nan

@@ -1,6 +1,6 @@
 """Sums that an engine computes itself: the integers of blocks, on hostile rows and random plans."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any, cast
@@ -74,7 +74,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether an engine answered, of each pass over its rows."""
     found: list[bool] = []
 
-    def compute(*given: Any) -> list[object] | None:
+    def compute(*given) -> list[object] | None:
         answer = expressions.compute(*given)
         found.append(answer is not None)
         return answer
@@ -83,7 +83,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-def engines(frame: pl.DataFrame) -> Iterator[Any]:
+def engines(frame: pl.DataFrame):
     """The rows as queries of engines, in several parts."""
     half = len(frame) // 3
     yield pl.concat([frame[:half].lazy(), frame[half:].lazy()], rechunk=False)
@@ -91,7 +91,7 @@ def engines(frame: pl.DataFrame) -> Iterator[Any]:
 
 
 def require_equal(
-    frame: pl.DataFrame, queries: Sequence[Any], answered: list[bool], computed: bool = True
+    frame: pl.DataFrame, queries, answered: list[bool], computed: bool = True
 ) -> None:
     """Each engine gives what the frame in memory does, and computes it itself or not."""
     for query in queries:
@@ -106,7 +106,7 @@ def require_equal(
             answered.clear()
 
 
-def listed(value: Any) -> Any:
+def listed(value):
     """A release with arrays as lists, which are compared by all of their numbers."""
     if isinstance(value, Mapping):
         return {key: listed(each) for key, each in value.items()}
@@ -115,14 +115,12 @@ def listed(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def by(column: str, lower: float, upper: float) -> Any:
+def by(column: str, lower: float, upper: float):
     return dp.by("k", KEYS, dp.select(column) >> dp.clamp(lower, upper) >> dp.sum() >> NOISE)
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
-def test_hostile_floats_have_the_same_integers(
-    bounds: tuple[float, float], answered: list[bool]
-) -> None:
+def test_hostile_floats_have_the_same_integers(bounds, answered):
     frame = table(hostile(*bounds, 2000, seed=1))
     queries = [by("x", *bounds), dp.by("k", KEYS, dp.select("x") >> dp.count() >> NOISE)]
     if 1e-90 < bounds[1] < 1e90:
@@ -130,7 +128,7 @@ def test_hostile_floats_have_the_same_integers(
     require_equal(frame, queries, answered)
 
 
-def test_other_types_have_the_same_integers(answered: list[bool]) -> None:
+def test_other_types_have_the_same_integers(answered):
     frame = table(hostile(-2, 2, 500, seed=2))
     columns = "float32", "int64", "uint64", "int8", "uint16", "bool", "nothing"
     bounds = (-2, 2), (0.1, 0.3), (-(2**62), 2**62), (2**53 - 9, 2**63)
@@ -139,12 +137,12 @@ def test_other_types_have_the_same_integers(answered: list[bool]) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_few_rows(count: int, answered: list[bool]) -> None:
+def test_few_rows(count, answered):
     frame = table(hostile(0, 1, 9, seed=3)[20 : 20 + count])
     require_equal(frame, [by("x", 0, 1), dp.by("k", KEYS, dp.count() >> NOISE)], answered)
 
 
-def test_random_plans(answered: list[bool]) -> None:
+def test_random_plans(answered):
     frame = table(hostile(-2, 7, 300, seed=4))
     random = np.random.default_rng(7)
     square, center = dp.transformations.square, dp.transformations.center
@@ -167,7 +165,7 @@ def test_random_plans(answered: list[bool]) -> None:
     require_equal(frame, [combined, chosen], answered)
 
 
-def random_keep(random: np.random.Generator) -> Any:
+def random_keep(random: np.random.Generator):
     """Steps that keep some rows, of which the last may leave only those that one before left."""
     ways = [
         dp.keep("x", between=(-1, None)),
@@ -180,7 +178,7 @@ def random_keep(random: np.random.Generator) -> Any:
     return ways[first] >> ways[second] if random.random() < 0.5 else ways[first]
 
 
-def test_counts_by_category_and_between_edges(answered: list[bool]) -> None:
+def test_counts_by_category_and_between_edges(answered):
     """Edges on values, next to them, at both zeros and beside the largest and least floats."""
     frame = table(np.concatenate([hostile(-2, 7, 300, seed=5), [-2, 0, 0.1, 7, 1.7e308]]))
     close = [-1.7e308, -2, np.nextafter(-2, 0), -0.0, 5e-324, 0.1, 7, 1.7e308]
@@ -200,13 +198,13 @@ def test_counts_by_category_and_between_edges(answered: list[bool]) -> None:
     require_equal(frame, [*queries, *grouped, dp.compose(queries)], answered)
 
 
-def counts(*given: Any, **options: Any) -> Any:
+def counts(*given, **options):
     """The counts of a column, or of several, in one way or another."""
     *columns, lists = given if isinstance(given[-1], list) else (*given, [])
     return dp.select(columns) >> dp.one_hot(lists, **options) >> dp.sum() >> NOISE
 
 
-def test_sums_of_several_columns(answered: list[bool]) -> None:
+def test_sums_of_several_columns(answered):
     """A row that lacks one of them is left out of all, and one that is kept for another column."""
     frame = table(hostile(-2, 7, 300, seed=5))
     sums = dp.select("x", "float32", "int8") >> dp.clamp([-2, 0.1, 0], [7, 0.3, 2]) >> dp.sum()
@@ -217,14 +215,14 @@ def test_sums_of_several_columns(answered: list[bool]) -> None:
     require_equal(frame, [by_sex, dp.keep("sex", among=[1, -3]) >> dp.compose(each)], answered)
 
 
-def test_several_groups_in_one_pass(answered: list[bool]) -> None:
+def test_several_groups_in_one_pass(answered):
     frame = table(hostile(0, 1, 99, seed=6))
     by_sex = dp.by("sex", [1, 0], dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE)
     of_all = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE
     require_equal(frame, [dp.compose([by("x", 0, 1), by_sex, of_all])], answered)
 
 
-def test_what_cannot_be_said_comes_in_blocks(answered: list[bool]) -> None:
+def test_what_cannot_be_said_comes_in_blocks(answered):
     frame = table(hostile(0, 1, 99, seed=6))
     count = dp.count() >> NOISE
     missing = dp.select("x") >> dp.count(missing=True) >> NOISE
@@ -243,18 +241,18 @@ def test_what_cannot_be_said_comes_in_blocks(answered: list[bool]) -> None:
 
 
 @pytest.mark.parametrize("name", ["polars", "DuckDB"])
-def test_an_explanation_says_what_runs_where_and_reads_no_row(name: str) -> None:
+def test_an_explanation_says_what_runs_where_and_reads_no_row(name):
     unread = pl.LazyFrame({"x": [1.0], "k": ["a"], "day": [date(1987, 1, 31)]}).map_batches(
         lambda _: pytest.fail("a row was read"), schema={"x": pl.Float64, "k": pl.String}
     )
     broken = duckdb.sql("SELECT x, k FROM (SELECT 1.0::DOUBLE x, 'a' k) WHERE error('read') = ''")
-    data: Any = unread if name == "polars" else broken
+    data = unread if name == "polars" else broken
     by_key, mean = by("x", 0, 1), dp.select("x") >> dp.mean(0, 1, rho=1)
     median = dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 1), rho=1)
     edges = dp.select("x") >> dp.histogram(edges=range(40), rho=1)
     summed = "sum of 'x' for each 'k'"
 
-    def where(query: Any) -> list[str]:
+    def where(query) -> list[str]:
         return list(query.explain(data=data).where)
 
     assert where(by_key) == [f"{name} computes {summed}."]
@@ -280,7 +278,7 @@ def test_an_explanation_says_what_runs_where_and_reads_no_row(name: str) -> None
     assert str(by_key.explain(data=data)).endswith(summed + ".")
 
 
-def test_an_explanation_says_that_other_containers_are_read_here() -> None:
+def test_an_explanation_says_that_other_containers_are_read_here():
     frame, mean = table(hostile(0, 1, 9, seed=6)), dp.mean(0, 1, rho=1)
     expected = "All rows are read in this process: a DataFrame computes no sums for dp."
     assert by("x", 0, 1).explain(data=frame).where == (expected,)
@@ -289,7 +287,7 @@ def test_an_explanation_says_that_other_containers_are_read_here() -> None:
     assert alone == ("All rows are read in this process: no dp.select names the columns.",)
 
 
-def test_decimals_have_the_floats_of_blocks(answered: list[bool]) -> None:
+def test_decimals_have_the_floats_of_blocks(answered):
     random = np.random.default_rng(8)
     numbers = [Decimal(int(each)).scaleb(-20) for each in random.integers(0, 2**62, 400)]
     kind = pl.Decimal(38, 20)
@@ -301,7 +299,7 @@ def test_decimals_have_the_floats_of_blocks(answered: list[bool]) -> None:
     assert answered == [True, False]
 
 
-def test_a_collation_makes_no_keys_equal(answered: list[bool]) -> None:
+def test_a_collation_makes_no_keys_equal(answered):
     frame = table(hostile(0, 1, 99, seed=6))
     connection = duckdb.connect()
     connection.register("arrow", frame.to_arrow())
@@ -316,7 +314,7 @@ def test_a_collation_makes_no_keys_equal(answered: list[bool]) -> None:
     assert answered == [True, True]
 
 
-def test_refusals_are_those_of_blocks(answered: list[bool]) -> None:
+def test_refusals_are_those_of_blocks(answered):
     frame = table(hostile(0, 1, 99, seed=6))
     count = dp.by("k", [1, 2], dp.count() >> NOISE)
     for data in (frame, *engines(frame)):
@@ -331,9 +329,7 @@ def test_refusals_are_those_of_blocks(answered: list[bool]) -> None:
 
 @pytest.mark.parametrize("engine", [of_polars._Query, of_duckdb._Relation])
 @pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "known", "among"])
-def test_an_engine_that_errs_on_the_public_table_is_not_asked(
-    engine: Any, wrong: str, answered: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_that_errs_on_the_public_table_is_not_asked(engine, wrong, answered, monkeypatch):
     right = getattr(engine, wrong)
     errs = {
         "clip": lambda self, value, low, high: right(self, value, low, high * (1 - 2.0**-30)),
@@ -354,7 +350,7 @@ def test_an_engine_that_errs_on_the_public_table_is_not_asked(
     expressions._is_right.cache_clear()
 
 
-def lower_case(key: Any) -> Any:
+def lower_case(key):
     if isinstance(key, pl.Expr):
         return key.str.to_lowercase()
     text = duckdb.FunctionExpression("lower", duckdb.FunctionExpression("decode", key))
@@ -362,7 +358,7 @@ def lower_case(key: Any) -> Any:
 
 
 @pytest.mark.parametrize("keys", [None, ["a"]])
-def test_a_panic_of_polars_is_a_refusal(keys: list[str] | None) -> None:
+def test_a_panic_of_polars_is_a_refusal(keys):
     """``collect_batches`` ends in silence there: one row would take all others with it."""
 
     def panic(_: pl.Series) -> pl.Series:
@@ -378,7 +374,7 @@ def test_a_panic_of_polars_is_a_refusal(keys: list[str] | None) -> None:
     assert caught.value.__context__ is None
 
 
-def test_an_old_polars_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_polars_says_what_it_lacks(monkeypatch):
     frame = pl.LazyFrame({"x": [1.0], "k": ["a"]})
     by_key = dp.by("k", ["a"], dp.select("x") >> dp.mean(0, 1, epsilon=1))
     expressions._is_right.cache_clear()
@@ -393,7 +389,7 @@ def test_an_old_polars_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> No
     expressions._is_right.cache_clear()
 
 
-def test_a_query_of_polars_that_is_left_ends() -> None:
+def test_a_query_of_polars_that_is_left_ends():
     batches = of_polars._Query(pl.LazyFrame({"x": range(10**6)})).batches((), 1000)
     assert len(next(batches)) > 0
     cast(Generator[pl.DataFrame], batches).close()
@@ -403,7 +399,7 @@ def test_a_query_of_polars_that_is_left_ends() -> None:
     "macro", ["SUM(x) as 9", "count(x) as 9", "isnan(x) as false", "encode(x) as 'a'::blob"]
 )
 @pytest.mark.parametrize("operator", ["", '"+"(a, b) as 9', '"*"(a, b) as 9', '"-"(a, b) as 9'])
-def test_macros_of_a_connection_change_nothing(macro: str, operator: str) -> None:
+def test_macros_of_a_connection_change_nothing(macro, operator):
     rows = pa.table({"k": ["a", "b", "a", None], "x": [1.0, 2.0, float("nan"), 3.0]})
     connection = duckdb.connect()
     for made in filter(None, (macro, operator)):
@@ -415,7 +411,7 @@ def test_macros_of_a_connection_change_nothing(macro: str, operator: str) -> Non
     np.testing.assert_allclose([found["a"].item(), found["b"].item()], [1, 2], atol=1e-6)
 
 
-def test_a_name_is_no_pattern_of_names() -> None:
+def test_a_name_is_no_pattern_of_names():
     frame = pl.DataFrame({"^k.*$": ["a", "a", "b"], "k1": [1, 2, 3]})
     counts = dp.by("^k.*$", ["a"], dp.count() >> dp.gaussian(scale=1e-9))
     for data in (frame, frame.lazy()):

@@ -1,7 +1,6 @@
 """What a directory or a pattern stands for: no file of it is left out in silence."""
 
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -29,11 +28,11 @@ def write(path: Path, value: float) -> None:
         pq.write_table(pa.table({"x": [value]}), path)
 
 
-def read(source: Path | str, kind: str) -> Any:
+def read(source: Path | str, kind: str):
     return dp.csv_table(source, {"x": float}) if kind == "csv" else dp.parquet(source)
 
 
-def test_links_are_followed_and_hidden_names_are_not(tmp_path: Path, kind: str) -> None:
+def test_links_are_followed_and_hidden_names_are_not(tmp_path, kind):
     folder = tmp_path / "data"
     for place, name in enumerate(("a", "b/c", "b/_d", "_e/f", ".g/h")):
         write(folder / f"{name}.{kind}", 10.0**place)
@@ -43,19 +42,19 @@ def test_links_are_followed_and_hidden_names_are_not(tmp_path: Path, kind: str) 
         assert TOTAL(read(source, kind)).tolist() == [14]
 
 
-def test_a_link_to_a_directory_above_ends(tmp_path: Path) -> None:
+def test_a_link_to_a_directory_above_ends(tmp_path):
     write(tmp_path / "a" / "b.csv", 1)
     (tmp_path / "a" / "again").symlink_to(tmp_path)
     assert files_named(tmp_path) == [tmp_path / "a" / "b.csv"]
 
 
-def test_a_directory_that_a_pattern_finds_stands_for_its_files(tmp_path: Path, kind: str) -> None:
+def test_a_directory_that_a_pattern_finds_stands_for_its_files(tmp_path, kind):
     for day in (1, 2):
         write(tmp_path / f"day={day}.{kind}" / f"part.{kind}", day)
     assert TOTAL(read(f"{tmp_path}/*.{kind}", kind)).tolist() == [3]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_is_not_there_is_named(tmp_path, kind):
     for name in ("a", "c"):
         write(tmp_path / f"{name}.{kind}", 1)
     (tmp_path / f"b.{kind}").symlink_to(tmp_path / "nowhere")
@@ -64,12 +63,12 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
             read(source, kind)
 
 
-def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_read_is_named(tmp_path):
     """pyarrow's error, since whoever runs this test may read every file."""
     write(tmp_path / "a.parquet", 1)
     data = dp.parquet(tmp_path)
 
-    def forbidden(*arguments: Any, **named: Any) -> None:
+    def forbidden(*arguments, **named) -> None:
         raise PermissionError
 
     closed = attrs.evolve(data.parts[0], to_batches=forbidden)
@@ -85,7 +84,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_columns_that_make_no_dataset(tmp_path: Path, words: str) -> None:
+def test_columns_that_make_no_dataset(tmp_path, words):
     write(tmp_path / "day=1" / "a.parquet", 1)
     pq.write_table(REFUSED[words], tmp_path / "day=1" / "b.parquet")
     pq.write_table(REFUSED[words], tmp_path / "day=1" / "a.parquet")
@@ -93,7 +92,7 @@ def test_columns_that_make_no_dataset(tmp_path: Path, words: str) -> None:
         TOTAL(dp.parquet(tmp_path))
 
 
-def test_filters_and_columns_that_do_not_fit(tmp_path: Path) -> None:
+def test_filters_and_columns_that_do_not_fit(tmp_path):
     write(tmp_path / "a.parquet", 1)
     for filters in ([("y", "==", 1)], [("x", "==", "one")]):
         with pytest.raises(dp.DataError, match=r"a\.parquet: the filters ask for a column that"):

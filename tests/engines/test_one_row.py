@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -40,16 +40,7 @@ from opendp_lite.engines.data.open_data import NUMBERS, read
 from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.dates import ByPeriod, Derived, between_dates
 from opendp_lite.engines.distinct import Distinct, KeysFound, Numbered
-from tests.engines.hostile_columns import (
-    CELLS,
-    DUCKDB,
-    KINDS,
-    Cells,
-    Make,
-    held,
-    query_of,
-    write_csv,
-)
+from tests.engines.hostile_columns import CELLS, DUCKDB, KINDS, Cells, held, query_of, write_csv
 
 
 def sent_ids() -> Identities:
@@ -59,7 +50,7 @@ def sent_ids() -> Identities:
     return found
 
 
-DECLARED: list[list[Any]] = [
+DECLARED = [
     [1, None, -1],
     [0.5, 1, 0.1, 2**53, 2**53 + 1, 2**63, 2**64 - 1, 2**11],
     ["a", "1", "", "\u00e9", "NA", "a\0"],
@@ -87,7 +78,7 @@ Fine = list[str]
 KEYS = Distinct()
 
 
-def read_as(data: Any, fine: Fine) -> np.ndarray:
+def read_as(data, fine: Fine) -> np.ndarray:
     """What each row is read as in each way; rows of one person have the number of the first."""
     met = Distinct()
     columns = tuple(Column("x", READINGS[each](met)) for each in fine)
@@ -107,7 +98,7 @@ def read_as(data: Any, fine: Fine) -> np.ndarray:
     return found
 
 
-def is_refused(data: Any, reading: str) -> bool:
+def is_refused(data, reading: str) -> bool:
     with suppress(dp.DataError):
         read_as(data, [reading])
         return False
@@ -119,7 +110,7 @@ def fine_of(kind: str) -> Fine:
     return [each for each in READINGS if not is_refused({"x": KINDS[kind]([])}, each)]
 
 
-def in_blocks(parts: Cells, w: Sequence[Any] | None = None) -> dp.Blocks:
+def in_blocks(parts: Cells, w=None) -> dp.Blocks:
     ends = np.cumsum([0, *map(len, parts)])
     w = np.zeros(ends[-1]) if w is None else w
     each = [{"x": x, "w": w[ends[n] : ends[n + 1]]} for n, x in enumerate(parts)]
@@ -139,7 +130,7 @@ class Drawn:
     def of(cls, kind: str, generator: np.random.Generator) -> Drawn:
         make, pool = KINDS[kind], held(kind)
 
-        def draw(pool: list[Any], most: int) -> list[Any]:
+        def draw(pool, most: int):
             return [pool[n] for n in generator.integers(len(pool), size=generator.integers(most))]
 
         cells = draw((draw(pool, 5) or pool) if generator.random() < 0.5 else pool, 11)
@@ -156,7 +147,7 @@ class Drawn:
         ends = [0, *sorted(generator.integers(len(self.cells) + 1, size=2)), len(self.cells)]
         return [slice(*pair) for pair in pairwise(ends)]
 
-    def cut(self, generator: np.random.Generator) -> list[Any]:
+    def cut(self, generator: np.random.Generator):
         return [KINDS[self.kind](self.cells[rows]) for rows in self.places(generator)]
 
     def check_readings(self, generator: np.random.Generator) -> np.ndarray:
@@ -174,7 +165,7 @@ class Drawn:
         self.require_alone(found, [{"x": x} for x in self.alone])
         return found
 
-    def require_alone(self, found: np.ndarray, alone: Sequence[Any]) -> None:
+    def require_alone(self, found: np.ndarray, alone) -> None:
         for row, data in zip(found, alone, strict=True):
             one = read_as(data, self.fine)[0]
             for name, here, there in zip(self.fine, row, one, strict=True):
@@ -191,9 +182,7 @@ class Drawn:
 OTHERWISE = {"dictionary", "chunks", "duration", "float16", "view", "s", "ns", "numbers"}
 
 
-def forms(
-    drawn: Drawn, w: list[Any], generator: np.random.Generator, folder: Path
-) -> Iterator[Any]:
+def forms(drawn: Drawn, w, generator: np.random.Generator, folder: Path):
     """The column beside one of numbers, in what holds columns of its type."""
     x = KINDS[drawn.kind](drawn.cells)
     yield {"x": x, "w": w}
@@ -225,7 +214,7 @@ def forms(
             yield dp.parquet(folder / "x.parquet")
 
 
-def arrays_on_disk(rows: np.ndarray, folder: Path) -> Iterator[Any]:
+def arrays_on_disk(rows: np.ndarray, folder: Path):
     """Of two rows a chunk, or cut through the columns."""
     held = []
     if rows.dtype.type is not np.longdouble:
@@ -240,7 +229,7 @@ def arrays_on_disk(rows: np.ndarray, folder: Path) -> Iterator[Any]:
 BITS = dp.select("w") >> dp.clamp(0, 2.0**20) >> dp.sum()
 
 
-def queries(drawn: Drawn, read: np.ndarray) -> Iterator[tuple[str, Any, Any]]:
+def queries(drawn: Drawn, read: np.ndarray):
     """Queries and their answers by what each row is read as: a power of two says which are in."""
 
     def of(reading: str) -> np.ndarray:
@@ -280,14 +269,14 @@ def queries(drawn: Drawn, read: np.ndarray) -> Iterator[tuple[str, Any, Any]]:
             yield reading, within >> BITS, [bits(found == 1)]
 
 
-def answer(query: Any, data: Any) -> Any:
+def answer(query, data):
     found = query(data)
     if isinstance(found, Mapping):
         return {key: round(float(np.reshape(each, -1)[0])) for key, each in found.items()}
     return np.asarray(found).tolist()
 
 
-def is_elsewhere(data: Any, reading: str) -> bool:
+def is_elsewhere(data, reading: str) -> bool:
     """Whether ids are read in another way than the container's."""
     return reading.startswith("id") and isinstance(data, frames.DataFrame) != ("else" in reading)
 
@@ -309,9 +298,7 @@ def check(kind: str, seed: int, folder: Path, most: int) -> None:
             assert answer(query, data) == expected, drawn.tell(said)
 
 
-def check_query(
-    make: Callable[[str], Any], kind: str, pool: list[str], seed: int, most: int = 8
-) -> None:
+def check_query(make, kind: str, pool: list[str], seed: int, most: int = 8) -> None:
     """The law for the rows of a query, and at most so many queries of them."""
     generator = np.random.default_rng(seed)
     cells = [pool[n] for n in generator.permutation(len(pool))[:8]]
@@ -327,20 +314,20 @@ def check_query(
 
 
 @pytest.mark.parametrize("kind", DUCKDB)
-def test_a_row_of_a_query_is_read_as_it_is_alone(kind: str) -> None:
+def test_a_row_of_a_query_is_read_as_it_is_alone(kind):
     check_query(duckdb.connect().sql, kind, DUCKDB[kind], 1)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", range(8))
-def test_a_row_is_read_as_it_is_alone(part: int, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_row_is_read_as_it_is_alone(part, tmp_path, monkeypatch):
     for place, kind in enumerate(list(filter(held, KINDS))[part::8]):
         monkeypatch.setattr("opendp_lite.engines.data.source.BLOCK_ENTRIES", 1 + place % 7)
         check(kind, 100 * part + place, tmp_path, 2)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_numbers_are_what_they_are_in_a_list() -> None:
+def test_numbers_are_what_they_are_in_a_list():
     arrays = [cell for cell in CELLS if isinstance(cell, np.ndarray)]
     fine = [each for each in fine_of("list") if each != "number"]
     single = read_as({"x": [each[()] for each in arrays]}, fine)
@@ -361,7 +348,7 @@ def test_numbers_are_what_they_are_in_a_list() -> None:
             assert len({*present}) == len(present), kind
 
 
-def test_ids_are_the_same_where_they_are_equal() -> None:
+def test_ids_are_the_same_where_they_are_equal():
     plain = [each for each in CELLS if isinstance(each, str | int | Fraction | Decimal)]
     ids = read_as({"x": plain}, ["id"])[:, 0]
     there = [(cell, one) for cell, one in zip(plain, ids, strict=True) if not np.isnan(one)]
@@ -373,11 +360,11 @@ def test_ids_are_the_same_where_they_are_equal() -> None:
 PLAIN = [0, 1, True, 0.5, None, 2**53, 2**53 + 1, 2.0**53, -(2**63), 2**63, np.float32(2**24)]
 
 
-def in_lists(rows: Cells) -> list[list[Any]]:
+def in_lists(rows: Cells):
     return [*map(list, rows)]
 
 
-def in_dictionaries(rows: Cells) -> list[dict[str, Any]]:
+def in_dictionaries(rows: Cells):
     return [dict(zip(("x", "w"), row, strict=True)) for row in rows]
 
 
@@ -387,7 +374,7 @@ def in_objects(rows: Cells) -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("make", [in_lists, tuple, in_dictionaries, in_objects])
-def test_rows_of_values_are_read_as_they_are_alone(make: Make) -> None:
+def test_rows_of_values_are_read_as_they_are_alone(make):
     space = dp.records(columns=["x", "w"], person="x")
     people = space >> dp.bound_contributions(1) >> dp.count(missing=True)
     fine = ["number", "presence", "key", "key found", "declared 0", "others 1"]
@@ -411,7 +398,7 @@ OPEN = ["list", "numpy O", "pandas object", "polars Object", "category of pandas
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_no_cell_decides_whether_blocks_of_two_types_are_refused() -> None:
+def test_no_cell_decides_whether_blocks_of_two_types_are_refused():
     generator = np.random.default_rng(5)
     for _ in range(60):
         kinds = generator.choice(OPEN), generator.choice(list(filter(held, KINDS)))

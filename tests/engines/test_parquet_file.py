@@ -4,7 +4,6 @@ import datetime
 import sys
 from decimal import Decimal, localcontext
 from pathlib import Path
-from typing import Any
 
 import attrs
 import numpy as np
@@ -29,12 +28,12 @@ AGE = dp.select("age") >> TOTAL
 ROWS = dp.table() >> dp.count()
 
 
-def values(data: Any) -> np.ndarray:
+def values(data) -> np.ndarray:
     """The numbers of the one column."""
     return np.concatenate([np.empty((0, 1)), *opened(data).blocks()])[:, 0]
 
 
-def write(folder: Path, **files: Any) -> Path:
+def write(folder: Path, **files) -> Path:
     """Writes a Parquet file of each table."""
     for name, columns in files.items():
         path = folder / f"{name.replace('__', '/')}.parquet"
@@ -46,7 +45,7 @@ def write(folder: Path, **files: Any) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Three files of two columns; 17 is the sum of the ages, 10 at most each."""
-    ages: list[Any] = [[1.0, 2.0, 50.0], pa.array([1, None, 2], pa.uint8()), pa.array([1], "f4")]
+    ages = [[1.0, 2.0, 50.0], pa.array([1, None, 2], pa.uint8()), pa.array([1], "f4")]
     tables = {
         name: {"age": age, "sex": ["f", "m", SECRET][: len(age)]}
         for name, age in zip("abc", ages, strict=True)
@@ -54,17 +53,17 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path, **tables)
 
 
-def refusal(data: Any, pipeline: Any = AGE) -> str:
+def refusal(data, pipeline=AGE) -> str:
     """The words of a refusal, which show nothing of the data."""
     return refusals.refusal(lambda: pipeline(data() if callable(data) else data), secret="42")
 
 
-def shown_by(data: Any, shown: Any) -> Any:
+def shown_by(data, shown):
     """The same data, each batch of which a function is shown."""
     return ColumnBlocks.of([attrs.evolve(part, shown=shown) for part in data.parts], data.names)
 
 
-def test_a_file_a_pattern_a_directory_and_a_list(folder: Path) -> None:
+def test_a_file_a_pattern_a_directory_and_a_list(folder):
     pattern = str(folder / "*.parquet")
     for source in (folder, str(folder), pattern, sorted(folder.iterdir())):
         data = dp.parquet(source)
@@ -76,7 +75,7 @@ def test_a_file_a_pattern_a_directory_and_a_list(folder: Path) -> None:
     assert (dp.records(columns=["age"]) >> TOTAL)(dp.parquet(pattern)) == 17
 
 
-def test_the_verbs_of_tables(folder: Path) -> None:
+def test_the_verbs_of_tables(folder):
     data = dp.parquet(folder)
     counts = dp.histogram("sex", categories=["f", "m"], epsilon=100)(data)
     assert round(counts["f"].value) == 3
@@ -88,7 +87,7 @@ def test_the_verbs_of_tables(folder: Path) -> None:
     assert bounded(data) == 3
 
 
-def test_a_partitioned_directory(tmp_path: Path) -> None:
+def test_a_partitioned_directory(tmp_path):
     write(tmp_path, **{"year=2023__x": {"age": [1.0]}, "year=2024__y": {"age": [2, None]}})
     for source in (tmp_path, str(tmp_path / "*" / "*.parquet")):
         data = dp.parquet(source)
@@ -103,7 +102,7 @@ def test_a_partitioned_directory(tmp_path: Path) -> None:
         assert (AGE(data), AGE(data), ROWS(data)) == (3, 3, 3)
 
 
-FLOAT_FILTERS: dict[str, Any] = {
+FLOAT_FILTERS = {
     "unequal": [("x", "!=", 5.0)],
     "not among": [("x", "not in", [5.0])],
     "not below": ~(ds.field("x") < 6),
@@ -113,7 +112,7 @@ FLOAT_FILTERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", FLOAT_FILTERS)
-def test_a_filter_of_floats_looks_at_each_row(tmp_path: Path, name: str) -> None:
+def test_a_filter_of_floats_looks_at_each_row(tmp_path, name):
     """What Parquet says of a group of rows leaves out NaN, so other rows decided on such a row."""
     of_others = 0 if name == "not below" else 1
     for value, others in ((4.0, of_others), (5.0, 0)):
@@ -124,14 +123,14 @@ def test_a_filter_of_floats_looks_at_each_row(tmp_path: Path, name: str) -> None
         assert (AGE(data), ROWS(data)) == (3 + 2 * others, 1 + others)
 
 
-def test_groups_of_rows_are_left_out_where_no_float_decides(tmp_path: Path) -> None:
+def test_groups_of_rows_are_left_out_where_no_float_decides(tmp_path):
     table = pa.table({"age": [1, 2, 3], "x": [5.0, 5.0, np.nan]})
     for year in (2023, 2024):
         (tmp_path / f"year={year}").mkdir()
         pq.write_table(table, tmp_path / f"year={year}" / "x.parquet", row_group_size=1)
     seen: list[int] = []
 
-    def watched(batch: Any) -> Any:
+    def watched(batch):
         seen.append(batch.num_rows)
         return batch
 
@@ -143,7 +142,7 @@ def test_groups_of_rows_are_left_out_where_no_float_decides(tmp_path: Path) -> N
         assert [part.prunes for part in data.parts] == [True, keep.equals(age != 2)]  # type: ignore[attr-defined]
 
 
-def test_other_datasets(tmp_path: Path) -> None:
+def test_other_datasets(tmp_path):
     table = pa.table({"age": [1.0, None, 3.0], "sex": ["f", "m", SECRET]})
     feather = tmp_path / "x.feather"
     pa.feather.write_feather(table, feather)
@@ -166,10 +165,10 @@ def written_csv(folder: Path) -> Path:
     return path
 
 
-def test_only_the_columns_that_are_needed_are_read(folder: Path) -> None:
+def test_only_the_columns_that_are_needed_are_read(folder):
     seen: list[list[str]] = []
 
-    def watched(batch: Any) -> Any:
+    def watched(batch):
         seen.append(batch.schema.names)
         return batch
 
@@ -180,7 +179,7 @@ def test_only_the_columns_that_are_needed_are_read(folder: Path) -> None:
         assert seen[-3:] == [["sex", "age"] if names is None else names] * 3
 
 
-CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+CHANGES = {
     "text": ({"age": [SECRET]}, "b.parquet: column 'age': data holds text"),
     "times": ({"age": [datetime.datetime(1942, 1, 1)]}, "column 'age': data holds dates"),
     "lists": ({"age": [[42]]}, "b.parquet: column 'age': data holds values of type list"),
@@ -189,12 +188,12 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_file_that_differs_is_named_before_any_row_is_read(folder: Path, change: str) -> None:
+def test_a_file_that_differs_is_named_before_any_row_is_read(folder, change):
     columns, words = CHANGES[change]
     write(folder, b=columns)
     read: list[int] = []
 
-    def watched(batch: Any) -> Any:
+    def watched(batch):
         read.append(batch.num_rows)
         return batch
 
@@ -212,7 +211,7 @@ def damaged(path: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("name", "abc")
-def test_a_file_that_cannot_be_read_is_named(folder: Path, which: int, name: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(folder, which, name):
     path = folder / f"{name}.parquet"
     path.write_bytes(damaged(path)[which])
     words = f"{name}.parquet: the file is of another format, or it is damaged"
@@ -222,7 +221,7 @@ def test_a_file_that_cannot_be_read_is_named(folder: Path, which: int, name: str
         assert caught.value.__context__ is None, "pyarrow may quote the file"
 
 
-def test_a_file_that_is_damaged_within_is_named(folder: Path) -> None:
+def test_a_file_that_is_damaged_within_is_named(folder):
     write(folder, b={"age": np.random.default_rng(1).normal(size=9999), "sex": ["f"] * 9999})
     path = folder / "b.parquet"
     whole = path.read_bytes()
@@ -233,7 +232,7 @@ def test_a_file_that_is_damaged_within_is_named(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [{"age": [9.0] * 50}, {"age": ["42"]}, {"other": [1.0]}])
-def test_a_file_that_was_written_anew_is_named(folder: Path, columns: dict[str, Any]) -> None:
+def test_a_file_that_was_written_anew_is_named(folder, columns):
     """Arrow read so many of its rows as there were before."""
     people = dp.parquet(folder)
     assert AGE(people) == 17
@@ -241,7 +240,7 @@ def test_a_file_that_was_written_anew_is_named(folder: Path, columns: dict[str, 
     assert "b.parquet: the file was written anew since it was opened" in refusal(people)
 
 
-def test_a_file_that_grows_while_it_is_read_is_named(folder: Path) -> None:
+def test_a_file_that_grows_while_it_is_read_is_named(folder):
     batches = iter(dp.parquet(folder / "b.parquet").open())
     next(batches)
     with (folder / "b.parquet").open("ab") as stream:
@@ -250,7 +249,7 @@ def test_a_file_that_grows_while_it_is_read_is_named(folder: Path) -> None:
         list(batches)
 
 
-def test_files_that_are_not_there(folder: Path) -> None:
+def test_files_that_are_not_there(folder):
     assert "there is no file" in refusal(lambda: dp.parquet(f"{folder}/*.parq"))
     for paths in (folder / "none.parquet", [folder / "a.parquet", folder / "none.parquet"]):
         with pytest.raises(FileNotFoundError) as missing:
@@ -263,7 +262,7 @@ def test_files_that_are_not_there(folder: Path) -> None:
     assert "b.parquet: the file is no longer there" in refusal(data)
 
 
-def test_columns_that_are_not_chosen(folder: Path) -> None:
+def test_columns_that_are_not_chosen(folder):
     assert "column 'sex': data holds text" in refusal(dp.parquet(folder), TOTAL)
     both = dp.records(columns=2) >> TOTAL
     assert "column 'sex': data holds text" in refusal(dp.parquet(folder), both)
@@ -291,14 +290,14 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("array", "expected"), EXACT, ids=lambda each: str(each)[:20])
-def test_numbers_of_every_type(tmp_path: Path, array: Any, expected: list[float]) -> None:
+def test_numbers_of_every_type(tmp_path, array, expected):
     write(tmp_path, data={"a": ["s"] * len(array), "x": array, "x.y": array})
     for name in ("x", "x.y"):
         found = values(dp.parquet(tmp_path, columns=[name]))
         np.testing.assert_array_equal(found, expected)
 
 
-def test_rows_come_in_blocks(tmp_path: Path) -> None:
+def test_rows_come_in_blocks(tmp_path):
     whole = np.arange(3.0 * BLOCK_ENTRIES)
     write(tmp_path, data={"x": whole})
     blocks = list(opened(dp.parquet(tmp_path)).blocks())
@@ -306,7 +305,7 @@ def test_rows_come_in_blocks(tmp_path: Path) -> None:
     assert np.array_equal(np.concatenate(blocks)[:, 0], whole)
 
 
-def test_whole_files_tell_the_data_from_other_data(folder: Path, tmp_path: Path) -> None:
+def test_whole_files_tell_the_data_from_other_data(folder, tmp_path):
     assert dp.parquet(folder).files == tuple(sorted(folder.iterdir()))
     assert opened_table(ds.dataset(pa.table({"age": [1.0]})), None).files == ()
 
@@ -339,7 +338,7 @@ def kinds(tmp_path: Path) -> str:
         ("day", ["1970-01-01", "1970-01-02", None, "1970-01-04"]),
     ],
 )
-def test_columns_as_text(kinds: str, name: str, texts: list[str | None]) -> None:
+def test_columns_as_text(kinds, name, texts):
     data = declared_columns(kinds, [(name, str)], "parquet")
     assert data.names == (name,)
     (block,) = data.only(None).open()
@@ -347,7 +346,7 @@ def test_columns_as_text(kinds: str, name: str, texts: list[str | None]) -> None
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_bytes_that_are_no_text_refuse_no_file(tmp_path: Path, kind: Any) -> None:
+def test_bytes_that_are_no_text_refuse_no_file(tmp_path, kind):
     raw = pa.array([b"f", b"\xff", None, b"f"])
     text = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers()).cast(kind)
     path = write(tmp_path, x={"sex": text}) / "x.parquet"
@@ -356,7 +355,7 @@ def test_bytes_that_are_no_text_refuse_no_file(tmp_path: Path, kind: Any) -> Non
         assert counts(data).tolist() == [2, 1, 1]
 
 
-def test_a_number_has_one_spelling_in_files_of_any_type(tmp_path: Path) -> None:
+def test_a_number_has_one_spelling_in_files_of_any_type(tmp_path):
     """A person in two files would be two, where one has whole numbers as floats or decimals."""
     whole = [1234567890123456, -7, 0, 2**53 - 1]
     floats = pa.array([*map(float, whole), -0.0, 1e20, np.nan, 0.5, None])
@@ -379,7 +378,7 @@ def test_a_number_has_one_spelling_in_files_of_any_type(tmp_path: Path) -> None:
         assert block["x"].column.tolist() == texts
 
 
-def test_columns_of_other_kinds_are_refused(kinds: str) -> None:
+def test_columns_of_other_kinds_are_refused(kinds):
     for columns, words in (
         ([("whole", str), ("txt", str)], "did you mean 'text'"),
         ([(None, str)], "choose a column"),
@@ -393,7 +392,7 @@ def test_columns_of_other_kinds_are_refused(kinds: str) -> None:
     assert "column 'hour' holds time32[ms], not text" in words
 
 
-def test_decimals_are_the_nearest_floats(tmp_path: Path) -> None:
+def test_decimals_are_the_nearest_floats(tmp_path):
     generator = np.random.default_rng(5)
     for precision, scale in ((9, 2), (15, 7), (16, 1), (18, 4), (38, 10), (38, 0), (30, 29)):
         most = 10**precision - 1
@@ -417,22 +416,22 @@ def test_decimals_are_the_nearest_floats(tmp_path: Path) -> None:
 NEEDS = r"needs pyarrow, which is not installed; type: pip install \"opendp_lite\[arrow\]\""
 
 
-def test_parquet_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_needs_pyarrow(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp_lite.engines.files.arrow", None)
     with pytest.raises(dp.ParameterError, match=f"dp.parquet {NEEDS}"):
         dp.parquet("visits.parquet")
 
 
-def test_a_relation_of_duckdb_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relation_of_duckdb_needs_pyarrow(monkeypatch):
     duckdb = pytest.importorskip("duckdb")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(dp.ParameterError, match=f"of DuckDB {NEEDS}"):
         dp.count()(duckdb.sql("select 1 as x"))
 
 
-def test_a_stream_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_needs_pyarrow(monkeypatch):
     class Exports:
-        def __arrow_c_stream__(self, schema: object = None) -> Any:
+        def __arrow_c_stream__(self, schema: object = None):
             return pa.table({"x": [1.0]}).__arrow_c_stream__(schema)
 
     assert dp.count()(Exports()) == 1
@@ -441,7 +440,7 @@ def test_a_stream_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
         dp.count()(Exports())
 
 
-def test_a_query_that_fails_before_its_first_row_is_refused_in_our_words(tmp_path: Path) -> None:
+def test_a_query_that_fails_before_its_first_row_is_refused_in_our_words(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "patient 42.parquet"
     pq.write_table(pa.table({"x": [1.0]}), path)
@@ -454,7 +453,7 @@ def test_a_query_that_fails_before_its_first_row_is_refused_in_our_words(tmp_pat
         assert refusal.value.__context__ is None
 
 
-def test_a_store_elsewhere_is_read_and_watched(tmp_path: Path) -> None:
+def test_a_store_elsewhere_is_read_and_watched(tmp_path):
     """A file system that is not of this machine, as far as Arrow says."""
     store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
     (tmp_path / "visits").mkdir()
@@ -474,7 +473,7 @@ def test_a_store_elsewhere_is_read_and_watched(tmp_path: Path) -> None:
         total(people)
 
 
-def test_a_store_that_does_not_answer_is_named_in_words() -> None:
+def test_a_store_that_does_not_answer_is_named_in_words():
     def refuse(*given: object) -> str:
         raise OSError("hunter2")
 

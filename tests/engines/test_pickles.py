@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import opendp_lite as dp
 from opendp_lite.engines.columns import PRESENCE
-from opendp_lite.engines.data.fold import Reduction, identity
+from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.source import Source
@@ -40,7 +40,7 @@ class Far(Source):
     def size(self) -> int | None:
         return self.rows.size
 
-    def blocks(self) -> Any:
+    def blocks(self):
         return self.rows.blocks()
 
 
@@ -60,7 +60,7 @@ BODIES = [
     dp.bodies.NonNegativeBall(2),
     dp.bodies.Simplex(3),
 ]
-FOLDS: list[Reduction[Any]] = [
+FOLDS = [
     *map(SumFold, BODIES),
     CountFold(),
     RankCounts(np.array([0.0, 1.0]), 1),
@@ -68,15 +68,15 @@ FOLDS: list[Reduction[Any]] = [
 ]
 
 
-def sent(value: Any) -> Any:
+def sent(value):
     return pickle.loads(pickle.dumps(value))
 
 
-def outcome(how: Any, summary: Any) -> Any:
+def outcome(how, summary):
     return how.finish(summary) if hasattr(how, "finish") else summary
 
 
-def released(rows: LazyRows, how: Any) -> Any:
+def released(rows: LazyRows, how):
     return Fold(how, lambda summary: outcome(how, summary))(rows)
 
 
@@ -91,7 +91,7 @@ def test_folds_and_summaries_make_a_round_trip(how):
     assert np.array_equal(outcome(how, merged), expected, equal_nan=True)
 
 
-def released_summary(how: Any, part: np.ndarray) -> Any:
+def released_summary(how, part: np.ndarray):
     return Fold(how, identity)(LazyRows(opened(part)))
 
 

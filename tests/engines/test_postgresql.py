@@ -3,11 +3,10 @@
 import gc
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from functools import partial
 from itertools import count
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -71,10 +70,10 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def load(server: Server) -> Callable[..., Any]:
+def load(server: Server):
     """Writes a frame into a table; some columns of other types than they have by themselves."""
 
-    def loaded(frame: pl.DataFrame, query: str = "SELECT * FROM {}", **kinds: str) -> Any:
+    def loaded(frame: pl.DataFrame, query: str = "SELECT * FROM {}", **kinds: str):
         name, url = f"public.rows{next(NUMBER)}", server.url("owner", "survey")
         made = {each: kinds.get(each, TYPES[kind]) for each, kind in frame.schema.items()}
         columns = ", ".join(f'"{each}" {kind}' for each, kind in made.items())
@@ -89,13 +88,13 @@ def load(server: Server) -> Callable[..., Any]:
 
 
 @pytest.fixture(autouse=True)
-def laws_of_engines(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def laws_of_engines(load, monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws that were imported are about a server here."""
     monkeypatch.setattr(laws, "engines", lambda frame: iter([load(frame)]))
     monkeypatch.setattr(laws, "table", table)
 
 
-def test_types_have_the_same_integers(answered: list[bool]) -> None:  # noqa: F811
+def test_types_have_the_same_integers(answered):  # noqa: F811
     frame = table(hostile(-2, 2, 500, seed=2))
     ends = (-2, 2), (0.1, 0.3), (-(2**62), 2**62), (2**53 - 9, 2**63)
     columns = "float32", "int64", "int8", "uint16", "bool", "nothing"
@@ -106,12 +105,12 @@ def test_types_have_the_same_integers(answered: list[bool]) -> None:  # noqa: F8
 
 
 @pytest.mark.parametrize("kind", POSTGRESQL)
-def test_a_row_is_read_as_it_is_alone(server: Server, kind: str) -> None:
+def test_a_row_is_read_as_it_is_alone(server, kind):
     ask = partial(dp.data.postgresql, server.url("owner", "survey"))
     check_query(ask, kind, POSTGRESQL[kind], 1)
 
 
-def test_sums_and_means_of_all_rows(answered: list[bool]) -> None:  # noqa: F811
+def test_sums_and_means_of_all_rows(answered):  # noqa: F811
     frame = table(hostile(-2, 7, 2000, seed=3))
     total = dp.select("x") >> dp.clamp(-2, 7) >> dp.sum() >> NOISE
     square = dp.select("x") >> dp.clamp(-2, 7) >> dp.transformations.square() >> dp.sum() >> NOISE
@@ -123,9 +122,9 @@ def test_sums_and_means_of_all_rows(answered: list[bool]) -> None:  # noqa: F811
 
 @pytest.mark.parametrize("bounds", [(-1e-200, 3e-200), (-1e150, 1e150), (-1e160, 1e160)])
 def test_a_square_that_is_zero_or_infinite_is_no_error(
-    bounds: tuple[float, float],
-    answered: list[bool],  # noqa: F811
-) -> None:
+    bounds,
+    answered,  # noqa: F811
+):
     """PostgreSQL makes one of each, which would depend on the data."""
     edge = np.array(
         [2.0**-537.5, np.nextafter(2.0**-537.5, 0), 2.0**512, np.nextafter(2.0**512, 0)]
@@ -147,11 +146,11 @@ COLLATIONS = {
 
 @pytest.mark.parametrize("kind", COLLATIONS.values(), ids=COLLATIONS)
 def test_a_collation_makes_no_keys_equal(
-    kind: str,
-    server: Server,
-    load: Any,
-    answered: list[bool],  # noqa: F811
-) -> None:
+    kind,
+    server,
+    load,
+    answered,  # noqa: F811
+):
     if "folded" in kind:
         try:
             run(
@@ -174,7 +173,7 @@ def test_a_collation_makes_no_keys_equal(
     assert answered == [True] * 3
 
 
-def test_texts_without_blanks_at_the_end_come_in_batches(load: Any, answered: list[bool]) -> None:  # noqa: F811
+def test_texts_without_blanks_at_the_end_come_in_batches(load, answered):  # noqa: F811
     frame = pl.DataFrame({"k": ["a", "a ", "é"], "x": [1.0, 2.0, 4.0]})
     found = by("x", 0, 9).insecure_release(load(frame, k="char(4)"), seed=3)
     assert found == by("x", 0, 9).insecure_release(
@@ -183,7 +182,7 @@ def test_texts_without_blanks_at_the_end_come_in_batches(load: Any, answered: li
     assert answered == [False]
 
 
-def test_batches_of_other_types(load: Any) -> None:
+def test_batches_of_other_types(load):
     days = [date(2020, 2, 29), None, date(1, 1, 1), date(9999, 12, 31)]
     frame = pl.DataFrame({"day": days, "x": [0.1, None, 1e22, -3.0]})
     data = load(
@@ -215,11 +214,11 @@ def test_batches_of_other_types(load: Any) -> None:
 
 @pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "known", "among"])
 def test_a_server_that_errs_on_the_public_table_is_not_asked(
-    wrong: str,
-    load: Any,
-    answered: list[bool],  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    wrong,
+    load,
+    answered,  # noqa: F811
+    monkeypatch,
+):
     kind, made = postgresql._ServerQuery, postgresql._Sql
     right = getattr(kind, wrong)
     errs = {
@@ -238,15 +237,15 @@ def test_a_server_that_errs_on_the_public_table_is_not_asked(
     expressions._is_right.cache_clear()
 
 
-def lower_case(key: Any) -> Any:
+def lower_case(key):
     return postgresql._Sql(f"lower({key.text})", key.conditions)
 
 
 def test_operators_and_functions_of_other_schemas_change_nothing(
-    server: Server,
-    load: Any,
-    answered: list[bool],  # noqa: F811
-) -> None:
+    server,
+    load,
+    answered,  # noqa: F811
+):
     frame = pl.DataFrame({"k": ["a", "b", "a", None], "x": [1.0, 2.0, float("nan"), 3.0]})
     url = server.url("owner", "survey")
     nine = "FUNCTION public.{}(float8, float8) RETURNS float8 LANGUAGE sql AS 'SELECT 9.0::float8'"
@@ -270,7 +269,7 @@ def test_operators_and_functions_of_other_schemas_change_nothing(
         run(url, *(f"DROP OPERATOR public.{it} (float8, float8)" for it in "+-*"))
 
 
-def test_all_passes_see_the_same_rows_until_they_are_let_go(server: Server, load: Any) -> None:
+def test_all_passes_see_the_same_rows_until_they_are_let_go(server, load):
     data = load(pl.DataFrame({"x": [1.0, 2.0]}))
     url, rows = server.url("owner", "survey"), dp.select("x") >> dp.clamp(0, 9) >> dp.count()
     assert rows(data) == 2
@@ -285,7 +284,7 @@ def test_all_passes_see_the_same_rows_until_they_are_let_go(server: Server, load
     assert connection.closed
 
 
-def test_what_is_refused_says_no_value(server: Server, load: Any) -> None:
+def test_what_is_refused_says_no_value(server, load):
     url = server.url("owner", "survey")
     for query, words in {
         "SELECT * FROM nowhere": 'relation "nowhere" does not exist',
@@ -308,7 +307,7 @@ def test_what_is_refused_says_no_value(server: Server, load: Any) -> None:
     refusal(lambda: sums(data), "could not be read to its end", secret="42")
 
 
-def test_a_pass_that_fails_does_not_spoil_the_next(server: Server, load: Any) -> None:
+def test_a_pass_that_fails_does_not_spoil_the_next(server, load):
     data = load(
         pl.DataFrame({"x": [42.0, 0.0], "y": [1.0, 2.0]}), "SELECT y, 1 / (x - 42) AS x FROM {}"
     )
@@ -322,7 +321,7 @@ def test_a_pass_that_fails_does_not_spoil_the_next(server: Server, load: Any) ->
     assert sum(each.num_rows for each in query.batches(["y"], 1)) == 2
 
 
-def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
+def test_a_database_of_another_encoding_is_refused(server):
     """Of a text there may be no UTF-8: one row would decide whether there is an answer."""
     made = "CREATE DATABASE {} ENCODING '{}' LOCALE 'C' TEMPLATE template0"
     for encoding in ("SQL_ASCII", "LATIN1"):
@@ -348,7 +347,7 @@ URL = "postgresql://ann:s3cret@host/db"
         ("postgresql://ann:%zzs3cret@host/db", "SELECT 1"),
     ],
 )
-def test_a_server_that_is_none_is_not_repeated(given: str, query: str) -> None:
+def test_a_server_that_is_none_is_not_repeated(given, query):
     with pytest.raises(dp.ParameterError, match="the server comes first, then the query") as told:
         dp.data.postgresql(given, query)
     assert not any(word in str(told.value) for word in ("s3cret", "visits"))
@@ -356,17 +355,17 @@ def test_a_server_that_is_none_is_not_repeated(given: str, query: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["postgresql", "read_sql", "sql"])
-def test_other_names_say_how_to_query(name: str) -> None:
+def test_other_names_say_how_to_query(name):
     with pytest.raises(AttributeError, match=r"dp\.data\.postgresql\(server, query\)"):
         getattr(dp, name)
 
 
-def test_a_server_is_a_str() -> None:
+def test_a_server_is_a_str():
     with pytest.raises(dp.ParameterError, match="needs a str for the server"):
         dp.data.postgresql(None, "SELECT 1")  # type: ignore[arg-type]
 
 
-def test_why_there_is_no_connection(server: Server) -> None:
+def test_why_there_is_no_connection(server):
     for given, words in {
         f"postgresql://nobody:s3cret@/survey?host={server.folder}": 'role "nobody" does not exist',
         f"postgresql://owner:s3cret@/other?host={server.folder}": 'database "other" does not exist',
@@ -378,7 +377,7 @@ def test_why_there_is_no_connection(server: Server) -> None:
         assert told.startswith("PostgreSQL cannot be reached")
 
 
-def test_a_lost_connection_is_said(server: Server, load: Any) -> None:
+def test_a_lost_connection_is_said(server, load):
     data = load(pl.DataFrame({"x": [42.0, 0.0]}))
     assert repr(data) == "a query to PostgreSQL"
     sums = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> NOISE
@@ -388,7 +387,7 @@ def test_a_lost_connection_is_said(server: Server, load: Any) -> None:
         refusal(ask, "connection to PostgreSQL was lost.*open the query again", "Admin")
 
 
-def test_a_driver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(dp.DataError, match=r'pip install "opendp_lite\[postgresql\]"'):
         dp.data.postgresql("postgresql://owner@/survey", "SELECT 1")

@@ -49,7 +49,7 @@ def floor_log2(number: Fraction) -> int:
     return about if Fraction(2) ** about <= number else about - 1
 
 
-def test_the_table_is_what_the_formulas_and_the_library_say() -> None:
+def test_the_table_is_what_the_formulas_and_the_library_say():
     for row in ROWS:
         require(row)
 
@@ -68,7 +68,7 @@ def require(row: Row) -> None:
     assert Fraction(float(total)) == row.steps * unit, row
 
 
-def test_the_table_has_what_is_hard() -> None:
+def test_the_table_has_what_is_hard():
     values = {row.value for row in ROWS}
     assert len(ROWS) == int(re.search(r"has (\d+) rows", PAGE)[1])
     assert {float("inf"), float("-inf"), 5e-324} < values
@@ -80,7 +80,7 @@ def exact(value: float) -> Fraction:
     return Fraction(value) if isfinite(value) else Fraction(0)
 
 
-def test_sql_gives_the_integers() -> None:
+def test_sql_gives_the_integers():
     columns = "exponent", "least", "most", "value"
     numbers = pd.DataFrame({name: [getattr(row, name) for row in ROWS] for name in columns})
     with duckdb.connect() as connection:
@@ -90,7 +90,7 @@ def test_sql_gives_the_integers() -> None:
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_c_gives_the_integers(tmp_path: Path) -> None:
+def test_c_gives_the_integers(tmp_path):
     main = """
 #include <stdio.h>
 int main(void) {

@@ -3,7 +3,6 @@
 import importlib.util
 import sqlite3
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ BY_SEX = dp.by("sex", ["f", "m", None], dp.count() >> NOISE)
 @pytest.mark.parametrize(
     "rows", [ROWS, tuple(ROWS), list(map(MappingProxyType, ROWS)), [*ROWS[:3], None]]
 )
-def test_a_list_of_dictionaries_is_a_table(rows: Any) -> None:
+def test_a_list_of_dictionaries_is_a_table(rows):
     """What a row lacks is missing."""
     assert dict(BY_SEX(rows)) == {"f": 2, "m": 1, None: 1}
     assert (dp.select("x") >> TOTAL)(rows).round(6).tolist() == [3]
@@ -35,14 +34,14 @@ def test_a_list_of_dictionaries_is_a_table(rows: Any) -> None:
     assert dict(session(BY_SEX).value) == {"f": 2, "m": 1, None: 1}
 
 
-def test_a_list_without_rows_has_any_column() -> None:
+def test_a_list_without_rows_has_any_column():
     """So that nobody learns by a refusal whether there is one."""
     assert dict(BY_SEX([])) == {"f": 0, "m": 0, None: 0}
     assert (dp.select("x") >> TOTAL)([]).round(6).tolist() == [0]
     assert TOTAL([]).round(6).tolist() == [0]
 
 
-def test_a_list_of_missing_rows_has_any_column() -> None:
+def test_a_list_of_missing_rows_has_any_column():
     """As with a row that is there: nobody learns by a refusal whether there is one."""
     for missing in ([None], (None, None)):
         assert dict(BY_SEX(missing)) == {"f": 0, "m": 0, None: len(missing)}
@@ -74,7 +73,7 @@ def test_a_list_of_missing_rows_has_any_column() -> None:
     ids=repr,
 )
 @pytest.mark.parametrize("first", [{"y": 1.0}, {"b": 2.0, "a": 1.0}, {"a": 1.0, "x": 1.0}])
-def test_no_row_decides_which_columns_there_are_or_in_which_order(query: Any, first: Any) -> None:
+def test_no_row_decides_which_columns_there_are_or_in_which_order(query, first):
     """A query of a name runs whether or not a row has it, and none goes by the places."""
     rows = [{"a": 1.0, "b": 2.0}] * 40
     for data in ([None], [None, first]):
@@ -92,7 +91,7 @@ def test_no_row_decides_which_columns_there_are_or_in_which_order(query: Any, fi
 
 
 @pytest.mark.parametrize("odd", [{}, {"x": 7.0}])
-def test_no_row_decides_whether_the_others_are_dictionaries(odd: Any) -> None:
+def test_no_row_decides_whether_the_others_are_dictionaries(odd):
     """Else all others would count as missing, and the count of one row more would be 0."""
     count = dp.records(columns=["x"]) >> dp.select("x") >> dp.count()
     for others in ([[5.0]], [5.0], ["a"]):
@@ -102,13 +101,13 @@ def test_no_row_decides_whether_the_others_are_dictionaries(odd: Any) -> None:
             refusal(lambda blocks=blocks: count(blocks), "some rows of the list are dictionaries")
 
 
-def test_a_row_that_spells_a_name_as_a_number_is_no_reason_to_refuse_the_others() -> None:
+def test_a_row_that_spells_a_name_as_a_number_is_no_reason_to_refuse_the_others():
     total = dp.select("1") >> TOTAL
-    rows: list[Any] = [{"1": 2.0}, {1: 3.0}, {1: 5.0, "1": 4.0}]
+    rows = [{"1": 2.0}, {1: 3.0}, {1: 5.0, "1": 4.0}]
     assert round(total(rows).item()) == 9
 
 
-def test_text_in_a_dictionary_is_not_shown() -> None:
+def test_text_in_a_dictionary_is_not_shown():
     secret = [{"sex": "patient 42", "x": "patient 42"}]
     refusal(lambda: (dp.select("x") >> TOTAL)(secret), "text")
 
@@ -130,7 +129,7 @@ MODIN = importlib.util.find_spec("modin") is not None
 
 
 @pytest.mark.skipif(not MODIN, reason="Modin is not installed")
-def test_frames_and_columns_of_modin_are_read_some_rows_at_a_time() -> None:
+def test_frames_and_columns_of_modin_are_read_some_rows_at_a_time():
     modin = importlib.import_module("modin.pandas")
     frame = pd.DataFrame({"sex": ["f", "m", "f", "f"], "x": [1.0, 2.0, float("nan"), 4.0]})
     frame["day"] = pd.to_datetime(["2024-01-01", "2024-01-08", "2024-02-01", "2024-02-29"])
@@ -148,7 +147,7 @@ NARWHALS = importlib.util.find_spec("narwhals") is not None
 
 
 @pytest.mark.skipif(not NARWHALS, reason="narwhals is not installed")
-def test_frames_of_narwhals_are_those_of_their_libraries() -> None:
+def test_frames_of_narwhals_are_those_of_their_libraries():
     nw = importlib.import_module("narwhals")
     frames = (
         pd.DataFrame(ROWS),
@@ -163,7 +162,7 @@ def test_frames_of_narwhals_are_those_of_their_libraries() -> None:
     assert (dp.select("x") >> TOTAL)({"x": column}).round(6).tolist() == [3]
 
 
-def test_a_cursor_is_refused_with_what_to_type() -> None:
+def test_a_cursor_is_refused_with_what_to_type():
     connection = sqlite3.connect(":memory:")
     cursor = connection.execute("select 1 as x")
     refusal(lambda: (dp.select("x") >> TOTAL)(cursor), r"pandas\.read_sql\(query, connection\)")
@@ -172,7 +171,7 @@ def test_a_cursor_is_refused_with_what_to_type() -> None:
 
 @pytest.mark.parametrize("odd", [np.True_, 1 + 0j, np.float32(1), Lies()], ids=repr)
 @pytest.mark.parametrize("form", [None, "%Y-%m-%d"])
-def test_no_row_decides_how_others_are_read_as_days(odd: Any, form: str | None) -> None:
+def test_no_row_decides_how_others_are_read_as_days(odd, form):
     """Values that are equal, and are not all days."""
     first = dp.periods("day", "1970-01-02", "1970-01-02")
     days = dp.period("d", "day", form=form) >> dp.histogram("d", categories=first, epsilon=1e9)

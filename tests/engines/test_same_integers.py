@@ -1,11 +1,10 @@
 """The same exact integers before noise, whatever holds the rows and however they are cut."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,13 +37,13 @@ QUERIES = (SUM, COUNT, SQUARES, MASS)
 BARE = (dp.clamp(-1000.0, 2000.0) >> dp.sum(), dp.count())
 
 
-def exact(data: Any, queries: tuple[Any, ...] = QUERIES) -> list[Any]:
+def exact(data, queries=QUERIES):
     """What each query gives, to the last bit."""
     return [np.asarray(query(data)).tobytes() for query in queries]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: Any) -> Path:
+def folder(tmp_path_factory) -> Path:
     """Parquet files of unequal lengths, one of them empty, with small groups of rows."""
     folder = Path(tmp_path_factory.mktemp("files"))
     for place, (start, stop) in enumerate([(0, 1), (1, 1), (1, 300), (300, ROWS)]):
@@ -53,12 +52,12 @@ def folder(tmp_path_factory: Any) -> Path:
     return folder
 
 
-def pieces(rows: int, order: int = 1) -> Callable[[], Iterator[Any]]:
+def pieces(rows: int, order: int = 1):
     starts = range(0, ROWS, rows)[::order]
     return lambda: (TABLE.slice(start, rows) for start in starts)
 
 
-def containers(folder: Path) -> Iterator[tuple[str, Any]]:
+def containers(folder: Path):
     yield "pandas", TABLE.to_pandas()
     yield "pandas, Arrow types", TABLE.to_pandas(types_mapper=pd.ArrowDtype)
     yield "polars", pl.from_arrow(TABLE)
@@ -83,7 +82,7 @@ def containers(folder: Path) -> Iterator[tuple[str, Any]]:
     yield "mixed blocks", dp.Blocks(lambda: iter(mixed), columns=2)
 
 
-def test_every_container_gives_the_same_integers(folder: Path) -> None:
+def test_every_container_gives_the_same_integers(folder):
     expected = exact(TABLE)
     for name, data in containers(folder):
         assert exact(data) == expected, name
@@ -91,9 +90,7 @@ def test_every_container_gives_the_same_integers(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("entries", [1, 13, 4096])
-def test_every_size_of_blocks_gives_the_same_integers(
-    folder: Path, entries: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_size_of_blocks_gives_the_same_integers(folder, entries, monkeypatch):
     expected = exact(TABLE)
     monkeypatch.setattr("opendp_lite.engines.data.source.BLOCK_ENTRIES", entries)
     monkeypatch.setattr("opendp_lite.engines.columns.BATCH_ENTRIES", entries)
@@ -101,7 +98,7 @@ def test_every_size_of_blocks_gives_the_same_integers(
         assert exact(data, (SUM, COUNT)) == expected[:2]
 
 
-def test_columns_without_names_give_the_same_integers(tmp_path: Path) -> None:
+def test_columns_without_names_give_the_same_integers(tmp_path):
     expected = exact(NUMBERS, BARE)
     assert expected == exact(TABLE)[:2]
     held = np.memmap(tmp_path / "x", np.float64, "w+", shape=ROWS)
@@ -115,7 +112,7 @@ def test_columns_without_names_give_the_same_integers(tmp_path: Path) -> None:
         assert exact(data, BARE) == expected
 
 
-def test_a_query_of_duckdb_gives_the_same_integers(folder: Path) -> None:
+def test_a_query_of_duckdb_gives_the_same_integers(folder):
     duckdb = pytest.importorskip("duckdb")
     everything = duckdb.sql(f"select * from '{folder}/*.parquet'")
     assert exact(everything) == exact(everything) == exact(TABLE)
@@ -127,9 +124,7 @@ def test_a_query_of_duckdb_gives_the_same_integers(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 2])
-def test_a_stored_table_of_another_width_is_refused_whatever_its_rows_are(
-    tmp_path: Path, rows: int
-) -> None:
+def test_a_stored_table_of_another_width_is_refused_whatever_its_rows_are(tmp_path, rows):
     duckdb = pytest.importorskip("duckdb")
     table = TABLE.slice(0, rows).select(["x", "x"]).rename_columns(["x", "y"])
     path = tmp_path / "x.parquet"
@@ -150,7 +145,7 @@ def test_a_stored_table_of_another_width_is_refused_whatever_its_rows_are(
         assert (dp.records(columns=["y"]) >> dp.count())(data) is not None
 
 
-def test_chunks_on_a_disk_give_the_same_integers(tmp_path: Path) -> None:
+def test_chunks_on_a_disk_give_the_same_integers(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         for name, options in {"chunked": {"chunks": (100,)}, "whole": {}}.items():
@@ -164,12 +159,12 @@ def test_chunks_on_a_disk_give_the_same_integers(tmp_path: Path) -> None:
         assert exact(wide, (both,)) == exact(NUMBERS[:602].reshape(-1, 2), (both,))
 
 
-def test_chunks_of_zarr_give_the_same_integers() -> None:
+def test_chunks_of_zarr_give_the_same_integers():
     zarr = pytest.importorskip("zarr")
     assert exact(zarr.array(NUMBERS, chunks=(100,)), BARE) == exact(NUMBERS, BARE)
 
 
-def test_decimals_are_counted_and_are_the_categories_next_to_them() -> None:
+def test_decimals_are_counted_and_are_the_categories_next_to_them():
     listed = [Decimal("0.1"), Decimal("0.10"), Decimal("2.00"), None, Decimal("0.3")]
     column = pa.array(listed, pa.decimal128(9, 2))
     for data in (
@@ -186,13 +181,13 @@ def test_decimals_are_counted_and_are_the_categories_next_to_them() -> None:
         assert [*keys.insecure_release(data, 1).value] == [0.1]
 
 
-def test_numbers_that_pandas_lists_once_may_be_missing() -> None:
+def test_numbers_that_pandas_lists_once_may_be_missing():
     for listed, kind in (([True, None, False], "boolean"), ([2**53 + 1, None, -5], "Int64")):
         column = pd.Series(listed, dtype=kind)
         assert exact(column.astype("category"), BARE) == exact(column, BARE)
 
 
-LISTED: dict[str, tuple[list[Any], Any]] = {
+LISTED = {
     "decimals": ([Decimal("0.1"), None, Decimal("2.50"), Decimal("0.1")], object),
     "decimals of Arrow": (
         [Decimal("0.1"), None, Decimal("2.50"), Decimal("0.1")],
@@ -206,7 +201,7 @@ LISTED: dict[str, tuple[list[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_numbers_that_pandas_lists_once_are_those_of_a_plain_column(name: str) -> None:
+def test_numbers_that_pandas_lists_once_are_those_of_a_plain_column(name):
     cells, kind = LISTED[name]
     column = pd.Series(cells, dtype=kind)
     listed = column.astype("category")
@@ -218,14 +213,14 @@ def test_numbers_that_pandas_lists_once_are_those_of_a_plain_column(name: str) -
         )
 
 
-def test_a_categorical_with_text_among_its_values_is_no_column_of_numbers() -> None:
+def test_a_categorical_with_text_among_its_values_is_no_column_of_numbers():
     for cells, kind in ((["a", 1, None], object), ([None], "str")):
         with pytest.raises(dp.DataError, match="holds text"):
             SUM(pd.DataFrame({"x": pd.Series(cells, dtype=kind).astype("category")}))
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()])
-def test_rows_of_views_are_picked(kind: Any) -> None:
+def test_rows_of_views_are_picked(kind):
     table = pa.table({"id": ["a", "b", "a"], "w": pa.array(["f", None, "\u00e9"]).cast(kind)})
     rows = dp.table(person="id") >> dp.bound_contributions(2)
     for data in (table, dp.Blocks(lambda: iter([table.slice(0, 2), table.slice(2)]), columns=2)):
@@ -235,7 +230,7 @@ def test_rows_of_views_are_picked(kind: Any) -> None:
             assert counts(data).tolist() == [1, 1, 1]
 
 
-def test_a_masked_entry_of_a_list_is_missing() -> None:
+def test_a_masked_entry_of_a_list_is_missing():
     for first in ("a", 1, 0.5, True):
         listed = [first, None, np.ma.masked]
         for data in ({"w": listed}, dp.Blocks(lambda listed=listed: iter([{"w": listed}]))):
@@ -249,7 +244,7 @@ def test_a_masked_entry_of_a_list_is_missing() -> None:
             assert people(data) == people(unmasked)
 
 
-def test_a_missing_category_lets_no_number_be_sought_in_text() -> None:
+def test_a_missing_category_lets_no_number_be_sought_in_text():
     columns = (np.array(["a", "b"]), pd.Series(["a", "b"], dtype="string"), pa.array(["a", "b"]))
     for column in columns:
         for categories in ([1], [1, None], [date(2020, 1, 1), None], [None, 0.5]):
@@ -260,7 +255,7 @@ def test_a_missing_category_lets_no_number_be_sought_in_text() -> None:
             assert counts({"w": column})[0] == ("a" in allowed)
 
 
-def test_a_categorical_of_missing_cells_alone_is_no_column_of_numbers() -> None:
+def test_a_categorical_of_missing_cells_alone_is_no_column_of_numbers():
     empty, full = ({"w": pd.Series(each, dtype="category")} for each in ([None], [None, "a"]))
     for categories in (["a"], ["a", None]):
         counts = dp.select("w") >> dp.one_hot(categories) >> dp.sum()
@@ -349,7 +344,7 @@ KINDS_OF_TEXT: dict[str, Callable[[list[str | None]], object]] = {
 
 @pytest.mark.parametrize("kind", KINDS_OF_TEXT)
 @pytest.mark.parametrize("times", [1, 7], ids=["nearly unique", "few"])
-def test_texts_are_told_apart_alike_in_every_container(kind: str, times: int) -> None:
+def test_texts_are_told_apart_alike_in_every_container(kind, times):
     """Where they repeat, the library that holds them finds the different ones."""
     cells = [text for place, text in enumerate([*TEXTS, None]) for _ in range(1 + place % times)]
     cells = [cells[place] for place in np.random.default_rng(3).permutation(len(cells))]
@@ -375,7 +370,7 @@ def test_texts_are_told_apart_alike_in_every_container(kind: str, times: int) ->
     assert same[0] == same[1]
 
 
-def test_a_lone_surrogate_is_not_its_repr() -> None:
+def test_a_lone_surrogate_is_not_its_repr():
     """pandas' ``factorize`` takes them for one text, so that a row moved thousands."""
     alone, told = "\ud800", "'\\ud800'"
     column = pd.Series([alone] + [told] * 50, dtype=pd.StringDtype("python"))
@@ -383,7 +378,7 @@ def test_a_lone_surrogate_is_not_its_repr() -> None:
     assert counts.tolist() == [1, 50]
 
 
-def test_bytes_that_are_no_text_are_counted_as_before() -> None:
+def test_bytes_that_are_no_text_are_counted_as_before():
     raw = pa.array([b"\xff", b"\xfe", b"a"] * 3).view(pa.string())
     counted = dp.select("w") >> dp.one_hot(["\ufffd", "a"]) >> dp.sum()
     for times in (1, 3):
@@ -392,7 +387,7 @@ def test_bytes_that_are_no_text_are_counted_as_before() -> None:
             assert counted({"w": each}).tolist() == [2 * times, times]
 
 
-def test_categories_that_are_texts_of_another_type_are_texts() -> None:
+def test_categories_that_are_texts_of_another_type_are_texts():
     counts = dp.select("w") >> dp.one_hot(list(Sex)) >> dp.sum()
     expected = counts({"w": WORDS.tolist()}).tolist()
     assert min(expected) > 0

@@ -1,10 +1,8 @@
 """The same exact integers before noise from frames of Spark, however they are cut."""
 
 import shutil
-from collections.abc import Iterator
 from datetime import date, datetime
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +33,7 @@ NOISE = dp.laplace(epsilon=1)
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark():
     builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 7)
     session = builder.getOrCreate()
@@ -45,13 +43,13 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def frame(spark: Any) -> Any:
+def frame(spark):
     rows = list(zip(WORDS.tolist(), NUMBERS.tolist(), strict=True))
     return spark.createDataFrame(rows, "w string, x double").persist()
 
 
 @pytest.mark.parametrize("most", [1, 8, 1000])
-def test_joined_batches_hold_the_same_rows(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_joined_batches_hold_the_same_rows(monkeypatch, most):
     monkeypatch.setattr(of_pyspark, "BATCH_ENTRIES", most)
     table = arrow.table({"x": [1.0, None, 3.0, 4.0, 5.0], "w": ["a", None, "c", "d", "e"]})
     joined = list(of_pyspark._join(iter(table.to_batches(max_chunksize=2))))
@@ -60,12 +58,12 @@ def test_joined_batches_hold_the_same_rows(monkeypatch: pytest.MonkeyPatch, most
     assert not list(of_pyspark._join(iter(())))
 
 
-def exact(query: Any, data: Any) -> bytes:
+def exact(query, data) -> bytes:
     return np.asarray(query(data)).tobytes()
 
 
 @pytest.mark.parametrize("partitions", [1, 10])
-def test_every_partition_gives_the_same_integers(frame: Any, partitions: int) -> None:
+def test_every_partition_gives_the_same_integers(frame, partitions):
     cut = frame.repartition(partitions)
     assert exact(SUM, cut) == exact(SUM, FRAME)
     assert exact(LIMITED >> dp.transformations.square() >> dp.sum(), cut.select("x")) == exact(
@@ -82,14 +80,12 @@ def test_every_partition_gives_the_same_integers(frame: Any, partitions: int) ->
     ],
     ids=["mean", "by", "histogram"],
 )
-def test_releases_are_those_of_pandas(frame: Any, release: Any) -> None:
+def test_releases_are_those_of_pandas(frame, release):
     found, expected = (release.insecure_release(data, 5) for data in (frame, FRAME))
     assert repr(found) == repr(expected)
 
 
-def test_spark_itself_has_the_integers_of_its_batches(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_itself_has_the_integers_of_its_batches(spark, monkeypatch):
     """Hostile floats near ties, other types and keys, in both ways of Spark to treat errors."""
     noise = dp.gaussian(scale=1e-9)
     columns = ["x", "float32", "int64", "int8", "bool", "nothing", "k"]
@@ -110,7 +106,7 @@ def test_spark_itself_has_the_integers_of_its_batches(
     release = dp.compose([*each, two, *cells, dp.keep("x", between=(0, 1)) >> two, kept, grouped])
     answers = list[bool]()
 
-    def compute(*given: Any) -> list[object] | None:
+    def compute(*given) -> list[object] | None:
         found = expressions.compute(*given)
         answers.append(found is not None)
         return found
@@ -134,12 +130,12 @@ def test_spark_itself_has_the_integers_of_its_batches(
     ],
     ids=["resize", "people", "sample"],
 )
-def test_rows_are_chosen_in_the_parts(frame: Any, release: Any) -> None:
+def test_rows_are_chosen_in_the_parts(frame, release):
     found = [repr(release.insecure_release(frame, seed).value) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]
 
 
-def test_columns_of_other_types_stand_beside(spark: Any) -> None:
+def test_columns_of_other_types_stand_beside(spark):
     """Times in a zone are counted, and stop no step that reads other columns."""
     days = "date'2024-01-31' as day, timestamp'2024-01-31 12:00:00' as zoned"
     rest = "timestamp_ntz'2024-01-31 12:00:00' as time, 0.5BD as price, array(1) as list"
@@ -155,11 +151,11 @@ def test_columns_of_other_types_stand_beside(spark: Any) -> None:
         (dp.keep("zoned", among=[date(2024, 1, 31)]) >> dp.count())(cut)
 
 
-def test_no_rows_are_no_reason_to_refuse(frame: Any) -> None:
+def test_no_rows_are_no_reason_to_refuse(frame):
     assert (dp.table() >> dp.count())(frame.limit(0)) == 0
 
 
-def test_refusals_are_ours_and_tell_nothing(spark: Any, frame: Any) -> None:
+def test_refusals_are_ours_and_tell_nothing(spark, frame):
     sized = dp.records(columns=["x"], size=ROWS + 1, metric=dp.ChangeOneDistance())
     median = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
     pairs = dp.select("x") >> dp.combinators.on_random_pairs(median)

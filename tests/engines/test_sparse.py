@@ -6,7 +6,6 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf, sqrt
 from pathlib import Path
-from typing import Any
 
 import attrs
 import numpy as np
@@ -290,7 +289,7 @@ def test_bodies_that_do_not_keep_zeros_refuse(body):
         (space >> dp.sum())(sp.csr_array((1, 2)))
 
 
-def refusal_of(step: Any, each: Example) -> str:
+def refusal_of(step, each: Example) -> str:
     """Why a step takes no sparse matrix; empty where it does."""
     bound = each.space >> step(*each.args, **each.kwargs)
     ended = bound >> dp.clamp(-1, 1) >> dp.sum() if is_rows(bound.output_space) else bound
@@ -302,7 +301,7 @@ def refusal_of(step: Any, each: Example) -> str:
     return ""
 
 
-def is_rows(space: dp.Space[Any]) -> bool:
+def is_rows(space) -> bool:
     return isinstance(space.domain, dp.Rows)
 
 

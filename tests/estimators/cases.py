@@ -32,7 +32,7 @@ def space_of(columns: int, size: int | None = None) -> dp.Space[dp.Rows]:
     return dp.records(columns=columns, size=size, metric=None if size is None else REPLACE)
 
 
-def sum_around_the_middle(**asked: Any) -> dp.Mechanism[Any, Any, Any]:
+def sum_around_the_middle(**asked):
     return dp.clamp(0, 1) >> dp.centered_sum(**asked)
 
 
@@ -55,24 +55,21 @@ class Case:
 
 
 EITHER = (ADDED, REPLACED)
-BY_SHARES: dict[str, Callable[..., Any]] = {
+BY_SHARES = {
     "simplex_mean": E.simplex_mean,
     "simplex_mean, extra count": partial(E.simplex_mean, extra_count=0.2),
     "centered_mean": E.centered_mean,
     "plug_in_mean": E.plug_in_mean,
 }
 """Means of a private number of rows, with every noise."""
-CORE: dict[str, Callable[..., Any]] = {
-    "joint_mean": E.joint_mean,
-    "joint_mean, stretched": partial(E.joint_mean, stretch=2.39),
-}
+CORE = {"joint_mean": E.joint_mean, "joint_mean, stretched": partial(E.joint_mean, stretch=2.39)}
 MORE = {
     "plug_in_mean, guess": partial(E.plug_in_mean, guess=0),
     "centered_mean, share": partial(E.centered_mean, share=0.75),
 }
 
 
-def mean_case(make: Callable[..., Any], **given: Any) -> Case:
+def mean_case(make, **given) -> Case:
     """A mean between -3 and 4."""
     return Case(partial(make, -3, 4), -3, 4, **given)
 
@@ -90,7 +87,7 @@ RESIZED = {
     "resized_mean, filled": mean_case(partial(E.resized_mean, fill=0.5), losses=OF_A_NOISY_NUMBER),
 }
 RADII, BUDGETS = (1e-6, 10, 1e7), tuple({"rho": rho} for rho in (1e-6, 0.5, 1e6))
-IN_RADIUS: dict[str, Callable[..., Any]] = {
+IN_RADIUS = {
     "plan_plus_mean": E.plan_plus_mean,
     "plan_plus_mean for p = 1": partial(E.plan_plus_mean, p=1),
     "plan_plus_mean for p = 10": partial(E.plan_plus_mean, p=10),
@@ -101,7 +98,7 @@ IN_RADIUS: dict[str, Callable[..., Any]] = {
         0.3, -bound, bound, rho=rho, steps=5
     ),
 }
-UNBOUNDED: dict[str, Callable[..., Any]] = {
+UNBOUNDED = {
     "scaled_mean": E.scaled_mean,
     "scaled_mean, searched": partial(E.scaled_mean, searched=True),
     "normal_variance": E.normal_variance,
@@ -109,7 +106,7 @@ UNBOUNDED: dict[str, Callable[..., Any]] = {
     "normal_variance by groups": partial(E.normal_variance, by="pairs", group=3),
     "normal_variance by the 0.841 quantile": partial(E.normal_variance, by="direct"),
 }
-SIZED: dict[str, Callable[..., Any]] = {
+SIZED = {
     "plan_mean": E.plan_mean,
     "plan_mean for p = 1.5": partial(E.plan_mean, p=1.5, group=2),
     "plan_mean, direct": partial(E.plan_mean, variances="direct"),

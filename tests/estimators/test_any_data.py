@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +28,7 @@ from tests.estimators.cases import (
 E = dp.estimators
 
 
-def datasets(rows: int, columns: int) -> list[Any]:
+def datasets(rows: int, columns: int):
     """Tables of one number, of extremes, of wild numbers and of plain ones."""
     generator = np.random.default_rng(rows)
     shape = (rows,) if columns == 1 else (rows, columns)
@@ -42,7 +41,7 @@ def datasets(rows: int, columns: int) -> list[Any]:
     ]
 
 
-def check(case: Case, release: Any, columns: int, asked: dict[str, Any]) -> None:
+def check(case: Case, release, columns: int, asked) -> None:
     """All numbers are finite and in the bounds, of the types that they have for other data."""
     for part in release if isinstance(release, tuple | dp.releases.Estimates) else [release]:
         if asked.get("confidence"):
@@ -156,7 +155,7 @@ def test_missing_rows_are_the_middle_where_their_number_is_public():
     assert found == bound.insecure_release([0.5, 1.0, 2.0, 0.5], seed=3).value
 
 
-def between(case: Case, low: Any, high: Any, **given: Any) -> dp.Measurement:
+def between(case: Case, low, high, **given) -> dp.Measurement:
     """A mean between other bounds."""
     make = partial(case.make.func, low, high, **case.make.keywords, **given)
     return (space_of(1, 30) if case.where == (REPLACED,) else space_of(1)) >> make()

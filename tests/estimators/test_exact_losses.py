@@ -1,7 +1,6 @@
 """Estimators against the neighbours that move them most: the loss is the claim, to a rounding."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ E = dp.estimators
 REPLACE = dp.ChangeOneDistance()
 RHO, EPSILON, SPILL = {"rho": 1}, {"epsilon": 2}, {"epsilon": 1, "delta": 0.01}
 ALL = RHO, EPSILON, SPILL
-PLAIN: dict[str, Any] = {"confidence": None}
+PLAIN = {"confidence": None}
 SAMPLED = {"confidence": 0.9, "sampling": True}
 WAYS = {}, PLAIN, SAMPLED
 FAR = 10.0
@@ -53,7 +52,7 @@ CASES = {
 ROUNDING = 1e-9
 
 
-def bound(mechanism: dp.Mechanism, data: Any, other: Any) -> dp.Measurement:
+def bound(mechanism: dp.Mechanism, data, other) -> dp.Measurement:
     columns, size = 1 if np.ndim(data) == 1 else np.shape(data)[1], len(data)
     space = dp.records(columns, size, REPLACE) if size == len(other) else dp.records(columns)
     return space >> mechanism

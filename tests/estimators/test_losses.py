@@ -166,7 +166,7 @@ WRONG = [
 ]
 
 
-def takes(case: Case, given: dict[str, Any]) -> bool:
+def takes(case: Case, given) -> bool:
     """Whether an estimator has all of these arguments."""
     known = {"rho", "epsilon", "delta"}.union(*case.asked)
     return "delta" in case.kinds and given.keys() <= known

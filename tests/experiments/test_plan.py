@@ -9,7 +9,6 @@ import sys
 import time
 from math import inf
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import attrs
@@ -58,7 +57,7 @@ def tiny(monkeypatch):
     return shrink
 
 
-def small(series: Series) -> dict[str, Any]:
+def small(series: Series):
     """Few short rows in place of a series' own."""
     grid = SettingGrid((4, 8), (0.0,)) if series.axis == "d" else SettingGrid((4,), (0.0, 1.0))
     if series.name == "plan-variance":

@@ -349,7 +349,7 @@ def test_half_the_noise_of_ones_own_is_caught():
         assert lost(pipeline, *pair).pure == pytest.approx(claimed * float(pipeline.map(1)))
 
 
-def test_noise_for_its_own_grid_is_refused_elsewhere() -> None:
+def test_noise_for_its_own_grid_is_refused_elsewhere():
     @dp.mechanism
     def whole_steps(space: Aggregates) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
         """Noise of a step of 1, whatever the values."""
@@ -367,7 +367,7 @@ def test_noise_for_its_own_grid_is_refused_elsewhere() -> None:
         (dp.clamp(0, 1) >> dp.sum() >> whole_steps()).map(1)
 
 
-def test_a_step_for_one_number_says_so_to_a_vector_and_the_reverse() -> None:
+def test_a_step_for_one_number_says_so_to_a_vector_and_the_reverse():
     @dp.mechanism
     def of_a_count(
         space: dp.Space[dp.Scalars],

@@ -14,13 +14,9 @@ from scipy.stats import chi2
 import opendp_lite as dp
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
-from opendp_lite.measurements.quantile.columns import (
-    ColumnsElsewhere,
-    _CellsOf,
-    _NumbersElsewhere,
-)
+from opendp_lite.measurements.quantile.columns import ColumnsElsewhere, _CellsOf, _NumbersElsewhere
 from opendp_lite.measurements.quantile.places import lattices_of
-from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
+from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
 from opendp_lite.samplers.rank_choice import NumbersInCells, RankLaw
 from tests.own_steps import RELATIONS, doubled, space_of
 
@@ -257,9 +253,7 @@ LATTICES = [LinearLattice(0.0, 5.0, 6), LinearLattice(-9.0, 9.0), AsinhLattice(-
 @pytest.mark.parametrize("parts", [2, 7, 2**13])
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 @pytest.mark.parametrize("name", NUMBERS)
-def test_passes_find_what_sorting_finds(
-    name: str, lattice: Lattice, parts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passes_find_what_sorting_finds(name, lattice, parts, monkeypatch):
     monkeypatch.setattr("opendp_lite.measurements.quantile.columns._PARTS", parts)
     numbers = NUMBERS[name]
     column = ColumnsElsewhere(LazyRows(opened(np.column_stack([numbers * 0, numbers]))), "")[1]
@@ -276,7 +270,7 @@ def test_passes_find_what_sorting_finds(
 
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 @pytest.mark.parametrize("name", NUMBERS)
-def test_passes_over_some_of_the_cells_count_from_their_first(name: str, lattice: Lattice) -> None:
+def test_passes_over_some_of_the_cells_count_from_their_first(name, lattice):
     """After a cut only the rows on one side of it are asked for, by places from the cut on."""
     numbers = NUMBERS[name]
     rows = LazyRows(opened(np.column_stack([numbers * 0, numbers])))

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
 from math import expm1
-from typing import Any
 
 import attrs
 import numpy as np
@@ -23,12 +22,7 @@ from opendp_lite.measurements.quantile.columns import (
     PlacedRows,
 )
 from opendp_lite.measurements.quantile.release import Alone
-from opendp_lite.measurements.quantile.tree import (
-    Branch,
-    Prices,
-    _estimated_error,
-    cells_by_parts,
-)
+from opendp_lite.measurements.quantile.tree import Branch, Prices, _estimated_error, cells_by_parts
 from opendp_lite.measurements.quantile.tree import plan_choices as planned
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
@@ -682,7 +676,7 @@ class Seen(Prices):
 
     grids: list[Grid] = attrs.field(factory=list)
 
-    def counting(self, steepness: Fraction) -> Any:
+    def counting(self, steepness: Fraction):
         return self
 
     def noisy(self, value: Grid, entropy: Entropy) -> Grid:
@@ -707,7 +701,7 @@ COLUMNS = 3
 CURVED = [[0.5], [0.2, 0.7], [0.25, 0.5, 0.75], [i / 64 for i in range(1, 64)]]
 
 
-def costs(bound: Any, *, replaces: bool, pure: bool) -> tuple[Fraction | None, Fraction]:
+def costs(bound, *, replaces: bool, pure: bool) -> tuple[Fraction | None, Fraction]:
     """The pure loss and the zCDP loss of a row, from the slopes that are drawn with."""
     release = bound.function.law
     ranges: list[Fraction] = []

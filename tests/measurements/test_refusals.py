@@ -163,6 +163,6 @@ NAMES = {
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_what_is_typed_wrong_is_refused_in_words(code: str) -> None:
+def test_what_is_typed_wrong_is_refused_in_words(code):
     with pytest.raises(dp.OpenDPLiteError, match=REFUSALS[code]):
         eval(code, dict(NAMES)).map(1)

@@ -19,7 +19,7 @@ import pytest
 import opendp_lite as dp
 from tests.docs.running import run
 
-other: Any = pytest.importorskip("opendp.prelude", reason="needs pip install opendp")
+other = pytest.importorskip("opendp.prelude", reason="needs pip install opendp")
 other.enable_features("contrib")
 
 # Of maps in floats, and of sums: OpenDP bounds by 2^-26 of the largest term what the rounding of
@@ -110,9 +110,7 @@ def check_pipeline(generator: np.random.Generator) -> None:
         assert total.near(both.map(rows), both.to_opendp().map(rows), 2 * slack / scale), both
 
 
-def check_conversion(
-    here: Any, laplace: Any, gaussian: Any, rows: int, generator: np.random.Generator
-) -> None:
+def check_conversion(here, laplace, gaussian, rows: int, generator: np.random.Generator) -> None:
     """Ours knows the law of the noise, and theirs any of this loss: ours is not above theirs."""
     delta = 10.0 ** -generator.uniform(2, 12)
     converted = (
@@ -127,7 +125,7 @@ def check_conversion(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_maps_are_those_of_opendp(seed: int) -> None:
+def test_maps_are_those_of_opendp(seed):
     check_many(seed, 60)
 
 
@@ -137,7 +135,7 @@ def check_many(seed: int, count: int) -> None:
         check_pipeline(generator)
 
 
-def test_exact_values_are_those_of_opendp() -> None:
+def test_exact_values_are_those_of_opendp():
     """Missing values and infinities too. Which rows a resize keeps is up to each library."""
     generator, compared = np.random.default_rng(4), 0
     while compared < 60:
@@ -155,13 +153,13 @@ def test_exact_values_are_those_of_opendp() -> None:
         assert ours == pytest.approx(theirs, rel=1e-12, abs=total.largest * 1e-9), here
 
 
-def test_numbers_of_rows_are_public_there_too() -> None:
+def test_numbers_of_rows_are_public_there_too():
     sized = dp.records(size=7, metric=dp.ChangeOneDistance())
     twin = (sized >> dp.clamp(0, 1) >> dp.resize(9, fill=1)).to_opendp()
     assert (twin.input_domain.size, twin.output_domain.size) == (7, 9)
 
 
-def test_the_page_shows_what_is_printed_and_what_maps_say() -> None:
+def test_the_page_shows_what_is_printed_and_what_maps_say():
     page = (Path(__file__).parents[2] / "docs/coming-from.md").read_text("utf-8")
     assert [printed for _, printed in run(page)] == [shown for shown, _ in run(page)]
     rows = re.findall(r"^\| (.*)`(dp\..*)` \| ([\d(].*?) \| ([\d(].*?) \|", page, re.MULTILINE)
@@ -174,7 +172,7 @@ def test_the_page_shows_what_is_printed_and_what_maps_say() -> None:
         assert [str(ours), str(here.to_opendp().map(1))] == shown
 
 
-def test_noise_has_the_scale_of_ours() -> None:
+def test_noise_has_the_scale_of_ours():
     big = dp.clamp(0, 1) >> dp.sum()
     for noise, spread in ((dp.laplace(epsilon=1e-3), 1000 * 2**0.5), (dp.gaussian(scale=50), 50)):
         twin = (big >> noise).to_opendp()
@@ -197,13 +195,13 @@ def test_noise_has_the_scale_of_ours() -> None:
         (dp.records(columns=2) >> dp.count(), "in the place of dp.records(columns=2)"),
     ],
 )
-def test_what_has_no_twin_is_refused_by_name(pipeline: Any, words: str) -> None:
+def test_what_has_no_twin_is_refused_by_name(pipeline, words):
     with pytest.raises(dp.SpaceError) as refused:
         pipeline.to_opendp()
     assert words in str(refused.value)
 
 
-def test_what_opendp_refuses_is_said_in_its_words() -> None:
+def test_what_opendp_refuses_is_said_in_its_words():
     other.disable_features("contrib")
     try:
         with pytest.raises(dp.SpaceError, match=r"refuses dp.count\(\).*enable_features"):
@@ -212,9 +210,7 @@ def test_what_opendp_refuses_is_said_in_its_words() -> None:
         other.enable_features("contrib")
 
 
-def test_pipelines_without_recipe_and_libraries_that_are_not_there_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pipelines_without_recipe_and_libraries_that_are_not_there_are_refused(monkeypatch):
     space = dp.records()
     own = dp.Transformation(space, space, lambda rows: rows, lambda distance: distance)
     with pytest.raises(dp.SpaceError, match="no twin"):

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any
 
 import attrs
 import numpy as np
@@ -233,7 +232,7 @@ class Parted:
     groups: int
     law: Law
 
-    def claim(self, measure: AnyMeasure, stated: Callable[[Profile], Any]) -> Any:
+    def claim(self, measure: AnyMeasure, stated):
         """The loss of all groups, where that of one is stated so."""
         found = LossOfGroups(measure, lambda rows: stated(self.each.claim(int(rows))), self.groups)
         return found.of(self.rows)

@@ -282,7 +282,7 @@ class FiniteProfile(Profile):
     pairs: tuple[tuple[Any, Any], ...]
     known: dict[bytes, Any] = attrs.field(factory=dict)
 
-    def deltas(self, levels: Any) -> Any:
+    def deltas(self, levels):
         """Each curve is asked for the same levels by each side."""
         key = np.asarray(levels).tobytes()
         if key not in self.known:
@@ -346,7 +346,7 @@ def test_the_curve_of_several_units_is_near_that_of_laplace_noise(units, rate):
     """By integration: where all come or all go it is a tenth above at most, so half is too low."""
     places = np.linspace(-40, 40, 800_001)
 
-    def law(shift: int) -> Any:
+    def law(shift: int):
         return np.exp(-np.abs(places - shift)) / 2 * (places[1] - places[0])
 
     curves = tuple(LaplaceProfile(Fraction(k)) for k in range(1, units + 1))

@@ -54,13 +54,13 @@ FINE = {
         *("normal_quantile_up", "short_below", "short_above", "sum_up"),
     )
 }
-BENT: dict[str, Callable[[Any], Any]] = {
+BENT = {
     "log_up": lambda found: found + OFF,
     "normal_tail": lambda found: (found[0] * (1 - OFF), min(found[1] * (1 + OFF), F(1))),
 }
 
 
-def bend(name: str, found: Any) -> Any:
+def bend(name: str, found):
     """What a function gives, a thousandth further on its side. Tails have a side each."""
     if name in BENT:
         return BENT[name](found)
@@ -76,7 +76,7 @@ def coarse(errs: Callable[[str, int], bool]) -> Iterator[Counter[str]]:
     """
     calls: Counter[str] = Counter()
 
-    def bent(name: str, *given: Any) -> Any:
+    def bent(name: str, *given):
         found, number = FINE[name](*given), calls[name]
         calls[name] += 1
         return bend(name, found) if errs(name, number) else found
@@ -240,8 +240,7 @@ def of_curves() -> Iterator[tuple[str, Claim, Callable[[], mpf]]]:
                 f"Renyi divergence {order} of {loss}",
                 lambda e=loss, o=order: renyi_of_pure(e, o),
                 lambda s=size, a=a: min(
-                    mlog((mexp(a * s) + mexp((1 - a) * s)) / (1 + mexp(s))) / (a - 1),
-                    a * s * s / 2,
+                    mlog((mexp(a * s) + mexp((1 - a) * s)) / (1 + mexp(s))) / (a - 1), a * s * s / 2
                 ),
             )
             yield (
@@ -357,7 +356,7 @@ with mp.workdps(60):
 FIRST_CALLS = 4
 
 
-def as_number(claim: Any) -> mpf:
+def as_number(claim) -> mpf:
     return claim if isinstance(claim, mpf) else number(claim)
 
 
@@ -373,7 +372,7 @@ def stated(claim: Claim, errs: Callable[[str, int], bool]) -> tuple[mpf, Counter
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_stated_is_a_bound_by_coarse_functions_too(case: str) -> None:
+def test_what_is_stated_is_a_bound_by_coarse_functions_too(case):
     """By all calls of a function at once, and by each alone: the slack of one may hide another.
 
     With the functions as they are, it is as tight as its formula, but for the samplers' slack.
@@ -391,7 +390,7 @@ def test_what_is_stated_is_a_bound_by_coarse_functions_too(case: str) -> None:
             assert stated(claim, errs)[0] >= least, (name, only)
 
 
-def test_a_wrong_side_is_seen() -> None:
+def test_a_wrong_side_is_seen():
     """By the curve of Laplace noise with its exponential rounded up: wrong by 1e-42 of it."""
     true = over_laplace(F(2), mpf(1))
     found = number(1 - FINE["exp_up"](F(-1, 2)))

@@ -30,7 +30,7 @@ class Library:
 
     lacks: tuple[str, ...] = (NEWER,)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str):
         if name in self.lacks:
             raise AttributeError(name)
         return lambda *values: Event(name, values)

@@ -55,7 +55,7 @@ def read_answers() -> dict[tuple[str, int], Answers]:
 ANSWERS: Final = read_answers()
 
 
-def written(path: Path) -> Any:
+def written(path: Path):
     """The notebook that a text spells, without output and without what changes at each writing."""
     import jupytext
     import nbformat
@@ -73,7 +73,7 @@ def written(path: Path) -> Any:
     return notebook
 
 
-def as_text(notebook: Any) -> str:
+def as_text(notebook) -> str:
     """The notebook as its file holds it."""
     import nbformat
 
@@ -99,13 +99,13 @@ def solutions_of(path: Path) -> Mapping[int, str]:
     return {number: each for each in code if (number := exercise_in(each)) is not None}
 
 
-def answered(notebook: Any, lesson: str, solutions: Mapping[int, str]) -> Any:
+def answered(notebook, lesson: str, solutions: Mapping[int, str]):
     """The notebook with each exercise as it is, its check, and then again with every answer.
 
     The solution comes first, so that a wrong answer is refused although a right one was there. A
     cell that checks has its role and its answer as metadata.
     """
-    cells: list[Any] = []
+    cells = []
     for cell in notebook.cells:
         cells.append(cell)
         if (number := check_in(cell.source)) is None:
@@ -144,7 +144,7 @@ def globals_written(source: str) -> set[str]:
     return {each.argval for each in dis.get_instructions(code) if each.opname == "STORE_NAME"}
 
 
-def printed(client: Any, notebook: Any) -> Sequence[str]:
+def printed(client, notebook) -> Sequence[str]:
     """Runs a notebook in a kernel that runs; gives what each cell printed or showed as text."""
     import nbformat
 
@@ -156,7 +156,7 @@ def printed(client: Any, notebook: Any) -> Sequence[str]:
     return [_text(cell) for cell in notebook.cells]
 
 
-def _text(cell: Any) -> str:
+def _text(cell) -> str:
     outputs = cell.get("outputs", ())
     streams = (output["text"] for output in outputs if output["output_type"] == "stream")
     shown = (output.get("data", {}).get("text/plain", "") for output in outputs)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -49,7 +49,7 @@ def ran() -> Iterator[Ran]:
     """The role, the exercise, the answer and the verdict of each check of a lesson."""
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     command = [sys.executable, str(SCRIPT)]
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes, env=environment) as runner:
 
         @cache
@@ -72,7 +72,7 @@ def exercises_in(path: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_the_notebook_is_what_the_text_says(path: Path) -> None:
+def test_the_notebook_is_what_the_text_says(path):
     notebook = written(path)
     assert path.with_suffix(".ipynb").read_text("utf-8") == as_text(notebook), (
         "run: python tests/notebooks/pair.py"
@@ -81,7 +81,7 @@ def test_the_notebook_is_what_the_text_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_every_exercise_has_a_check_a_solution_and_hints(path: Path) -> None:
+def test_every_exercise_has_a_check_a_solution_and_hints(path):
     code = [cell.source for cell in written(path).cells if cell.cell_type == "code"]
     exercises = exercises_in(path)
     assert exercises == list(range(1, len(exercises) + 1))
@@ -97,7 +97,7 @@ def test_every_exercise_has_a_check_a_solution_and_hints(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_no_cell_reads_an_answer(path: Path) -> None:
+def test_no_cell_reads_an_answer(path):
     answers: set[str] = set()
     for cell in written(path).cells:
         if cell.cell_type != "code":
@@ -108,7 +108,7 @@ def test_no_cell_reads_an_answer(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_judges_wait_for_an_answer_and_know_what_is_right(path: Path, ran: Ran) -> None:
+def test_judges_wait_for_an_answer_and_know_what_is_right(path, ran):
     told = {role: [each for each in ran(path) if each[0] == role] for role in ("waits", "right")}
     assert [each[1] for each in told["waits"]] == exercises_in(path)
     assert all(each[3] == "Not answered yet." for each in told["waits"]), told["waits"]
@@ -118,7 +118,7 @@ def test_judges_wait_for_an_answer_and_know_what_is_right(path: Path, ran: Ran) 
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path, ran: Ran) -> None:
+def test_a_wrong_answer_is_refused_in_words_of_its_own(path, ran):
     refused = [each for each in ran(path) if each[0] not in ("waits", "right")]
     assert len(refused) >= (len(WRONG) + 1) * len(exercises_in(path))
     words = re.compile(r"Not yet: (?!the answer does not work here)|Not answered yet\.$")
@@ -127,7 +127,7 @@ def test_a_wrong_answer_is_refused_in_words_of_its_own(path: Path, ran: Ran) -> 
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(path: Path) -> None:
+def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(path):
     teach = runpy.run_path(str(FOLDER / "teach.py"))
     notebook, numbers = teach["as_assignment"](path)
     assert numbers == exercises_in(path)
@@ -141,7 +141,7 @@ def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(pat
     assert not any("(solutions/" in cell.source for cell in (*notebook.cells, *other))
 
 
-def test_pages_name_each_lesson_by_its_number_and_title() -> None:
+def test_pages_name_each_lesson_by_its_number_and_title():
     page = (FOLDER / "README.md").read_text("utf-8")
     listed = dict(re.findall(r"\[(\d+ [^\]]+)\]\((\d+_\w+)\.ipynb\)", page))
     assert sorted(listed.values()) == sorted(path.stem for path in LESSONS)

@@ -115,12 +115,12 @@ OTHERS = {"alt_text", "plan_steps"}
 """Of those that do not draw on one pair of axes."""
 
 
-def test_every_picture_is_called_here() -> None:
+def test_every_picture_is_called_here():
     assert set(CALLS) | OTHERS == set(PLOT.__all__)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_picture_is_drawn_on_the_axes_given_and_can_be_read(name: str) -> None:
+def test_a_picture_is_drawn_on_the_axes_given_and_can_be_read(name):
     mine = pyplot.subplots()[1]
     assert CALLS[name](mine) is mine
     assert mine.get_title()
@@ -136,14 +136,14 @@ def test_a_picture_is_drawn_on_the_axes_given_and_can_be_read(name: str) -> None
 
 
 @pytest.mark.parametrize("name", sorted(set(PLOT.__all__) - {"alt_text"}))
-def test_without_matplotlib_the_extra_is_named(name: str, monkeypatch) -> None:
+def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     call = CALLS.get(name, lambda _: PLOT.plan_steps(np.eye(2)))
     with pytest.raises(dp.ParameterError, match=r'pip install "opendp_lite\[plot\]"'):
         call(None)
 
 
-def test_importing_draws_on_nothing() -> None:
+def test_importing_draws_on_nothing():
     program = (
         "import sys, opendp_lite as dp; assert 'opendp_lite.plotting' not in sys.modules; "
         "dp.plotting.privacy_curves; assert 'matplotlib' not in sys.modules"
@@ -156,14 +156,14 @@ def test_importing_draws_on_nothing() -> None:
     "draw", [PLOT.cdf_curve, PLOT.density_curve, PLOT.histogram_bars, PLOT.estimate_intervals]
 )
 @pytest.mark.parametrize("data", [AGES, [23.0, 31.0], {"age": [23.0]}], ids=["array", "list", "d"])
-def test_pictures_of_releases_refuse_data(draw, data) -> None:
+def test_pictures_of_releases_refuse_data(draw, data):
     with pytest.raises(dp.ParameterError) as caught:
         draw(data)
     assert "23" not in str(caught.value)
     assert str(AGES[0])[:5] not in str(caught.value)
 
 
-def test_functions_that_read_data_say_so() -> None:
+def test_functions_that_read_data_say_so():
     loud = set()
     for name in PLOT.__all__:
         function = getattr(PLOT, name)
@@ -182,7 +182,7 @@ def test_functions_that_read_data_say_so() -> None:
     ],
     ids=["count", "Laplace", "Gaussian"],
 )
-def test_neighbours_are_as_far_apart_as_a_row_can_bring_them(pipeline, move, times) -> None:
+def test_neighbours_are_as_far_apart_as_a_row_can_bring_them(pipeline, move, times):
     """At a deviation below, Gaussian odds are e^(mu + mu^2 / 2), and Laplace ones e^epsilon."""
     ax = PLOT.neighbour_releases(pipeline)
     out, beside = (line_of(ax, f"with{end} the row") for end in ("out", ""))
@@ -193,14 +193,14 @@ def test_neighbours_are_as_far_apart_as_a_row_can_bring_them(pipeline, move, tim
     assert f"{times:.2f}"[:3] in ax.texts[0].get_text()
 
 
-def test_neighbours_of_several_numbers_are_refused() -> None:
+def test_neighbours_of_several_numbers_are_refused():
     two = dp.records(columns=2) >> dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
     for wrong in (two, dp.mean(0, 1, epsilon=1, confidence=None), dp.compose(COUNT, TOTAL)):
         with pytest.raises(dp.SpaceError, match="noise on one number"):
             PLOT.neighbour_releases(wrong)
 
 
-def test_a_budget_is_drawn_in_shares(tmp_path) -> None:
+def test_a_budget_is_drawn_in_shares(tmp_path):
     def shares(ax):
         return {each.get_label(): each.datavalues[0] for each in ax.containers}
 
@@ -222,7 +222,7 @@ def test_a_budget_is_drawn_in_shares(tmp_path) -> None:
             PLOT.budget_bar(wrong)
 
 
-def test_a_table_of_many_keys_is_a_map() -> None:
+def test_a_table_of_many_keys_is_a_map():
     found = cross()
     ax = PLOT.heat_map(found)
     assert np.array_equal(ax.images[0].get_array(), found.grid())
@@ -239,7 +239,7 @@ def test_a_table_of_many_keys_is_a_map() -> None:
         PLOT.heat_map(one)
 
 
-def test_intervals_that_miss_the_truth_differ() -> None:
+def test_intervals_that_miss_the_truth_differ():
     ax = PLOT.estimate_intervals([estimate(each) for each in (0, 0.5, 3, 1)], public_truth=1.25)
     assert whiskers(ax).tolist() == [[-0.5, 1.5], [0, 2]]
     assert whiskers(ax, 1).tolist() == [[-1, 1], [2, 4]]
@@ -248,7 +248,7 @@ def test_intervals_that_miss_the_truth_differ() -> None:
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["1", "2", "3", "4"]
 
 
-def test_words_say_of_a_curve_how_it_bends() -> None:
+def test_words_say_of_a_curve_how_it_bends():
     gaussian = dp.count() >> dp.gaussian(mu=1)
     text = PLOT.alt_text(PLOT.tradeoff_curve({"Gaussian": gaussian}))
     line = next(each for each in text.split(". ") if each.startswith("Gaussian: claim"))
@@ -258,7 +258,7 @@ def test_words_say_of_a_curve_how_it_bends() -> None:
     assert "Also: what the noise hides: l1 ball" in ball
 
 
-def test_noise_is_drawn_with_its_exact_probabilities() -> None:
+def test_noise_is_drawn_with_its_exact_probabilities():
     ax = PLOT.noise_probabilities(COUNT, unit="rows")
     steps, chances = line_of(ax, "standard deviation 1.357").T
     law = COUNT.bound.facts.laws[0]
@@ -269,7 +269,7 @@ def test_noise_is_drawn_with_its_exact_probabilities() -> None:
     assert ends == {-3.0, 3.0} == {-COUNT.accuracy(0.95), COUNT.accuracy(0.95)}
 
 
-def test_noise_of_many_values_is_drawn_as_a_density() -> None:
+def test_noise_of_many_values_is_drawn_as_a_density():
     pair = dp.compose(TOTAL, dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=0.25))
     ax = PLOT.noise_probabilities(pair, confidence=0.9)
     for scale, label in ((1, "standard deviation 1.414"), (4, "standard deviation 5.657")):
@@ -278,13 +278,13 @@ def test_noise_of_many_values_is_drawn_as_a_density() -> None:
     assert ax.get_legend_handles_labels()[1][1] == "at least 90 % within ±2.303"
 
 
-def test_noise_of_no_declared_law_is_refused() -> None:
+def test_noise_of_no_declared_law_is_refused():
     with pytest.raises(dp.SpaceError, match="declares none"):
         PLOT.noise_probabilities(dp.mean(0, 1, epsilon=1, confidence=None))
 
 
 @pytest.mark.parametrize("joint", [False, True])
-def test_bars_are_the_counts_with_their_intervals(joint: bool) -> None:
+def test_bars_are_the_counts_with_their_intervals(joint):
     found = dp.histogram(edges=[0, 20, 50, 100], epsilon=0.1)(AGES)
     ax = PLOT.histogram_bars(found, joint=joint, unit="years")
     bars = ax.patches
@@ -295,7 +295,7 @@ def test_bars_are_the_counts_with_their_intervals(joint: bool) -> None:
     assert np.array_equal(whiskers(ax), wanted)
 
 
-def test_bars_of_two_columns_stand_in_groups() -> None:
+def test_bars_of_two_columns_stand_in_groups():
     found = cross()
     ax = PLOT.histogram_bars(found)
     groups = [each for each in ax.containers if hasattr(each, "datavalues")]
@@ -307,14 +307,14 @@ def test_bars_of_two_columns_stand_in_groups() -> None:
     assert len({each[0].get_hatch() for each in groups}) == 3
 
 
-def test_joint_intervals_of_private_keys_are_refused() -> None:
+def test_joint_intervals_of_private_keys_are_refused():
     found = (dp.table() >> dp.histogram("city", epsilon=1, delta=1e-6))(SURVEY)
     with pytest.raises(dp.ParameterError, match="number of keys is private"):
         PLOT.histogram_bars(found, joint=True)
     assert len(PLOT.histogram_bars(found).patches) == len(found)
 
 
-def test_the_cdf_is_drawn_with_its_band() -> None:
+def test_the_cdf_is_drawn_with_its_band():
     found = dp.cdf(0, 100, epsilon=1, cells=32, confidence=0.95, sampling=False)(AGES)
     ax = PLOT.cdf_curve(found)
     places, shares = line_of(ax, "released share").T
@@ -329,7 +329,7 @@ def test_the_cdf_is_drawn_with_its_band() -> None:
     assert ax.collections[0].get_label() == "95 % band for the whole curve"
 
 
-def test_a_cdf_without_confidence_has_its_standard_errors() -> None:
+def test_a_cdf_without_confidence_has_its_standard_errors():
     found = dp.estimators.basis_distribution(dp.bases.Cosine(6, 0, 100), epsilon=1)(AGES)
     ax = PLOT.cdf_curve(found)
     edge = found.edges[len(found.edges) // 2]
@@ -342,7 +342,7 @@ def test_a_cdf_without_confidence_has_its_standard_errors() -> None:
 
 
 @pytest.mark.parametrize("cells", [8, 32])
-def test_the_density_joins_cells(cells: int) -> None:
+def test_the_density_joins_cells(cells):
     found = dp.cdf(0, 100, epsilon=1, cells=32, confidence=None)(AGES)
     ax = PLOT.density_curve(found, cells=cells)
     corners = line_of(ax, "released density")
@@ -360,7 +360,7 @@ def test_the_density_joins_cells(cells: int) -> None:
         assert np.allclose(corners[::2, 1], own.value, atol=1e-12)
 
 
-def test_estimates_are_drawn_with_their_intervals() -> None:
+def test_estimates_are_drawn_with_their_intervals():
     found = by_sex()
     ax = PLOT.estimate_intervals(found, unit="years")
     assert drawn(ax.lines[-1])[:, 0].tolist() == [each.value for each in found.values()]
@@ -370,7 +370,7 @@ def test_estimates_are_drawn_with_their_intervals() -> None:
     assert f"{found['f'].value:.4g}" in PLOT.alt_text(ax)
 
 
-def test_estimates_of_many_kinds_are_drawn() -> None:
+def test_estimates_of_many_kinds_are_drawn():
     one = dp.Estimate(3.0, 1.0, (1.0, 5.0), 0.95)
     two = dp.releases.Estimates.around([1.0, 2.0], [1, 1], [2, 2], [3, 3], 0.9, names=("a", "b"))
     named = dp.releases.ByName({"one": one, "two": two})
@@ -383,7 +383,7 @@ def test_estimates_of_many_kinds_are_drawn() -> None:
         PLOT.estimate_intervals(dp.releases.ByName({"rows": 3.0}))
 
 
-def test_privacy_curves_are_those_of_the_pipelines() -> None:
+def test_privacy_curves_are_those_of_the_pipelines():
     both = {"Laplace": COUNT, "Gaussian": dp.count() >> dp.gaussian(rho=0.1)}
     ax = PLOT.privacy_curves(both)
     for name, pipeline in both.items():
@@ -394,7 +394,7 @@ def test_privacy_curves_are_those_of_the_pipelines() -> None:
     assert [line.get_linestyle() for line in ax.lines] == ["-", "--"]
 
 
-def test_pipelines_of_other_neighbours_do_not_compare() -> None:
+def test_pipelines_of_other_neighbours_do_not_compare():
     replaced = dp.records(size=20, metric=dp.ChangeOneDistance()) >> TOTAL
     for draw in (PLOT.privacy_curves, PLOT.tradeoff_curve):
         with pytest.raises(dp.ParameterError, match="same neighbours"):
@@ -406,14 +406,14 @@ def test_pipelines_of_other_neighbours_do_not_compare() -> None:
 @pytest.mark.parametrize(
     "pipeline", [COUNT, dp.count() >> dp.gaussian(mu=1)], ids=["Laplace", "Gaussian"]
 )
-def test_the_tradeoff_is_the_claimed_bound(pipeline) -> None:
+def test_the_tradeoff_is_the_claimed_bound(pipeline):
     ax = PLOT.tradeoff_curve({"count": pipeline})
     for alpha, missed in line_of(ax, "count: claim")[20:-20:90]:
         claimed = pipeline.tradeoff(alpha)
         assert claimed - 1e-3 <= missed <= claimed + 1e-9
 
 
-def test_tests_of_an_audit_lie_above_an_honest_claim(seeded) -> None:
+def test_tests_of_an_audit_lie_above_an_honest_claim(seeded):
     found = dp.audit(TOTAL, [0.0] * 9, [0.0] * 9 + [1.0], releases=1500)
     assert found.tests
     for each in found.tests:
@@ -433,7 +433,7 @@ def test_tests_of_an_audit_lie_above_an_honest_claim(seeded) -> None:
     assert points[:, 1].min() < 0.45
 
 
-def test_a_lie_is_drawn_below_its_claim(seeded) -> None:
+def test_a_lie_is_drawn_below_its_claim(seeded):
     liar = dp.Measurement(
         TOTAL.bound.input_space,
         TOTAL.bound.output_measure,
@@ -448,13 +448,13 @@ def test_a_lie_is_drawn_below_its_claim(seeded) -> None:
     assert min(missed - liar.tradeoff(alpha) for alpha, missed in points) < -0.1
 
 
-def test_an_audit_without_pipeline_is_refused() -> None:
+def test_an_audit_without_pipeline_is_refused():
     found = dp.audit(TOTAL, [0.0], [0.0, 1.0], releases=100)
     with pytest.raises(dp.ParameterError, match="the audit 'other' has no pipeline"):
         PLOT.tradeoff_curve({"sum": TOTAL}, audits={"other": found})
 
 
-def test_errors_are_those_to_expect() -> None:
+def test_errors_are_those_to_expect():
     rows = PLOT.error_by_rows(MEANS, [1000, 100], guess=40)
     means = PLOT.error_by_mean(MEANS, [10, 50], n=300)
     for name, mean in MEANS.items():
@@ -474,7 +474,7 @@ def test_errors_are_those_to_expect() -> None:
         PLOT.error_by_rows(MEANS, [100], guess=40)
 
 
-def test_the_parts_of_an_error() -> None:
+def test_the_parts_of_an_error():
     def make(low, high):
         return dp.mean(low, high, epsilon=0.1, confidence=None)
 
@@ -498,7 +498,7 @@ def test_the_parts_of_an_error() -> None:
         PLOT.error_parts(AGES, make, lower=40, uppers=[30, 60])
 
 
-def test_rows_on_the_simplex_all_use_the_whole_loss() -> None:
+def test_rows_on_the_simplex_all_use_the_whole_loss():
     ax = PLOT.simplex_picture(20, 80, public_values=[20, 35, 90])
     points = line_of(ax, "example rows")
     assert points.tolist() == [[0, 60], [15, 45], [60, 0]]
@@ -509,7 +509,7 @@ def test_rows_on_the_simplex_all_use_the_whole_loss() -> None:
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0, 7.0, np.inf])
-def test_every_shape_of_noise_loses_the_same(power: float) -> None:
+def test_every_shape_of_noise_loses_the_same(power):
     spreads = np.array([4.0, 1.0])
     scales = noise_deviations(spreads, power)
     assert ((spreads / scales) ** 2).sum() == pytest.approx(1)
@@ -521,7 +521,7 @@ def test_every_shape_of_noise_loses_the_same(power: float) -> None:
             assert (other**power).sum() > moment
 
 
-def test_shapes_of_noise_are_one_standard_deviation() -> None:
+def test_shapes_of_noise_are_one_standard_deviation():
     ax = PLOT.noise_shapes((4, 1), rho=2)
     circle = line_of(ax, "no scaling")
     assert np.hypot(*circle.T) == pytest.approx(sqrt(17) / 2)
@@ -529,7 +529,7 @@ def test_shapes_of_noise_are_one_standard_deviation() -> None:
     assert even.max(axis=0) == pytest.approx([4 * sqrt(2) / 2, sqrt(2) / 2], rel=1e-3)
 
 
-def test_the_steps_of_plan() -> None:
+def test_the_steps_of_plan():
     rows = np.random.default_rng(1).normal([30, -2], [9, 1], (300, 2))
     panels = PLOT.plan_steps(rows, rho=0.1, kept=0.8)
     assert len(panels) == 4
@@ -569,7 +569,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_colours_of_drawings_stand_out_on_light_and_on_dark() -> None:
+def test_colours_of_drawings_stand_out_on_light_and_on_dark():
     """The contrast of graphics that WCAG 2.1 asks for, 3 to 1, on white and on nearly black."""
     colours = set(re.findall(r"#[0-9a-f]{6}", (COUNT >> abs)._repr_html_()))
     assert len(colours) == 3
@@ -585,7 +585,7 @@ def over(color, alpha, ground):
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 @pytest.mark.parametrize("name", sorted({*CALLS, "plan_steps"}))
-def test_all_that_is_drawn_shows_in_light_and_in_dark(name: str, style: str) -> None:
+def test_all_that_is_drawn_shows_in_light_and_in_dark(name, style):
     with pyplot.style.context(style):
         found = CALLS[name](None) if name in CALLS else PLOT.plan_steps(np.eye(2))
         for ax in np.atleast_1d(found):
@@ -604,7 +604,7 @@ def test_all_that_is_drawn_shows_in_light_and_in_dark(name: str, style: str) -> 
             assert [color for color in drawn if contrast(color, ground) < 2] == []
 
 
-def test_lines_differ_in_colour_and_in_dashes() -> None:
+def test_lines_differ_in_colour_and_in_dashes():
     styles = [palette.line_style(place) for place in range(35)]
     assert len({(each["color"], each["linestyle"]) for each in styles}) == 35
     assert len({each["linestyle"] for each in styles[:5]}) == 5

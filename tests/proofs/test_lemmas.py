@@ -5,14 +5,13 @@ looks for one where it fails, and finds that there is none.
 """
 
 from itertools import combinations
-from typing import Any
 
 import pytest
 
 from opendp_lite.bodies.grid_rounding import MAGIC, ORIGIN
 from opendp_lite.transformations.sums import _HALF_TURN, _LOW, _LOW_BITS, _ROOM, _TURN
 
-z3: Any = pytest.importorskip("z3")
+z3 = pytest.importorskip("z3")
 
 SECONDS = 60
 DOUBLE = z3.Float64()
@@ -23,7 +22,7 @@ GRIDS = (-940, 0, 860)
 by as much, as a power of two moves nothing else."""
 
 
-def prove(claim: Any, *given: Any) -> None:
+def prove(claim, *given) -> None:
     """Fails where some values meet what is given and not the claim, or where z3 does not know."""
     solver = z3.Solver()
     solver.set("timeout", SECONDS * 1000)
@@ -32,7 +31,7 @@ def prove(claim: Any, *given: Any) -> None:
     assert found == z3.unsat, solver.model() if found == z3.sat else "z3 does not know"
 
 
-def bits_of(x: Any, grid: int) -> Any:
+def bits_of(x, grid: int):
     """The bits of a float once 1.5 * 2^52 grid units are added, less those of 0 on the grid.
 
     As a whole number of 65 bits, so that nothing wraps.
@@ -43,7 +42,7 @@ def bits_of(x: Any, grid: int) -> Any:
 
 
 @pytest.mark.parametrize("grid", GRIDS)
-def test_a_float_has_the_integer_nearest_to_it(grid: int) -> None:
+def test_a_float_has_the_integer_nearest_to_it(grid):
     """Up to 2^51 units, and of two as near the even one: for each exponent, all signs and bits."""
     fraction, sign = z3.BitVec("fraction", FRACTION), z3.BitVec("sign", 1)
     whole = z3.ZeroExt(13, fraction) + (1 << FRACTION)
@@ -60,7 +59,7 @@ def test_a_float_has_the_integer_nearest_to_it(grid: int) -> None:
 
 
 @pytest.mark.parametrize("grid", GRIDS)
-def test_all_other_floats_have_0_or_lie_beyond_the_ends(grid: int) -> None:
+def test_all_other_floats_have_0_or_lie_beyond_the_ends(grid):
     """Subnormal numbers, infinities: so a clip of the bits has the end. NaN stays NaN."""
     x = z3.FP("x", DOUBLE)
     bits, end = bits_of(x, grid), z3.FPVal(2.0 ** (grid + 51), DOUBLE)
@@ -71,12 +70,12 @@ def test_all_other_floats_have_0_or_lie_beyond_the_ends(grid: int) -> None:
     prove(z3.fpIsNaN(z3.fpAdd(NEAREST, x, end)), z3.fpIsNaN(x))
 
 
-def test_the_nearest_integer_is_half_a_unit_away_and_rises() -> None:
+def test_the_nearest_integer_is_half_a_unit_away_and_rises():
     """What the two lemmas before say of bits is so said of numbers. The half is of any x."""
     x, y = z3.Reals("x y")
     m, n = z3.Ints("m n")
 
-    def nearest(x: Any, n: Any) -> Any:
+    def nearest(x, n):
         gap = x - z3.ToReal(n)
         tie = z3.Or(gap == z3.Q(1, 2), gap == z3.Q(-1, 2))
         return z3.And(gap <= z3.Q(1, 2), gap >= z3.Q(-1, 2), z3.Implies(tie, n % 2 == 0))
@@ -85,7 +84,7 @@ def test_the_nearest_integer_is_half_a_unit_away_and_rises() -> None:
     prove(m == n, nearest(x, m), nearest(x, n))
 
 
-def test_the_difference_to_the_nearest_whole_number_is_exact() -> None:
+def test_the_difference_to_the_nearest_whole_number_is_exact():
     """So the samplers compare the true distance of a float from a whole number with their edge.
 
     By the lemma of Sterbenz: y / 2 <= n <= 2 y, or n is 0. No number of the package stands in
@@ -98,7 +97,7 @@ def test_the_difference_to_the_nearest_whole_number_is_exact() -> None:
         prove(z3.fpEQ(z3.fpSub(UP, y, whole), z3.fpSub(DOWN, y, whole)))
 
 
-def test_a_sure_lane_has_the_whole_number_of_the_true_value() -> None:
+def test_a_sure_lane_has_the_whole_number_of_the_true_value():
     """Within ``margin`` of the float y, and that further than it from a half: the same one."""
     y, true, margin = z3.Reals("y true margin")
     n, true_n = z3.Ints("n true_n")
@@ -110,7 +109,7 @@ def test_a_sure_lane_has_the_whole_number_of_the_true_value() -> None:
     prove(n == true_n, near, sure, rounded)
 
 
-def test_low_and_high_bits_are_the_number_and_fit_for_2_to_the_31_rows() -> None:
+def test_low_and_high_bits_are_the_number_and_fit_for_2_to_the_31_rows():
     """As parts of groups are added: each part apart, in int64, and put together at the end."""
     steps = z3.BitVec("steps", 64)
     low, high = steps & _LOW, steps >> _LOW_BITS
@@ -132,7 +131,7 @@ def test_low_and_high_bits_are_the_number_and_fit_for_2_to_the_31_rows() -> None
         )
 
 
-def test_a_sum_is_known_from_its_value_modulo_2_to_the_64() -> None:
+def test_a_sum_is_known_from_its_value_modulo_2_to_the_64():
     """Of so many rows that it is within 2^62: the bits count ``ORIGIN`` for each row as well."""
     total, rows, origin, turns = z3.Ints("total rows origin turns")
     seen = total + rows * origin + turns * _TURN
@@ -146,20 +145,20 @@ def test_a_sum_is_known_from_its_value_modulo_2_to_the_64() -> None:
 VECTORS = [2, 3]
 
 
-def vector(name: str, size: int) -> list[Any]:
+def vector(name: str, size: int):
     return [z3.Real(f"{name}{place}") for place in range(size)]
 
 
-def square(x: list[Any]) -> Any:
+def square(x):
     return z3.Sum([each * each for each in x])
 
 
-def size_of(x: Any) -> Any:
+def size_of(x):
     return z3.If(x >= 0, x, -x)
 
 
 @pytest.mark.parametrize("size", VECTORS)
-def test_norms_bound_each_other(size: int) -> None:
+def test_norms_bound_each_other(size):
     """linf^2 <= l2^2 <= l1 linf, l1^2 <= d l2^2 and l2^2 <= d linf^2: what ``Norms`` fills in."""
     x, most = vector("x", size), z3.Real("most")
     given = [each >= 0 for each in x]
@@ -171,7 +170,7 @@ def test_norms_bound_each_other(size: int) -> None:
     prove(most * most <= square(x), *given, *largest)
 
 
-def test_rows_without_negative_entries_lie_the_root_of_two_radii_apart() -> None:
+def test_rows_without_negative_entries_lie_the_root_of_two_radii_apart():
     """Of a ball, in any number of columns: so a replaced row moves a sum by sqrt(2) r in l2.
 
     With one, two and inner for x x, y y and x y, of which each term is at least 0.
@@ -181,14 +180,14 @@ def test_rows_without_negative_entries_lie_the_root_of_two_radii_apart() -> None
     prove(one - 2 * inner + two <= 2 * limit, inner >= 0, one <= limit, two <= limit)
 
 
-def test_outer_products_lie_the_root_of_two_squared_radii_apart() -> None:
+def test_outer_products_lie_the_root_of_two_squared_radii_apart():
     """The inner product of two outer products is a square, that of the rows."""
     x, y = vector("x", 2), vector("y", 2)
     inner = z3.Sum([x[i] * x[j] * y[i] * y[j] for i in range(2) for j in range(2)])
     prove(inner == (x[0] * y[0] + x[1] * y[1]) * (x[0] * y[0] + x[1] * y[1]))
 
 
-def test_augmented_rows_lie_on_a_segment_of_the_simplex() -> None:
+def test_augmented_rows_lie_on_a_segment_of_the_simplex():
     """(x - a, b - x) for x in [a, b]: the sum is b - a, and two rows differ by 2 (b - a) in l1."""
     x, y, low, high = z3.Reals("x y low high")
     inside = [low <= each for each in (x, y)] + [each <= high for each in (x, y)]
@@ -197,7 +196,7 @@ def test_augmented_rows_lie_on_a_segment_of_the_simplex() -> None:
     prove(square(gaps) <= 2 * (high - low) * (high - low), *inside)
 
 
-def test_corners_of_a_simplex_lie_two_radii_apart_in_l1() -> None:
+def test_corners_of_a_simplex_lie_two_radii_apart_in_l1():
     """So a row that leaves one bin for another moves the counts by 2."""
     places = list(combinations(range(4), 2))
     r = z3.Real("r")

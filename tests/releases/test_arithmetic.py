@@ -118,7 +118,7 @@ def test_groups_of_one_release_are_independent():
     assert (of_parts["f"]["a"] - of_parts["m"]["a"]).sampling
 
 
-def test_a_number_over_a_release_is_one() -> None:
+def test_a_number_over_a_release_is_one():
     f, m = PAY(TABLE).values()
     low, high = f.interval
     assert (2 / f).interval == pytest.approx((2 / high, 2 / low))

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ MEAN = dp.select("age") >> dp.mean(0, 100, epsilon=1)
 COUNT = dp.count() >> dp.laplace(epsilon=1)
 ESTIMATE = ["value", "low", "high", "standard_error"]
 
-RELEASES: list[tuple[Any, list[str], int]] = [
+RELEASES = [
     (MEAN, [*ESTIMATE, "rows"], 1),
     (dp.by("sex", ["f", "m", "x"], MEAN), ["sex", *ESTIMATE, "rows"], 3),
     (dp.by(["sex", "age"], [["f"], [20, 50]], COUNT), ["sex", "age", "value"], 2),

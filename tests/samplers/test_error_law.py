@@ -114,7 +114,7 @@ def test_confidences_that_are_none(given, words):
         confidence_of(given, "confidence")
 
 
-def test_a_rate_beyond_floats_is_no_noise() -> None:
+def test_a_rate_beyond_floats_is_no_noise():
     """It raised an OverflowError once the loss was asked for."""
     law = DiscreteLaplace(Fraction(1, 10**400), 0)
     assert law.standard_deviation == 0

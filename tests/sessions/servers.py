@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
@@ -111,7 +110,7 @@ GRANT EXECUTE ON FUNCTION opendp_lite.hold TO analysts"""
 BUDGET = dp.rho(1)
 
 
-def make(url: Callable[..., str], budget: Any = BUDGET, **settings: Any) -> LedgerFile:
+def make(url: Callable[..., str], budget=BUDGET, **settings) -> LedgerFile:
     """A new ledger by its owner, opened by an analyst."""
     LedgerFile.create(url("dana"), budget, unit="row", data="survey é 2026", **settings)
     run(url("dana"), GRANT)

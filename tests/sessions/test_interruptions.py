@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +31,7 @@ def interrupting(at: int, act: Callable[[], None]) -> Iterator[Callable[[], bool
     """Acts before one line of the package, as a signal handler does; tells whether it did."""
     seen = 0
 
-    def line(frame: Any, event: str, given: object) -> Any:
+    def line(frame, event: str, given: object):
         nonlocal seen
         if event == "line":
             seen += 1
@@ -41,7 +40,7 @@ def interrupting(at: int, act: Callable[[], None]) -> Iterator[Callable[[], bool
                 act()
         return line
 
-    def entered(frame: Any, event: str, given: object) -> Any:
+    def entered(frame, event: str, given: object):
         return line if frame.f_code.co_filename.startswith(PAYING) else None
 
     before = sys.gettrace()
@@ -57,7 +56,7 @@ def signalled(at: int) -> Iterator[Callable[[], bool]]:
     """Raises where CPython looks for signals: at a call's begin, and after a call of C code."""
     seen = 0
 
-    def event(frame: Any, what: str, given: object) -> None:
+    def event(frame, what: str, given: object) -> None:
         nonlocal seen
         if what in ("call", "c_return") and frame.f_code.co_filename.startswith(PAYING):
             seen += 1
@@ -84,12 +83,12 @@ def raising() -> None:
     raise Interruption
 
 
-def counted(runs: list[int]) -> Any:
+def counted(runs: list[int]):
     """A mechanism that notes each time it reads the data."""
 
     @dp.mechanism
     def noted(space: dp.Space[dp.Rows]) -> dp.Measurement:
-        def function(rows: Any, entropy: Any) -> int:
+        def function(rows, entropy) -> int:
             runs.append(1)
             return 0
 
@@ -98,11 +97,11 @@ def counted(runs: list[int]) -> Any:
     return noted()
 
 
-def of_session(tmp_path: Path) -> Any:
+def of_session(tmp_path: Path):
     return dp.session([1.0, 2.0], dp.rho(1))
 
 
-def of_ledger(tmp_path: Path) -> Any:
+def of_ledger(tmp_path: Path):
     file = LedgerFile.create(tmp_path / "a.ledger", dp.rho(1), unit="row", wait=0.01)
     return dp.Ledger(file).session([1.0, 2.0])
 
@@ -171,7 +170,7 @@ def test_a_timer_that_interrupts_all_the_time(tmp_path, make):
 def test_a_threshold_test_that_is_interrupted_costs_its_answer(monkeypatch):
     """Between the comparison and its count, an exception would leave an answer uncounted."""
 
-    def program(test: Any) -> int:
+    def program(test) -> int:
         for tried in range(9):
             try:
                 test(dp.clamp(0, 1) >> dp.sum())

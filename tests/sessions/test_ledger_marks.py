@@ -5,7 +5,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from time import sleep
-from typing import Any
 
 import attrs
 import pytest
@@ -38,11 +37,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     """Counts entries that are read, and checks of all."""
     found, of_row, read_all = Reads(), LedgerEntry.of_row, EntryTable.all
 
-    def count_row(row: Any, measure: Any) -> LedgerEntry:
+    def count_row(row, measure) -> LedgerEntry:
         found.entries += 1
         return of_row(row, measure)
 
-    def count_all(table: EntryTable, seen: LedgerEntry) -> Any:
+    def count_all(table: EntryTable, seen: LedgerEntry):
         found.whole += 1
         return read_all(table, seen)
 
@@ -58,7 +57,7 @@ def sit_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], N
 
 
 @pytest.fixture
-def known(url: Any) -> LedgerFile:
+def known(url) -> LedgerFile:
     """A ledger of rho = 1 with data, three releases and a mark at its last entry, the eighth."""
     make(url)
     ask = dp.Ledger.open(url("ann")).session(AGES)
@@ -67,7 +66,7 @@ def known(url: Any) -> LedgerFile:
     return LedgerFile.open(url("ann"))
 
 
-def forge(url: Any, number: int, **cells: object) -> None:
+def forge(url, number: int, **cells: object) -> None:
     """The owner changes an entry, and makes its hash anew."""
     with psycopg.connect(url("dana")) as connection:
         row = connection.execute(
@@ -107,7 +106,7 @@ def test_a_tail_may_take_longer_to_check_than_a_transaction_may_stand_still(
     spend(known, 2)
     check, waits = tables.entries.check_chain, []
 
-    def check_slowly(found: Any, *given: Any) -> Any:
+    def check_slowly(found, *given):
         listed = list(found)
         waits.append(len(listed) > 2 and sleep(0.6))
         return check(listed, *given)
@@ -117,15 +116,15 @@ def test_a_tail_may_take_longer_to_check_than_a_transaction_may_stand_still(
     assert None in waits
 
 
-def drop_admission(url: Any) -> None:
+def drop_admission(url) -> None:
     forge(url, 2, state="released", closes=99, scope="", content="", asked="")
 
 
-def admit_other_data(url: Any) -> None:
+def admit_other_data(url) -> None:
     forge(url, 2, content="00" * 32)
 
 
-def protect_another_unit(url: Any) -> None:
+def protect_another_unit(url) -> None:
     with psycopg.connect(url("dana")) as connection:
         connection.execute("ALTER TABLE opendp_lite.ledger DISABLE TRIGGER USER")
         connection.execute("UPDATE opendp_lite.ledger SET unit = 'person'")
@@ -135,7 +134,7 @@ def protect_another_unit(url: Any) -> None:
     forge(url, 1, unit="person", previous=digest_of(row))
 
 
-def lower_the_total(url: Any) -> None:
+def lower_the_total(url) -> None:
     forge(url, 8, total="1/10")
 
 

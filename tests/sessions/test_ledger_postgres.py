@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from time import sleep
-from typing import Any
 
 import attrs
 import pytest
@@ -155,7 +154,7 @@ def test_a_check_may_take_longer_than_a_transaction_may_stand_still(ledger, url,
     spend(ledger, 2)
     check = tables.entries.check_chain
 
-    def check_slowly(found: Any, *given: Any) -> Any:
+    def check_slowly(found, *given):
         listed = list(found)
         sleep(0.6 if len(listed) > 2 else 0)
         return check(listed, *given)
@@ -166,9 +165,7 @@ def test_a_check_may_take_longer_than_a_transaction_may_stand_still(ledger, url,
 
 
 @pytest.mark.parametrize("adopts", [False, True], ids=["pays", "adopts"])
-def test_what_is_far_behind_is_checked_before_the_others_wait(
-    adopts: bool, url: Any, monkeypatch: Any, tmp_path: Any
-) -> None:
+def test_what_is_far_behind_is_checked_before_the_others_wait(adopts, url, monkeypatch, tmp_path):
     """By a handle and a witness that saw the first entries alone."""
 
     def sit_at(name: str) -> None:
@@ -186,11 +183,11 @@ def test_what_is_far_behind_is_checked_before_the_others_wait(
     read, held, right = list[int](), list[int](), postgres.PostgresDatabase.in_transaction
     of_row = LedgerEntry.of_row
 
-    def count(row: Any, measure: Any) -> LedgerEntry:
+    def count(row, measure) -> LedgerEntry:
         read.append(1)
         return of_row(row, measure)
 
-    def in_transaction(storage: Any, work: Any, *, writing: bool, **options: Any) -> Any:
+    def in_transaction(storage, work, *, writing: bool, **options):
         before = len(read)
         found = right(storage, work, writing=writing, **options)
         held.append(len(read) - before if writing else 0)
@@ -408,7 +405,7 @@ def test_a_connection_that_is_lost(ledger, url, server, tmp_path, monkeypatch):
     commit, tenth = postgres._ServerTable.commit, Fraction(1, 10)
     end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ann'"
 
-    def lose(table: Any, *, first: bool) -> None:
+    def lose(table, *, first: bool) -> None:
         monkeypatch.undo()
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
         if first:

@@ -9,7 +9,6 @@ from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -53,7 +52,7 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def call(self, method: str, **params: Any) -> Any:
+    def call(self, method: str, **params):
         """Asks for something and waits for the answer."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": params}
@@ -81,7 +80,7 @@ class Browser:
         size = {"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **size)
 
-    def value(self, script: str) -> Any:
+    def value(self, script: str):
         """What a script gives in the page; a promise is waited for."""
         asked = {"expression": script, "returnByValue": True, "awaitPromise": True}
         found = self.call("Runtime.evaluate", **asked)
@@ -92,17 +91,17 @@ class Browser:
         """Writes what is seen as a PNG."""
         path.write_bytes(b64decode(self.call("Page.captureScreenshot")["data"]))
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self):
         while b"\0" not in self.unread:
             block = os.read(self.answers, 1 << 20)
             assert block, "the browser went away"
             self.unread += block
         line, _, self.unread = self.unread.partition(b"\0")
-        found: dict[str, Any] = json.loads(line)
+        found = json.loads(line)
         self._note(found.get("method", ""), found.get("params", {}))
         return found
 
-    def _note(self, event: str, params: dict[str, Any]) -> None:
+    def _note(self, event: str, params) -> None:
         if event == "Page.loadEventFired":
             self.loaded = True
         elif event == "Network.requestWillBeSent":

@@ -48,11 +48,11 @@ def dead_links(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_and_images_lead_somewhere(page: Path) -> None:
+def test_links_and_images_lead_somewhere(page):
     assert dead_links(page) == []
 
 
-def test_dead_links_are_found(tmp_path: Path) -> None:
+def test_dead_links_are_found(tmp_path):
     page = tmp_path / f"page{MD}"
     links = f"[a](b{MD}) ![c](d.png) [e](#two) [f](#one) [g](page{MD}) `[h](i{MD})`"
     page.write_text(f"# One\n{links}")
@@ -60,14 +60,14 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in PUBLIC if not inspect.ismodule(PUBLIC[path])])
-def test_every_public_name_has_an_example(path: str) -> None:
+def test_every_public_name_has_an_example(path):
     public = PUBLIC[path]
     assert ">>> " in (inspect.getdoc(public) or ""), f"{path} has no example in its docstring"
     if isinstance(public, type):
         assert ">>> " in (vars(public).get("__doc__") or ""), f"{path} has only its base's example"
 
 
-def test_every_public_name_has_a_page() -> None:
+def test_every_public_name_has_a_page():
     texts = pages()
     wanted = {page_name(path, public) for path, public in PUBLIC.items()}
     assert set(texts) == {"index", *wanted}
@@ -77,12 +77,12 @@ def test_every_public_name_has_a_page() -> None:
         assert inspect.ismodule(public) or ">>> " in text, f"the page of {path} has no example"
 
 
-def test_pages_differ_where_case_is_ignored() -> None:
+def test_pages_differ_where_case_is_ignored():
     names = [name.lower() for name in pages()]
     assert len(names) == len(set(names))
 
 
-def test_each_proof_stands_on_the_page_of_its_step() -> None:
+def test_each_proof_stands_on_the_page_of_its_step():
     texts, rows = pages(), proof_rows()
     assert len(rows) > 80
     assert rows["private_quantile"].longer.startswith("epsilon under `MaxDivergence`")
@@ -97,7 +97,7 @@ def test_each_proof_stands_on_the_page_of_its_step() -> None:
             assert f"def {test.name}(" in test.source
 
 
-def test_the_table_of_contents_has_every_page(tmp_path: Path) -> None:
+def test_the_table_of_contents_has_every_page(tmp_path):
     gather(tmp_path)
     index, proofs = ((tmp_path / f"{name}{MD}").read_text("utf-8") for name in ("index", "proofs"))
     trees = "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index + proofs, re.DOTALL))
@@ -111,7 +111,7 @@ def test_the_table_of_contents_has_every_page(tmp_path: Path) -> None:
     assert "reference/index" in trees.split()
 
 
-def test_links_lead_where_pages_stand_in_the_site() -> None:
+def test_links_lead_where_pages_stand_in_the_site():
     text = f"[a](docs/mean{MD}) [b](../docs/people{MD}) [CHANGELOG{MD}](../CHANGELOG{MD})"
     assert moved(text) == f"[a](mean{MD}) [b](../people{MD}) [CHANGELOG](CHANGELOG{MD})"
     assert moved("```pycon\n>>> 1\n1\n\n```\n") == "```pycon\n>>> 1\n1\n```\n"
@@ -126,7 +126,7 @@ class Writer:
 
 
 @pytest.mark.parametrize(("write", "node"), [(_inline, nodes.math), (_block, nodes.math_block)])
-def test_formulas_are_written_as_elements(write, node) -> None:
+def test_formulas_are_written_as_elements(write, node):
     writer = Writer()
     with pytest.raises(nodes.SkipNode):
         write(writer, node("", r"\rho = \frac{\mu^2}{2}"))

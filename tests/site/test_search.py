@@ -85,7 +85,7 @@ RIGHT: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize("word", RIGHT)
-def test_a_right_page_says_that_it_is_searched_for(word: str) -> None:
+def test_a_right_page_says_that_it_is_searched_for(word):
     """So it is found first: an entry of the index counts more than words in a text."""
     pages = [(ROOT / f"docs/{page}.md").read_text() for page in RIGHT[word]]
     said = [line for page in pages for line in re.findall("<!-- search: (.+) -->", page)]

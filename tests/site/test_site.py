@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -71,7 +70,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-def looked_at(tab: Browser, page: Path) -> tuple[list[str], dict[str, Any]]:
+def looked_at(tab: Browser, page: Path):
     """What is wrong with a page by itself, and what it holds."""
     tab.open(page.as_uri(), WIDE)
     seen = tab.value(SEEN)
@@ -111,7 +110,7 @@ def search(site: Path, words: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def test_every_page(site: Path, tab: Browser) -> None:
+def test_every_page(site, tab):
     pages = sorted(site.glob("**/*.html"))
     assert len(pages) > 200
     wrong, ids, links = [], {}, {}
@@ -132,13 +131,13 @@ def test_every_page(site: Path, tab: Browser) -> None:
         ("neighbours", "What is protected, and what is not"),
     ],
 )
-def test_search_works_without_a_network(site: Path, tab: Browser, typed: str, title: str) -> None:
+def test_search_works_without_a_network(site, tab, typed, title):
     tab.open(f"{(site / 'search.html').as_uri()}?q={typed}", WIDE)
     assert tab.value(FOUND.replace("TITLE", repr(title)))
     assert tab.said == []
 
 
-def test_nothing_is_loaded_from_a_network(site: Path) -> None:
+def test_nothing_is_loaded_from_a_network(site):
     loaded = re.compile(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["'](https?:)?//""")
     for page in site.glob("**/*.html"):
         assert not loaded.search(page.read_text("utf-8")), page
@@ -146,7 +145,7 @@ def test_nothing_is_loaded_from_a_network(site: Path) -> None:
         assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", sheet.read_text("utf-8"))
 
 
-def test_formulas_show(tmp_path: Path, tab: Browser) -> None:
+def test_formulas_show(tmp_path, tab):
     (tmp_path / ("index" + ".md")).write_text(
         "# One\n\nSo $\\rho = \\mu^2/2$.\n\n$$\\frac{1}{2}$$\n"
     )
@@ -159,7 +158,7 @@ def test_formulas_show(tmp_path: Path, tab: Browser) -> None:
     assert tall[1] > tall[0] > 0
 
 
-def test_faults_are_found(tmp_path: Path, tab: Browser) -> None:
+def test_faults_are_found(tmp_path, tab):
     page = tmp_path / "page.html"
     page.write_text(
         "<body style='margin:0'><article><p style='width:900px'>wide</p><p style='font-size:9px'>"
@@ -181,7 +180,7 @@ def test_faults_are_found(tmp_path: Path, tab: Browser) -> None:
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_the_first_three_hits_have_a_right_page(site: Path) -> None:
+def test_the_first_three_hits_have_a_right_page(site):
     found = search(site, list(RIGHT))
     lost = [word for word, right in RIGHT.items() if not right & set(found[word][:3])]
     assert len(RIGHT) >= 60
@@ -189,7 +188,7 @@ def test_the_first_three_hits_have_a_right_page(site: Path) -> None:
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_a_name_finds_its_page_and_guides_stand_before_the_reference(site: Path) -> None:
+def test_a_name_finds_its_page_and_guides_stand_before_the_reference(site):
     found = search(site, ["clamp", "bounds"])
     assert "reference/dp.clamp" in found["clamp"][:3]
     places = [page.startswith("reference/") for page in found["bounds"]]

@@ -50,18 +50,18 @@ def _shown(element: ElementTree.Element) -> str:
 
 
 @pytest.mark.parametrize("prose", FORMULAS)
-def test_a_formula_is_typeset(prose: str) -> None:
+def test_a_formula_is_typeset(prose):
     assert [shown(part) for part, mathml in typeset(prose, lone=False) if mathml] == [
         FORMULAS[prose]
     ]
 
 
 @pytest.mark.parametrize("prose", PROSE)
-def test_prose_stays(prose: str) -> None:
+def test_prose_stays(prose):
     assert list(typeset(prose, lone=False)) == [(prose, False)]
 
 
-def test_letters_alone_are_symbols_in_proofs() -> None:
+def test_letters_alone_are_symbols_in_proofs():
     prose = "A row of epsilon, and a key of appendix B: let k be in A."
     assert [shown(part) for part, mathml in typeset(prose, lone=True) if mathml] == [
         "\u03b5",
@@ -70,6 +70,6 @@ def test_letters_alone_are_symbols_in_proofs() -> None:
     ]
 
 
-def test_code_in_backticks_is_no_formula() -> None:
+def test_code_in_backticks_is_no_formula():
     assert is_formula("exp(-s |rank - q n|)")
     assert not any(map(is_formula, ("rho=1", "U - L", "int | str", "dp.mean(0, 9)", "x[0] x[1]")))

@@ -32,11 +32,11 @@ EXAMPLES = {
 }
 
 
-def program(ask: Any) -> Any:
+def program(ask):
     return ask(ROWS >> dp.gaussian(rho=ask.left))
 
 
-def first(release: Any) -> float:
+def first(release) -> float:
     return float(release[0])
 
 
@@ -88,7 +88,7 @@ class Balanced(HTMLParser):
         self.tags: set[str] = set()
         self.text = ""
 
-    def handle_starttag(self, tag: str, attributes: Any) -> None:
+    def handle_starttag(self, tag: str, attributes) -> None:
         self.open.append(tag)
         self.tags.add(tag)
 
@@ -105,14 +105,14 @@ def words(text: str) -> str:
 
 
 @cache
-def stated(pipeline: Any) -> Statement:
+def stated(pipeline) -> Statement:
     """Several tests read the same one, and its loss takes a search."""
     found: Statement = pipeline.statement(pipeline.bound.input_space.unit)
     return found
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_pipeline_has_a_statement(name: str) -> None:
+def test_every_pipeline_has_a_statement(name):
     pipeline = ALL[name]
     statement = stated(pipeline)
     text = words(str(statement))
@@ -135,13 +135,13 @@ def test_every_pipeline_has_a_statement(name: str) -> None:
     assert f"Privacy loss: {loss}." in text
 
 
-def test_all_shapes_are_stated() -> None:
+def test_all_shapes_are_stated():
     made = {name.rpartition("-")[0] for name in EXAMPLES}
     kinds = {path for path, step in STEPS.items() if returned(step) is dp.Measurement}
     assert kinds - made == {"dp.adaptive", "dp.above_threshold", "dp.combinators.best_of"}
 
 
-def test_the_loss_of_laplace_noise_in_every_measure() -> None:
+def test_the_loss_of_laplace_noise_in_every_measure():
     loss = (dp.count() >> dp.laplace(epsilon=1)).statement().loss
     assert loss.pure == 1
     assert loss.mu is None
@@ -152,7 +152,7 @@ def test_the_loss_of_laplace_noise_in_every_measure() -> None:
     assert float(loss.epsilon) == pytest.approx(1, abs=1e-4)
 
 
-def test_the_loss_of_gaussian_noise_in_every_measure() -> None:
+def test_the_loss_of_gaussian_noise_in_every_measure():
     pipeline = dp.count() >> dp.gaussian(rho=0.5)
     loss = pipeline.statement().loss
     assert (loss.rho, loss.mu, loss.pure, loss.odds) == (0.5, 1, None, None)
@@ -164,7 +164,7 @@ def test_the_loss_of_gaussian_noise_in_every_measure() -> None:
     assert other.loss.as_dict()["exact"] == {"rho": "2"}
 
 
-def test_a_loss_under_gaussian_privacy() -> None:
+def test_a_loss_under_gaussian_privacy():
     loss = dp.adaptive(program, budget=dp.mu(1)).statement().loss
     assert (loss.mu, loss.rho, loss.pure) == (1, 0.5, None)
     assert loss.variant == "Custom"
@@ -173,7 +173,7 @@ def test_a_loss_under_gaussian_privacy() -> None:
     assert str(loss.sentences).count("mu = ") == 1
 
 
-def test_delta_is_one_at_which_the_loss_holds() -> None:
+def test_delta_is_one_at_which_the_loss_holds():
     budget = dp.adaptive(program, budget=dp.epsilon(1, delta=1e-4))
     loss = budget.statement().loss
     assert (loss.epsilon, loss.delta) == (1, Fraction(1, 10_000))
@@ -183,7 +183,7 @@ def test_delta_is_one_at_which_the_loss_holds() -> None:
         budget.statement(delta=2)
 
 
-def test_the_unit_in_words() -> None:
+def test_the_unit_in_words():
     noise = dp.count() >> dp.laplace(epsilon=1)
     fixed = dp.records(size=20, metric=dp.ChangeOneDistance())
     row, three = noise.statement(), noise.statement(3)
@@ -217,10 +217,7 @@ CLIPPED = [
     (ROWS >> dp.laplace(epsilon=1), "dp.clamp: Values beyond the bounds are clipped"),
     (dp.mean(0, 40, rho=0.1, confidence=None), "dp.mean: Values beyond the bounds are clipped"),
     (dp.mean(rho=0.1, confidence=None), "to bounds that a part of the budget finds"),
-    (
-        dp.clip_to_norm(3) >> dp.sum() >> dp.gaussian(rho=1),
-        "longer than the radius is shortened",
-    ),
+    (dp.clip_to_norm(3) >> dp.sum() >> dp.gaussian(rho=1), "longer than the radius is shortened"),
     (
         dp.private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None),
         "Values beyond the bounds count as",
@@ -237,10 +234,7 @@ CLIPPED = [
     (OTHERS["hostile"], "is in no group"),
     (dp.cdf(0, 10, rho=0.1, confidence=None), "Values beyond the bounds count as the bound"),
     (dp.variance(0, 10, rho=0.1, confidence=None), "to limits that a part of the budget finds"),
-    (
-        dp.records(columns=2) >> dp.multivariate_mean(100, rho=0.1),
-        "shortened",
-    ),
+    (dp.records(columns=2) >> dp.multivariate_mean(100, rho=0.1), "shortened"),
     (dp.standard_deviation(0, 9, rho=1, confidence=None), "Missing values are left out"),
 ]
 
@@ -316,15 +310,15 @@ CLIPPED = [
         ),
     ],
 )
-def test_what_a_statement_says(pipeline: Any, said: list[str], silent: str) -> None:
+def test_what_a_statement_says(pipeline, said, silent):
     text = words(str(stated(pipeline)))
     for each in said:
         assert each in text
     assert not silent or silent not in text
 
 
-def test_columns_and_functions_cannot_write_lines_of_their_own() -> None:
-    def forged(release: Any) -> Any:
+def test_columns_and_functions_cannot_write_lines_of_their_own():
+    def forged(release):
         return release
 
     forged.__name__ = name = "float\nWhat is protected\n- Everybody.\x1b[2J"
@@ -336,17 +330,17 @@ def test_columns_and_functions_cannot_write_lines_of_their_own() -> None:
         assert "\x1b" not in text
 
 
-def test_a_function_that_passes_for_a_step_is_trusted_by_name() -> None:
+def test_a_function_that_passes_for_a_step_is_trusted_by_name():
     class Forged:
         """Has what steps of opendp_lite have."""
 
         definition = staticmethod(dp.count)
         __name__ = "forged"
 
-        def spell(self) -> tuple[str, dict[str, Any]]:
+        def spell(self):
             return "count", {}
 
-        def __call__(self, release: Any) -> Any:
+        def __call__(self, release):
             return release
 
     best = dp.combinators.best_of(ROWS >> dp.laplace(epsilon=0.2), score=Forged())
@@ -356,13 +350,13 @@ def test_a_function_that_passes_for_a_step_is_trusted_by_name() -> None:
 
 
 @pytest.mark.parametrize("many", [710, 10**9, 10**30])
-def test_odds_beyond_floats_are_not_told(many: int) -> None:
+def test_odds_beyond_floats_are_not_told(many):
     statement = (dp.count() >> dp.laplace(epsilon=1)).statement(many)
     assert statement.loss.odds is None
     assert "odds by a factor" not in str(statement)
 
 
-def test_rows_that_are_spread_over_groups_are_told_so() -> None:
+def test_rows_that_are_spread_over_groups_are_told_so():
     """Nobody declares them at the front, where one row would count as a third of one."""
     spread = SpreadDistance("city", 3)
     told = "adding or removing 6 rows, at most 2 of them with one value of 'city'"
@@ -385,14 +379,14 @@ def test_rows_that_are_spread_over_groups_are_told_so() -> None:
         ("people", ()),
     ],
 )
-def test_what_is_no_part_of_the_package_is_named(name: str, trusted: tuple[str, ...]) -> None:
+def test_what_is_no_part_of_the_package_is_named(name, trusted):
     statement = stated(OTHERS[name])
     assert statement.trusted == trusted
     warned = "This is not said of what is no part of opendp_lite" in words(str(statement))
     assert warned == bool(trusted)
 
 
-def test_classes_of_ones_own_are_named_wherever_the_loss_relies_on_them() -> None:
+def test_classes_of_ones_own_are_named_wherever_the_loss_relies_on_them():
     class OwnBasis(dp.bases.Haar):
         """A basis."""
 
@@ -416,13 +410,13 @@ def test_classes_of_ones_own_are_named_wherever_the_loss_relies_on_them() -> Non
     assert found["the conversion OwnConversion"].statement().after == (told,)
 
 
-def test_examples_of_the_package_rely_on_nothing_else() -> None:
+def test_examples_of_the_package_rely_on_nothing_else():
     assert {name: stated(each).trusted for name, each in EXAMPLES.items()} == dict.fromkeys(
         EXAMPLES, ()
     )
 
 
-def test_every_step_names_its_proof() -> None:
+def test_every_step_names_its_proof():
     named = {each.name: each for pipeline in ALL.values() for each in stated(pipeline).steps}
     assert len(named) > 50
     for path, step in named.items():
@@ -436,7 +430,7 @@ def test_every_step_names_its_proof() -> None:
     assert named["dp.by"].sources == ("McSherry 2009, theorem 4",)
 
 
-def test_a_step_of_ones_own_is_stated_in_its_words_and_in_one_line() -> None:
+def test_a_step_of_ones_own_is_stated_in_its_words_and_in_one_line():
     """Its text reaches people who do not have the pipeline: it can forge no line of a statement."""
 
     @dp.stage(
@@ -458,7 +452,7 @@ def test_a_step_of_ones_own_is_stated_in_its_words_and_in_one_line() -> None:
         dp.stage(does=3)  # type: ignore[call-overload]
 
 
-def test_a_bare_step_of_ones_own_says_nothing_whatever_its_docstring() -> None:
+def test_a_bare_step_of_ones_own_says_nothing_whatever_its_docstring():
     @dp.stage
     def bare(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], Any]:
         """Adds noise.
@@ -474,14 +468,14 @@ def test_a_bare_step_of_ones_own_says_nothing_whatever_its_docstring() -> None:
     assert "Newton" not in text
 
 
-def test_inner_pipelines_are_stated() -> None:
+def test_inner_pipelines_are_stated():
     names = [each.name for each in stated(OTHERS["best_of"]).steps]
     assert names == ["dp.combinators.best_of", "dp.clamp", "dp.sum", "dp.laplace"]
     inner = [each.name for each in dp.histogram("sex", categories=["f"], rho=1).statement().steps]
     assert {"dp.one_hot", "dp.gaussian", "dp.histogram"} <= set(inner)
 
 
-def test_the_position_in_a_ledger() -> None:
+def test_the_position_in_a_ledger():
     alone = dp.mean(0, 1, rho=0.1, confidence=None).statement()
     assert "The losses of other releases of the same data add up." in words(str(alone))
     assert alone.as_dict()["position"] is None
@@ -584,7 +578,7 @@ IN_THE_REGISTRY = {**ALL, "mu": dp.count() >> dp.gaussian(mu=1), "endless": ENDL
 
 
 @pytest.mark.parametrize("name", IN_THE_REGISTRY)
-def test_the_registry_takes_each_field_and_knows_those_that_are_left(name) -> None:
+def test_the_registry_takes_each_field_and_knows_those_that_are_left(name):
     """Each field of it is filled or marked, and none is both."""
     found = stated(IN_THE_REGISTRY[name]).as_dict()
     filled, left = found["deployment"], found["to_fill"]
@@ -605,13 +599,13 @@ def test_the_registry_takes_each_field_and_knows_those_that_are_left(name) -> No
         (("implementation", "mechanisms"), ""),
     ],
 )
-def test_what_the_registry_refuses_is_found(path, value) -> None:
+def test_what_the_registry_refuses_is_found(path, value):
     filled = stated(OTHERS["people"]).as_dict()["deployment"]
     filled[path[0]][path[1]] = value
     assert not fits(filled, REGISTRY)
 
 
-def test_the_fields_of_the_registry_hold_what_the_statement_says() -> None:
+def test_the_fields_of_the_registry_hold_what_the_statement_says():
     found = stated(OTHERS["people"]).as_dict()["deployment"]
     # All that a person reads in the statement has a place there.
     assert "standard deviation" in found["implementation"]["mechanisms"]
@@ -628,7 +622,7 @@ def test_the_fields_of_the_registry_hold_what_the_statement_says() -> None:
     assert "mu = 1" in of_mu["privacy_loss"]["privacy_parameters_details"]
 
 
-def test_a_statement_is_the_same_whatever_the_data() -> None:
+def test_a_statement_is_the_same_whatever_the_data():
     pipeline = dp.mean(0, 40, epsilon=1, confidence=None)
     before = pipeline.statement()
     for data in (np.zeros(3), np.full(997, 1e9)):
@@ -649,7 +643,7 @@ def test_a_statement_is_about_somebody(pipeline, nothing):
         pipeline.statement(nothing)
 
 
-def test_the_score_of_best_of_is_trusted_to_keep_nothing() -> None:
+def test_the_score_of_best_of_is_trusted_to_keep_nothing():
     """It sees the releases of all runs, and the loss counts one of them."""
     scored = dp.combinators.best_of(dp.count() >> dp.laplace(epsilon=1), score=float)
     told = scored.statement().sections["Who is trusted"]
@@ -659,10 +653,10 @@ def test_the_score_of_best_of_is_trusted_to_keep_nothing() -> None:
     assert not any("must keep and show nothing" in each for each in alone)
 
 
-def test_what_follows_noise_within_a_step_is_named() -> None:
+def test_what_follows_noise_within_a_step_is_named():
     """``best_of`` shows it the releases of all runs."""
 
-    def kept(release: Any) -> Any:
+    def kept(release):
         return release
 
     count = dp.count() >> dp.laplace(epsilon=1) >> kept
@@ -682,7 +676,7 @@ def test_what_follows_noise_within_a_step_is_named() -> None:
     assert conversion.startswith("dp.to_zcdp() states the same loss in another measure")
 
 
-def test_a_copy_of_a_space_does_not_keep_its_name() -> None:
+def test_a_copy_of_a_space_does_not_keep_its_name():
     sized = dp.records(size=100, metric=dp.ChangeOneDistance())
     space = attrs.evolve(sized, domain=attrs.evolve(sized.domain, size=5))
     assert "100" not in repr(space)
@@ -692,7 +686,7 @@ def test_a_copy_of_a_space_does_not_keep_its_name() -> None:
         pipeline.to_json()
 
 
-def test_metrics_and_measures_of_your_own_are_trusted_by_name() -> None:
+def test_metrics_and_measures_of_your_own_are_trusted_by_name():
     class OwnDistance(dp.SymmetricDistance):
         """Rows that are added or removed."""
 

@@ -8,7 +8,6 @@ import json
 import pickle
 from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +67,7 @@ RELEASES = [
 """Pipelines whose releases are stored, as one seed makes them in the version that writes."""
 
 
-def shown(value: Any) -> dict[str, Any]:
+def shown(value):
     """What a value that is read again must still say."""
     loss = getattr(value, "map", None)
     told = getattr(value, "as_dict", None)
@@ -79,22 +78,22 @@ def shown(value: Any) -> dict[str, Any]:
     }
 
 
-def made(code: str) -> Any:
+def made(code: str):
     """The value that a person types."""
     return eval(code, {"dp": dp})
 
 
-def release_of(code: str) -> Any:
+def release_of(code: str):
     """A release of the survey, always the same one in one version."""
     return made(code).insecure_release(SURVEY, seed=1).value
 
 
-def read_pickle(entry: dict[str, str]) -> Any:
+def read_pickle(entry: dict[str, str]):
     """A value as its pickle has it."""
     return pickle.loads(b64decode(entry["pickle"]))
 
 
-def entry_of(value: Any) -> dict[str, Any]:
+def entry_of(value):
     """A value as the file holds it."""
     return {"pickle": b64encode(pickle.dumps(value, protocol=4)).decode(), **shown(value)}
 

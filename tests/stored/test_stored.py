@@ -7,16 +7,7 @@ from pickletools import genops
 from typing import Any
 
 import pytest
-from stored_values import (
-    FOLDER,
-    PIPELINES,
-    PLAIN,
-    RELEASES,
-    made,
-    read_pickle,
-    release_of,
-    shown,
-)
+from stored_values import FOLDER, PIPELINES, PLAIN, RELEASES, made, read_pickle, release_of, shown
 
 import opendp_lite as dp
 from tests.public_names import modules_in
@@ -25,12 +16,12 @@ FILES = sorted(FOLDER.glob("*.json"))
 
 
 @cache
-def document(path: Any) -> dict[str, dict[str, Any]]:
+def document(path):
     """What a version wrote."""
     return json.loads(path.read_text("utf-8"))
 
 
-def entries(kind: str) -> list[Any]:
+def entries(kind: str):
     """All stored values of a kind, by version and by what was typed."""
     return [
         pytest.param(document(path)[kind][code], code, id=f"{path.stem} {code}")
@@ -39,7 +30,7 @@ def entries(kind: str) -> list[Any]:
     ]
 
 
-def check(entry: dict[str, Any], value: Any) -> None:
+def check(entry, value) -> None:
     """A value that was read again says what it said, and may say more.
 
     Standard errors are matrix products of what is stored, and each machine's kernel adds them up
@@ -53,7 +44,7 @@ def check(entry: dict[str, Any], value: Any) -> None:
         assert found[path] == near, path
 
 
-def _flatten(value: Any, path: str = "") -> dict[str, Any]:
+def _flatten(value, path: str = ""):
     """All that a JSON value holds, each by its path."""
     if not isinstance(value, dict | list):
         return {path: value}
@@ -65,7 +56,7 @@ def _flatten(value: Any, path: str = "") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("entry", "code"), entries("pipelines"))
-def test_pipelines_are_read(entry: dict[str, Any], code: str) -> None:
+def test_pipelines_are_read(entry, code):
     for found in (read_pickle(entry), dp.from_json(entry["json"])):
         check(entry, found)
         assert found == made(code)
@@ -73,17 +64,17 @@ def test_pipelines_are_read(entry: dict[str, Any], code: str) -> None:
 
 
 @pytest.mark.parametrize(("entry", "code"), entries("plain"))
-def test_spaces_budgets_and_results_are_read(entry: dict[str, Any], code: str) -> None:
+def test_spaces_budgets_and_results_are_read(entry, code):
     check(entry, read_pickle(entry))
     assert read_pickle(entry) == made(code)
 
 
 @pytest.mark.parametrize(("entry", "code"), entries("releases"))
-def test_releases_are_read(entry: dict[str, Any], code: str) -> None:
+def test_releases_are_read(entry, code):
     check(entry, read_pickle(entry))
 
 
-def test_a_session_release_is_read_with_its_receipt() -> None:
+def test_a_session_release_is_read_with_its_receipt():
     release = dp.session([1.0] * 50, dp.epsilon(1))(dp.count() >> dp.laplace(epsilon=1), note="t 3")
     found = pickle.loads(pickle.dumps(release))
     assert found == release
@@ -92,12 +83,12 @@ def test_a_session_release_is_read_with_its_receipt() -> None:
 
 
 @pytest.mark.parametrize("code", [*PIPELINES, *PLAIN])
-def test_pickles_name_no_module_of_the_package(code: str) -> None:
+def test_pickles_name_no_module_of_the_package(code):
     assert not modules_in(made(code))
 
 
 @pytest.mark.parametrize("code", RELEASES)
-def test_releases_name_no_module_of_the_package(code: str) -> None:
+def test_releases_name_no_module_of_the_package(code):
     assert not modules_in(release_of(code))
 
 
@@ -107,7 +98,7 @@ def unchanged(space: dp.Space[dp.Rows]) -> dp.Transformation[Any, Any]:
     return dp.row_map(space, lambda block: block, space.domain.body)
 
 
-def test_a_step_of_a_persons_own_is_found_in_its_module() -> None:
+def test_a_step_of_a_persons_own_is_found_in_its_module():
     pipeline = dp.clamp(0, 1) >> unchanged() >> dp.sum()
     written = pickle.dumps(pipeline)
     assert pickle.loads(written) == pipeline

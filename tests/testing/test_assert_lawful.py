@@ -99,10 +99,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
         APPROXIMATE,
         {"worst": lambda m, xs: (max(e for e, _ in xs), min(d for _, d in xs))},
     ),
-    "the worst is the pair of the largest epsilon": (
-        APPROXIMATE,
-        {"worst": lambda m, xs: max(xs)},
-    ),
+    "the worst is the pair of the largest epsilon": (APPROXIMATE, {"worst": lambda m, xs: max(xs)}),
     "the worst of the smallest curve": (
         ZCDP,
         {"worst": lambda m, xs: curved_number(max(xs), ConcentratedProfile(min(xs)))},
@@ -128,10 +125,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
         ZCDP,
         {"spread": lambda m, one, whole, k: one * k * k * Fraction(9, 10)},
     ),
-    "a group that is spread is as one": (
-        APPROXIMATE,
-        {"spread": lambda m, one, whole, k: one},
-    ),
+    "a group that is spread is as one": (APPROXIMATE, {"spread": lambda m, one, whole, k: one}),
     "all is admitted": (ZCDP, {"admit": lambda m, profile: Fraction(1, 100)}),
     "a pure loss is admitted as its range": (
         ZCDP,
@@ -149,7 +143,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_assert_lawful_catches(lie: str) -> None:
+def test_assert_lawful_catches(lie):
     base, methods = LIES[lie]
     measure = type("Lying", (base,), methods)()
     with pytest.raises(AssertionError):
@@ -178,26 +172,24 @@ OWN: dict[str, dict[str, Callable[..., object]]] = {
     "1 % is forgiven": {"within": lambda m, x, b: x <= b * Fraction(101, 100)},
     "shown rounded down": {"show": lambda m, x: cut(x)},
     "half of what is typed": {"loss": lambda m, x: ZCDP().loss(x) / 2},
-    "a curve that falls with rho": {
-        "profile": lambda m, x: ConcentratedProfile(1 / (1 + x)),
-    },
+    "a curve that falls with rho": {"profile": lambda m, x: ConcentratedProfile(1 / (1 + x))},
     "shares that sum to 2": {"split": lambda m, x, s: tuple(2 * x * p for p in proportions(s))},
 }
 
 
-def test_a_measure_of_ones_own_is_tested_by_what_follows_from_its_own_curve() -> None:
+def test_a_measure_of_ones_own_is_tested_by_what_follows_from_its_own_curve():
     dp.assert_lawful(Renyi(), NUMBERS)
     for methods in OWN.values():
         with pytest.raises(AssertionError):
             dp.assert_lawful(type("Lying", (Renyi,), methods)(), NUMBERS)
 
 
-def test_what_cannot_be_seen_of_a_measure_of_ones_own() -> None:
+def test_what_cannot_be_seen_of_a_measure_of_ones_own():
     """As the docstring says: no pair is known of it, so a consistent lie passes."""
     dp.assert_lawful(type("Lying", (Renyi,), {"group": lambda m, x, k: x * k})(), NUMBERS)
 
 
-def test_known_pairs_never_exceed_what_they_are_known_for() -> None:
+def test_known_pairs_never_exceed_what_they_are_known_for():
     for epsilon, spill in ((0.3, 0), (2, 1e-9), (400, 0.5)):
         pair = randomised_response(Fraction(epsilon), Fraction(spill))
         assert sum(p for p, _ in pair.masses) == sum(q for _, q in pair.masses) == 1

@@ -466,7 +466,7 @@ def source_of(step: Callable[..., object]) -> str:
     return inspect.getsource(inspect.unwrap(step))
 
 
-def test_every_estimator_that_runs_a_program_is_replayable() -> None:
+def test_every_estimator_that_runs_a_program_is_replayable():
     """They are found by their examples: those that ask anything while they release."""
     found = set()
     for name, (space, pipeline) in ESTIMATORS.items():

@@ -152,7 +152,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_assert_stable_catches(lie: str) -> None:
+def test_assert_stable_catches(lie):
     with pytest.raises(AssertionError, match=r"seed 0, trial \d+") as caught:
         dp.assert_stable(LIES[lie])
     assert re.search(WORDS.get(lie, "rows"), str(caught.value))
@@ -200,7 +200,7 @@ class RadiusBox(dp.bodies.Box):
     ],
     ids=lambda body: f"{type(body).__name__}, {body.columns}",
 )
-def test_assert_stable_catches_a_diameter_too_small(body: Body) -> None:
+def test_assert_stable_catches_a_diameter_too_small(body):
     space = dp.records(columns=body.columns, size=20, metric=REPLACE)
     with pytest.raises(AssertionError, match="claimed"):
         dp.assert_stable(project(body, body) >> dp.sum(), space)
@@ -226,7 +226,7 @@ class ZeroBall(dp.bodies.Ball):
     "body", [ZeroBox(1, 2), ZeroBox(-2, [-1, 9], 2), ZeroBall(1, center=[3, 4])], ids=repr
 )
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_assert_stable_catches_a_body_that_loses_its_zeros(body: Body, relation: str) -> None:
+def test_assert_stable_catches_a_body_that_loses_its_zeros(body, relation):
     domain = space_of(relation, columns=body.columns).domain
     metric = REPLACE if relation == "replace" else dp.SymmetricDistance()
     space = dp.Space(attrs.evolve(domain, body=body), metric, unit=1)
@@ -251,14 +251,14 @@ class Equal(Replaced):
 
 
 @pytest.mark.parametrize("metric", [Replaced(), Equal()])
-def test_assert_stable_catches_a_metric_of_ones_own(metric: dp.metrics.Metric) -> None:
+def test_assert_stable_catches_a_metric_of_ones_own(metric):
     """Whatever its equality says: rows of a public number are not left out one by one."""
     space = dp.Space(dp.Rows(1, 8, dp.bodies.Everything(1)), metric, unit=1)
     with pytest.raises(AssertionError, match="claimed"):
         dp.assert_stable(dp.clamp(-1, 1) >> dp.sum(), space)
 
 
-def test_a_bound_step_is_tested_as_a_recipe_is() -> None:
+def test_a_bound_step_is_tested_as_a_recipe_is():
     bound = dp.records(columns=2) >> UNIT >> dp.sum()
     dp.assert_stable(bound, trials=16)
     dp.assert_stable(dp.records(size=5, metric=REPLACE) >> UNIT >> dp.sum(), trials=16)
@@ -274,7 +274,7 @@ def test_a_bound_step_is_tested_as_a_recipe_is() -> None:
         dp.assert_stable(dp.count() >> dp.laplace(epsilon=1))
 
 
-def test_a_trial_is_looked_at_by_its_number() -> None:
+def test_a_trial_is_looked_at_by_its_number():
     late = LIES["more than 5000 rows"]
     text = failure(late)
     number = int(text.split("trial ")[1].split(",")[0])
@@ -282,7 +282,7 @@ def test_a_trial_is_looked_at_by_its_number() -> None:
     dp.assert_stable(late, trial=0)
 
 
-def test_a_fault_that_needs_many_rows_is_told_soon() -> None:
+def test_a_fault_that_needs_many_rows_is_told_soon():
     """No part of them can go: then 5000 rows are not left out one by one."""
     sizes: list[int] = []
 
@@ -300,12 +300,12 @@ def failure(lie: AnyStage, trial: int | None = None) -> str:
     return str(caught.value)
 
 
-def test_what_cannot_be_seen() -> None:
+def test_what_cannot_be_seen():
     """As the docstring says: a falsifier, never a proof."""
     dp.assert_stable(UNIT >> skew(lambda x: 5 * bool(0 < abs(np.sum(x) - 9.87654) < 1e-9)))
 
 
-def test_pairs_lie_as_far_apart_as_they_say() -> None:
+def test_pairs_lie_as_far_apart_as_they_say():
     """Distances to 8, sizes to thousands, other orders, rare values, opposite rows."""
     for space in (dp.records(), dp.records(size=30, metric=REPLACE)):
         pairs = list(neighbours(space, 0, 96, (0.5,)))
@@ -332,7 +332,7 @@ def test_pairs_lie_as_far_apart_as_they_say() -> None:
     assert sum(gap == 3 for gap in apart) > 20
 
 
-def test_numbers_in_the_code_are_found() -> None:
+def test_numbers_in_the_code_are_found():
     limit = 17.25
 
     def inner(x: np.ndarray) -> np.ndarray:
@@ -344,7 +344,7 @@ def test_numbers_in_the_code_are_found() -> None:
     assert max(constants((dp.clamp(0, 10) >> dp.sum()).bound.function)) == 10
 
 
-def test_a_run_takes_about_a_second() -> None:
+def test_a_run_takes_about_a_second():
     start = time.process_time()
     dp.assert_stable(UNIT >> dp.sum())
     assert time.process_time() - start < 4

@@ -37,9 +37,7 @@ def textbook_laplace(entropy: Entropy) -> float:
     return log(2 * share) if share < 0.5 else -log(2 - 2 * share)
 
 
-def lie_about(
-    honest: AnyMechanism, function: Callable[[Any, Any, Entropy], object]
-) -> AnyMeasurement:
+def lie_about(honest: AnyMechanism, function) -> AnyMeasurement:
     """The honest map, with a function of the honest release, the exact sum and entropy."""
     bound = honest.bind(dp.records())
     exact = TOTAL.bind(dp.records()).function
@@ -119,7 +117,7 @@ CAUGHT = [
 
 
 @pytest.mark.parametrize(("lie", "honest", "releases", "words"), CAUGHT, ids=str)
-def test_audit_catches(lie: str, honest: AnyMechanism, releases: int, words: str) -> None:
+def test_audit_catches(lie, honest, releases, words):
     with pytest.raises(AssertionError, match=words):
         dp.audit(lie_about(honest, LIES[lie]), NONE, ONE, releases=releases)
 
@@ -146,9 +144,7 @@ FUNCTIONS: list[Callable[[np.ndarray], object]] = [
 @pytest.mark.parametrize(
     ("make", "honest"), list(zip(FUNCTIONS, cycle([PURE, ZCDP, SMOOTH]), strict=False))
 )
-def test_audit_lets_any_function_of_an_honest_release_pass(
-    make: Callable[[np.ndarray], object], honest: AnyMechanism
-) -> None:
+def test_audit_lets_any_function_of_an_honest_release_pass(make, honest):
     """Each fails by chance with a probability below 1e-7; the seed is fixed."""
     found = dp.audit(honest >> make, NONE, ONE, releases=400)
     assert found.lower_bound <= found.claim
@@ -162,7 +158,7 @@ class Estimate:
     words: str
 
 
-def test_audit_comes_near_the_claims() -> None:
+def test_audit_comes_near_the_claims():
     """Fixed seeds: without power an audit would say nothing."""
     assert dp.audit(PURE, NONE, ONE, releases=2000).lower_bound > 0.5
     assert dp.audit(ZCDP, NONE, ONE, releases=3500).lower_bound > 0.18
@@ -170,7 +166,7 @@ def test_audit_comes_near_the_claims() -> None:
     assert 1.5 < found.lower_bound <= found.claim == 3
 
 
-def test_audit_of_a_measure_of_ones_own_reads_its_curve() -> None:
+def test_audit_of_a_measure_of_ones_own_reads_its_curve():
     class Curve(dp.ZeroConcentratedDivergence.__mro__[1]):  # type: ignore[misc,name-defined]
         """Additive, with the curve of zCDP, and no relative of its class."""
 
@@ -190,13 +186,13 @@ def test_audit_of_a_measure_of_ones_own_reads_its_curve() -> None:
         dp.audit(lie, NONE, ONE, releases=300)
 
 
-def test_where_a_lowest_bit_lies() -> None:
+def test_where_a_lowest_bit_lies():
     found = lowest_bit(np.array([1.0, 3.0, -6.0, 0.5, 0.1, 2.0**60, 5e-324, -0.0]))
     assert found.tolist() == [0, 0, 1, -1, -55, 60, -1074, np.inf]
     assert np.isnan(lowest_bit(np.array([np.nan]))).all()
 
 
-def test_readings_keep_the_form_apart() -> None:
+def test_readings_keep_the_form_apart():
     found = readings([1.0, 2.0, np.nan, None, 4.0])
     assert found.numbers[:, 0].tolist()[:2] == [1.0, 2.0]
     assert len(set(found.forms)) == 3
@@ -204,7 +200,7 @@ def test_readings_keep_the_form_apart() -> None:
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 0), (3, 0), (60, 40), (199, 3), (200, 200), (0, 200)])
-def test_the_confidence_region_covers(x: int, y: int) -> None:
+def test_the_confidence_region_covers(x, y):
     """No pair of probabilities outside of the cells has tails whose product is above t."""
     trials, product = 200, fisher(1e-3)
     assert product * (1 - log(product)) <= 1e-3
@@ -218,7 +214,7 @@ def test_the_confidence_region_covers(x: int, y: int) -> None:
     assert not (inside & ~covered).any()
 
 
-def test_the_bound_exceeds_the_truth_as_seldom_as_it_says() -> None:
+def test_the_bound_exceeds_the_truth_as_seldom_as_it_says():
     """Exactly, over all counts, for two coins with a loss of ln 3 and of ln 1."""
     trials, failure = 40, 0.05
     for p, q in ((0.3, 0.1), (0.9, 0.3), (0.5, 0.5), (0.02, 0.02 / 3)):
@@ -235,7 +231,7 @@ def test_the_bound_exceeds_the_truth_as_seldom_as_it_says() -> None:
         assert exceeded <= failure
 
 
-def test_releases_that_chose_the_events_are_not_counted() -> None:
+def test_releases_that_chose_the_events_are_not_counted():
     """The first third of the releases differ, and the others are honest."""
     calls = count()
 
@@ -246,7 +242,7 @@ def test_releases_that_chose_the_events_are_not_counted() -> None:
     assert (found.releases, found.lower_bound) == (600, 0)
 
 
-def test_the_failure_is_shared_by_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_failure_is_shared_by_all_events(monkeypatch):
     given: list[float] = []
 
     def note_failure(x: int, y: int, trials: int, failure: float) -> tuple[Floats, Floats]:
@@ -259,7 +255,7 @@ def test_the_failure_is_shared_by_all_events(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(given) <= 1e-3 * (1 + 1e-9)
 
 
-def test_the_divergence_of_two_coins() -> None:
+def test_the_divergence_of_two_coins():
     p, q = np.array([0.3, 0.9]), np.array([0.1, 0.4])
     for order in (2.0, 11.0):
         exact = np.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order))
@@ -284,19 +280,19 @@ LESS_NOISE = {
 
 
 @pytest.mark.parametrize("name", LESS_NOISE)
-def test_audit_catches_too_little_noise(name: str) -> None:
+def test_audit_catches_too_little_noise(name):
     honest, careless, releases = LESS_NOISE[name]
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(with_noise_of(honest, careless), NONE, ONE, releases=releases)
 
 
-def test_audit_catches_a_release_that_depends_on_emptiness() -> None:
+def test_audit_catches_a_release_that_depends_on_emptiness():
     lie = lie_about(PURE, lambda noisy, exact, entropy: noisy * (exact != 0))
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(lie, [], [1.0], releases=1000)
 
 
-def test_audit_calls_an_answer_true_by_its_name() -> None:
+def test_audit_calls_an_answer_true_by_its_name():
     lie = lie_about(PURE, lambda noisy, exact, entropy: bool(exact > 1))
     with pytest.raises(AssertionError, match=r"the release True came in"):
         dp.audit(lie, NONE, ONE, releases=1000)

@@ -32,7 +32,7 @@ PIPELINES = {
 }
 
 
-def test_no_noise_is_given_more_than_it_was_priced_for() -> None:
+def test_no_noise_is_given_more_than_it_was_priced_for():
     """The long run of ``tests/recorded_pairs.py`` takes more pairs of more pipelines."""
     for number, bound in enumerate(list_pipelines(few=True)):
         pairs, faults = find_faults(bound, 5, number)
@@ -40,7 +40,7 @@ def test_no_noise_is_given_more_than_it_was_priced_for() -> None:
         assert not faults, (bound, faults)
 
 
-def test_pairs_of_one_row_and_of_two_show_a_lie() -> None:
+def test_pairs_of_one_row_and_of_two_show_a_lie():
     """Few rows are so large that it shows."""
     for space in (TABLE, dp.records(columns=["a", "b"], size=5, metric=dp.ChangeOneDistance())):
         pairs, faults = find_faults(space >> LIE, 20, 0)
@@ -49,7 +49,7 @@ def test_pairs_of_one_row_and_of_two_show_a_lie() -> None:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_a_lie_is_seen_wherever_it_stands(name: str) -> None:
+def test_a_lie_is_seen_wherever_it_stands(name):
     pipeline, seen = PIPELINES[name]
     found = record(TABLE >> pipeline, np.zeros((1, 2)), np.array([[0.0, 0.0], [0.0, 3.0]]))
     assert "".join("!."[step.holds] for step in found) == seen
@@ -57,7 +57,7 @@ def test_a_lie_is_seen_wherever_it_stands(name: str) -> None:
     assert all(step.real and step.real.l1 == 3 and step.declared for step in lies)
 
 
-def test_two_rows_are_declared_to_each_query_of_a_program() -> None:
+def test_two_rows_are_declared_to_each_query_of_a_program():
     clipped = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=1)
     program = dp.clamp(0, 3) >> dp.adaptive(lambda ask: ask(clipped), dp.rho(1))
     (found,) = record(program, [], [3.0, 5.0], d_in=2)
@@ -66,7 +66,7 @@ def test_two_rows_are_declared_to_each_query_of_a_program() -> None:
     assert not record(program, [], [3.0, 5.0])[0].holds
 
 
-def test_a_release_that_tells_more_than_its_noisy_values_is_seen() -> None:
+def test_a_release_that_tells_more_than_its_noisy_values_is_seen():
     runs: list[None] = []
 
     def remembers(ask: dp.combinators.Ask) -> object:
@@ -77,7 +77,7 @@ def test_a_release_that_tells_more_than_its_noisy_values_is_seen() -> None:
         record(dp.adaptive(remembers, dp.epsilon(1)), [], [1.0])
 
 
-def test_a_ranking_that_tells_more_is_seen() -> None:
+def test_a_ranking_that_tells_more_is_seen():
     """Though it has no equality of its own."""
     kept: list[object] = []
 

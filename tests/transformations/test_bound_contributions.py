@@ -38,9 +38,7 @@ RATE = 1e-7
 SUMMED = dp.select("x") >> dp.clamp(0, 1) >> dp.sum()
 
 
-def kept(
-    data: Any, keys: Any, step: Any = None, space: Any = PEOPLE, columns: int = 3
-) -> np.ndarray:
+def kept(data, keys, step=None, space=PEOPLE, columns: int = 3) -> np.ndarray:
     """The rows that a step keeps, for given random words of the rows by their place."""
     bound = space >> (dp.bound_contributions(2) if step is None else step)
     table = bound.input_space.domain.to_internal(data)
@@ -48,26 +46,26 @@ def kept(
     return materialise(value.numbers()).reshape(-1, columns)
 
 
-def by_place(words: Any) -> Any:
+def by_place(words):
     """Keys for rows by their place in the data."""
     array = np.asarray(words, dtype=np.uint64)
     return lambda places: array[places]
 
 
 @cache
-def kept_by_order(name: str, stays: tuple[int, ...], order: tuple[int, ...], step: Any, space: Any):
+def kept_by_order(name: str, stays: tuple[int, ...], order: tuple[int, ...], step, space):
     """Of some rows of a hostile table; of their random words only the order counts."""
     return kept(np.array(ADVERSARIAL[name], dtype=float)[list(stays)], by_place(order), step, space)
 
 
-def orders_without(order: tuple[int, ...], stays: Iterable[int]) -> tuple[Any, Any]:
+def orders_without(order: tuple[int, ...], stays: Iterable[int]):
     """The rows that stay, and how they follow each other."""
     places = tuple(stays)
     ranks = np.argsort(np.argsort([order[place] for place in places]))
     return places, tuple(ranks.tolist())
 
 
-def drawn(seed: int, mask: int = 2**64 - 1) -> Any:
+def drawn(seed: int, mask: int = 2**64 - 1):
     """Keys that are independent random words, of which only some bits differ."""
     entropy = InsecureSeededEntropy(seed)
     return lambda places: entropy.words(len(places)) & np.uint64(mask)
@@ -123,11 +121,11 @@ MOVED_BY_A_ROW = {
 """The most rows that one row moves, where 1 or 2 rows of a person are kept."""
 
 
-def of_pairs(data: np.ndarray, words: np.ndarray, pairs: dict[Any, int]) -> Any:
+def of_pairs(data: np.ndarray, words: np.ndarray, pairs):
     """Keys for rows by their place, and then for groups of a person by who and what they are."""
     calls: list[int] = []
 
-    def keys(places: Any) -> Any:
+    def keys(places):
         calls.append(len(places))
         if len(calls) == 1:
             return words[places].astype(np.uint64)
@@ -190,7 +188,7 @@ def test_a_choice_that_takes_no_keys_is_seen():
         dp.assert_stable(attrs.evolve(PEOPLE >> dp.bound_contributions(1), function=anew))
 
 
-def anew(table: Any) -> Any:
+def anew(table):
     """Chooses anew at each call, whatever keys it is given."""
     return (PEOPLE >> dp.bound_contributions(1)).function(attrs.evolve(table, keys=None))
 
@@ -207,7 +205,7 @@ def test_a_replaced_row_moves_at_most_four():
 # The choice.
 
 
-def is_even(counts: Any, kinds: int) -> None:
+def is_even(counts, kinds: int) -> None:
     """Fails if so many kinds that are equally likely came so often, once in 1 / RATE at most."""
     found = np.zeros(kinds)
     found[: len(counts)] = list(counts)
@@ -216,7 +214,7 @@ def is_even(counts: Any, kinds: int) -> None:
     assert ((found - expected) ** 2 / expected).sum() < chi2.isf(RATE, kinds - 1)
 
 
-def subsets(rows: np.ndarray, column: int) -> Counter[Any]:
+def subsets(rows: np.ndarray, column: int):
     """How often each set of values in a column was kept of a person."""
     order = np.lexsort((rows[:, column], rows[:, 0]))
     people, values = rows[order, 0], rows[order, column]
@@ -275,7 +273,7 @@ def test_the_rows_of_one_release_are_of_one_choice_and_releases_differ():
         measure = dp.MaxDivergence()
         return dp.Measurement(space, measure, lambda rows, _: tuple(materialise(rows)), lambda d: d)
 
-    def program(ask: Any) -> tuple[Any, ...]:
+    def program(ask):
         return tuple(ask(dp.select("x") >> seen()) for _ in range(3))
 
     bounded = PEOPLE >> dp.bound_contributions(5)
@@ -301,7 +299,7 @@ def test_an_exact_result_is_of_a_new_choice_each_time():
 # Whose row it is.
 
 
-def numbers(*values: Any) -> list[float]:
+def numbers(*values) -> list[float]:
     """The numbers of ids in one object column."""
     return Identities().of_values(np.fromiter(values, object, len(values))).tolist()
 
@@ -390,7 +388,7 @@ ARROW = {"int64": pa.int64(), "uint64": pa.uint64(), "float64": pa.float64(), "s
 TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "Arrow": pa.table}
 
 
-def as_table(name: str, ids: Any, values: list[float]) -> Any:
+def as_table(name: str, ids, values: list[float]):
     """A table with a column of ids, in the library of that column."""
     make = next((make for library, make in TABLES.items() if name.startswith(library)), dict)
     return make({"id": ids, "city": [0] * len(values), "x": values})
@@ -511,7 +509,7 @@ def test_a_block_that_is_filled_anew_and_blocks_in_another_order():
     """The rows are copied in one pass: what comes later, or a second time, changes nothing."""
     turns = []
 
-    def opened() -> Any:
+    def opened():
         turns.append(1)
         buffer = np.empty((2, 3))
         for n in range(3) if len(turns) % 2 else reversed(range(3)):
@@ -555,7 +553,7 @@ def test_blocks_hold_no_more_than_what_may_be_kept(monkeypatch):
     held: list[int] = []
     among = engine.Piece.among
 
-    def watched(piece: Any, chosen: Any) -> Any:
+    def watched(piece, chosen):
         found = among(piece, chosen)
         held.append(len(chosen))
         assert len(found.held[0]) == len(found.places)
@@ -575,7 +573,7 @@ def test_no_rows(data):
     assert np.isfinite((PEOPLE >> dp.bound_contributions(2) >> SUMMED >> noise())(data)).all()
 
 
-def noise() -> Any:
+def noise():
     """Laplace noise of scale 1."""
     return dp.laplace(scale=1)
 
@@ -638,7 +636,7 @@ def test_a_person_costs_what_all_their_rows_do():
 
 
 def test_programs_and_compositions_over_people():
-    def program(ask: Any) -> Any:
+    def program(ask):
         people = ask(
             dp.bound_contributions(1) >> dp.select("id") >> dp.count() >> dp.gaussian(rho=1)
         )

@@ -1,9 +1,7 @@
 """Dates by period: the same from every container, row by row, and what is refused."""
 
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +34,7 @@ def first_day(day: date, unit: str) -> date:
     return starts[unit]
 
 
-def tables(folder: Path) -> Iterator[tuple[str, Any]]:
+def tables(folder: Path):
     frame = pd.DataFrame({"day": pd.to_datetime(SOME), "x": X})
     yield "dates", {"day": np.array(SOME, "M8[D]"), "x": X}
     yield "nanoseconds", {"day": np.array(SOME, "M8[ns]"), "x": X}
@@ -62,7 +60,7 @@ def tables(folder: Path) -> Iterator[tuple[str, Any]]:
     yield "dask", dask.from_pandas(frame, npartitions=2)
 
 
-def texts(folder: Path) -> Iterator[tuple[str, Any]]:
+def texts(folder: Path):
     written = [None if day is None else f" {day:%d.%m.%Y}" for day in SOME]
     yield "list", {"day": written, "x": X}
     yield "pandas", pd.DataFrame({"day": written, "x": X})
@@ -75,7 +73,7 @@ def texts(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_every_container_has_the_same_periods(unit: str, tmp_path: Path) -> None:
+def test_every_container_has_the_same_periods(unit, tmp_path):
     keys = dp.periods(unit, "2023-12-25", "2024-06-30")
     days = [day for day in SOME if day is not None]
     expected = [sum(first_day(day, unit) == key for day in days) for key in keys]
@@ -96,7 +94,7 @@ def test_every_container_has_the_same_periods(unit: str, tmp_path: Path) -> None
 
 @settings(derandomize=True, deadline=None, database=None)
 @given(st.dates(), st.sampled_from(UNITS), st.sampled_from(["D", "s", "us"]))
-def test_a_period_begins_when_the_calendar_says(day: date, unit: str, kind: str) -> None:
+def test_a_period_begins_when_the_calendar_says(day, unit, kind):
     first = first_day(day, unit)
     assert dp.periods(unit, day, day) == [first]
     held = np.array([day], f"M8[{kind}]")
@@ -108,14 +106,14 @@ def test_a_period_begins_when_the_calendar_says(day: date, unit: str, kind: str)
 
 @settings(derandomize=True, deadline=None, database=None)
 @given(st.dates(), st.integers(0, 900), st.sampled_from(UNITS))
-def test_all_periods_between_two_dates_are_listed(first: date, more: int, unit: str) -> None:
+def test_all_periods_between_two_dates_are_listed(first, more, unit):
     last = min(date.max, first + timedelta(days=min(more, (date.max - first).days)))
     days = (first + timedelta(days=ahead) for ahead in range((last - first).days + 1))
     assert dp.periods(unit, first, last) == sorted({first_day(day, unit) for day in days})
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "us", "ns", "ps"])
-def test_a_year_that_python_does_not_have_is_missing(unit: str) -> None:
+def test_a_year_that_python_does_not_have_is_missing(unit):
     far = np.array([2**62, -(2**62), "NaT"], f"M8[{unit}]")
     query = dp.period("day", "week") >> dp.select("day") >> COUNT
     assert round(query({"day": far})) == (2 if unit in ("ns", "ps") else 0)
@@ -123,7 +121,7 @@ def test_a_year_that_python_does_not_have_is_missing(unit: str) -> None:
     assert round(query({"day": far_numbers})) == 0
 
 
-def test_text_that_says_no_date_is_missing() -> None:
+def test_text_that_says_no_date_is_missing():
     odd = [
         "2024-01-31",
         "2024-02-30",
@@ -141,7 +139,7 @@ def test_text_that_says_no_date_is_missing() -> None:
     assert query(pl.DataFrame({"day": odd})).counts.tolist() == [2, 6]
 
 
-def test_steps_before_read_the_dates_and_steps_after_the_periods() -> None:
+def test_steps_before_read_the_dates_and_steps_after_the_periods():
     """In filters, in groups inside and outside, and for the choice of a person's rows."""
     data = {"day": [date(2024, 1, day) for day in (1, 2, 8, 9)], "id": [1, 1, 1, 2]}
     monday, next_monday = weeks = dp.periods("week", "2024-01-01", "2024-01-08")
@@ -168,7 +166,7 @@ def test_steps_before_read_the_dates_and_steps_after_the_periods() -> None:
     assert next_monday == date(2024, 1, 8)
 
 
-def test_rows_of_different_days_may_share_a_week() -> None:
+def test_rows_of_different_days_may_share_a_week():
     """So what is known of rows in different days is not known of weeks: the noise is larger."""
     days = dp.table(person="id") >> dp.bound_contributions(1, groups=("day", 4))
     assert isinstance(days.output_space.metric, SpreadDistance)
@@ -184,7 +182,7 @@ def test_rows_of_different_days_may_share_a_week() -> None:
     assert of_weeks.standard_error == 2 * of_days.standard_error
 
 
-def test_a_period_costs_nothing_and_neighbours_stay_neighbours() -> None:
+def test_a_period_costs_nothing_and_neighbours_stay_neighbours():
     """The falsifiers draw days as numbers, which are read alike."""
     weeks = dp.periods("week", "1969-12-01", "1970-02-01")
     space = dp.records(columns=["day", "x"])
@@ -225,13 +223,13 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_what_is_typed_wrong_is_refused_in_words(code: str) -> None:
+def test_what_is_typed_wrong_is_refused_in_words(code):
     query = dp.period("day", "week") >> dp.histogram("day", categories=SOME[:1], epsilon=1)
     with pytest.raises(dp.OpenDPLiteError, match=REFUSALS[code]):
         eval(code, {**globals(), "QUERY": query})
 
 
-def test_no_rows_and_nothing_but_missing_dates() -> None:
+def test_no_rows_and_nothing_but_missing_dates():
     query = dp.period("day", "week") >> dp.histogram("day", categories=SOME[:1], epsilon=1e9)
     for column in ([], [None], np.array(["NaT"], "M8[ns]"), np.array([]), pd.Series([pd.NaT])):
         assert query({"day": column}).counts.tolist() == [0]

@@ -1,9 +1,7 @@
 """What steps refuse: each mistake with its exception and the words that mend it."""
 
-from collections.abc import Callable
 from decimal import Decimal
 from math import inf, nan
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,7 @@ NUMBERS = dp.select("x") >> dp.one_hot([1, 2]) >> SUM
 WIDE = dp.clamp(-1e308, 1e308) >> dp.simplex_augment()
 WHOLE, AT_LEAST_1 = "whole number", "at least 1"
 
-PARAMETERS: list[tuple[Callable[[], Any], str]] = [
+PARAMETERS = [
     (lambda: dp.clip_to_norm(1, p=3), "p must be 1 or 2"),
     (lambda: dp.clip_to_norm(0), "above 0"),
     (lambda: dp.transformations.norm(p=3), "p must be 1 or 2"),
@@ -102,7 +100,7 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: dp.records(columns=["id"], person="id", size=9), "leave out size and metric"),
     (lambda: dp.table(person=3), "name of a column"),
 ]
-SPACES: list[tuple[Callable[[], Any], str]] = [
+SPACES = [
     (lambda: SUM([1.0]), "put dp.clamp"),
     (lambda: dp.records(metric=dp.ChangeOneDistance()), "size"),
     (lambda: dp.records(size=5), "private"),
@@ -158,7 +156,7 @@ SPACES: list[tuple[Callable[[], Any], str]] = [
         )
     ],
 ]
-DATA: list[tuple[Callable[[], Any], str]] = [
+DATA = [
     (lambda: (T.basis_features(COSINE) >> SUM)(csr_matrix([[1.0], [0.0]])), "basis_features"),
     (lambda: (dp.keep("regoin", among=["a"]) >> NUMBERS)({"region": ["a"], "x": [1]}), "'region'"),
     (lambda: TEXTS(pd.DataFrame({"x": [1, 2]})), "write them as numbers"),
@@ -183,6 +181,6 @@ DATA: list[tuple[Callable[[], Any], str]] = [
         for each in table
     ],
 )
-def test_a_mistake_is_refused_in_words(error: Any, make: Callable[[], Any], words: str) -> None:
+def test_a_mistake_is_refused_in_words(error, make, words):
     with pytest.raises(error, match=words):
         make()

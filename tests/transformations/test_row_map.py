@@ -115,7 +115,7 @@ def test_numbers_of_other_types_keep_their_values():
     assert np.isnan(huge([1.0])).all()
 
 
-def test_a_body_of_too_few_columns_is_named() -> None:
+def test_a_body_of_too_few_columns_is_named():
     pipeline = dp.records(columns=3) >> step(np.abs, body=dp.bodies.Box(0, 1))
     with pytest.raises(dp.SpaceError, match="of 1 columns, as its body has; it got 3"):
         pipeline([[1.0, 2.0, 3.0]])

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import nan
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,10 +24,10 @@ from tests.public_names import STEPS, returned
 MOST = 3
 """So many rows are added to a base, or replaced; and so far apart are the furthest neighbours."""
 LETTERS = 9
-RELATIONS: tuple[dict[str, Any], ...] = ({}, {"size": 50, "metric": dp.ChangeOneDistance()})
+RELATIONS = ({}, {"size": 50, "metric": dp.ChangeOneDistance()})
 
 
-def choose_rows(bound: Any) -> np.ndarray:
+def choose_rows(bound) -> np.ndarray:
     """The rows that datasets are made of: corners, axes and diagonals, 0, NaN, numbers in code."""
     body = bound.input_space.domain.body
     ends = body.bounds() or ([-1e305], [1e305])
@@ -49,7 +48,7 @@ def choose_rows(bound: Any) -> np.ndarray:
     return table[np.sort(np.unique(row_numbers(table), return_index=True)[1])][:LETTERS]
 
 
-def make_datasets(space: Any, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def make_datasets(space, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """How often each row stands in a dataset, and the dataset: all of at most ``MOST`` rows.
 
     Where their number is public, so many rows of it; the others are equal to the first.
@@ -63,7 +62,7 @@ def make_datasets(space: Any, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np
             yield np.bincount(places, minlength=len(rows)), np.concatenate([base, rows[places]])
 
 
-def measure_distances(space: Any, counts: np.ndarray) -> np.ndarray:
+def measure_distances(space, counts: np.ndarray) -> np.ndarray:
     """How far each dataset lies from each other one, of which the rows are counted."""
     gaps = counts[:, None] - counts
     if row_metric(space).fixed_size:
@@ -78,7 +77,7 @@ def count_rows(tables: list[np.ndarray]) -> np.ndarray:
     return np.array([np.bincount(part, minlength=numbers.max(initial=0) + 1) for part in parts])
 
 
-def compare_results(bound: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+def compare_results(bound):
     """The furthest that neighbours at 1, 2 and 3 move apart, and how far they are said to."""
     rows, case = choose_rows(bound), _Case(bound, bound, 0)
     counts, tables = zip(*make_datasets(bound.input_space, rows), strict=True)
@@ -105,7 +104,7 @@ def compare_results(bound: Any) -> Iterator[tuple[list[Any], list[Any]]]:
         yield [*sums, gaps.max() * unit], [claimed.l1, claimed.l2_squared, claimed.linf]
 
 
-def check(bound: Any, slack: Fraction) -> None:
+def check(bound, slack: Fraction) -> None:
     """No pair passes the map, and at each distance some pair nearly meets it."""
     found = list(compare_results(bound))
     assert found
@@ -125,7 +124,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_maps_of_examples_hold_and_are_met(name: str) -> None:
+def test_maps_of_examples_hold_and_are_met(name):
     given, step = EXAMPLES[name]
     bound = given.space >> step(*given.args, **given.kwargs)
     check(bound, LOOSE if name in LOOSE_EXAMPLES else TIGHT)
@@ -281,7 +280,7 @@ IN_BODIES = [
 ]
 
 
-def list_cases() -> Iterator[tuple[Any, Any, Fraction]]:
+def list_cases():
     for given in RELATIONS:
         for columns, stages in MET.items():
             yield from ((dp.records(columns=columns, **given), each, TIGHT) for each in stages)
@@ -299,13 +298,13 @@ CASES = {f"{space!r} >> {stage!r}": (space, stage, slack) for space, stage, slac
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_maps_hold_and_are_met(name: str) -> None:
+def test_maps_hold_and_are_met(name):
     space, stage, slack = CASES[name]
     check(space >> stage, slack)
 
 
 @pytest.mark.parametrize("name", [each for each in CASES if "size=" not in each][::4])
-def test_results_are_those_of_rows_wherever_they_come_from(name: str) -> None:
+def test_results_are_those_of_rows_wherever_they_come_from(name):
     """In every container, in blocks and in threads; large and wild rows among them.
 
     Every fourth chain: each of their steps has examples, which tests/test_steps.py tries so.

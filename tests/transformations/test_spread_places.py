@@ -4,7 +4,6 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from math import nan
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,9 +44,9 @@ class NAType(str):
     __slots__ = ()
 
 
-CATEGORIES: list[Any] = [1, "1", 0, 0.1, "a", "a\0", 2**53, 2**53 + 1, 2**63, 1e300, None]
+CATEGORIES = [1, "1", 0, 0.1, "a", "a\0", 2**53, 2**53 + 1, 2**63, 1e300, None]
 CATEGORIES += [date(2024, 2, 29), datetime(2024, 2, 29), "2024-02-29", NOON, float("inf"), True + 1]
-VALUES: list[Any] = [1, 1.0, True, np.True_, np.int8(1), Decimal(1), Fraction(1), 1 + 0j, "1", b"1"]
+VALUES = [1, 1.0, True, np.True_, np.int8(1), Decimal(1), Fraction(1), 1 + 0j, "1", b"1"]
 VALUES += [0, 0.0, -0.0, False, Decimal("-0"), 0.1, Decimal("0.1"), np.float32(0.1)]
 VALUES += ["a", b"a", np.str_("a"), "a\0", Posing(), OtherText("b"), OtherText("c"), None, nan]
 VALUES += [Fraction(1, 10), np.float64(nan), Decimal("nan"), pd.NA, pd.NaT, NAType("x")]
@@ -58,13 +57,13 @@ VALUES += [date(2024, 2, 29), datetime(2024, 2, 29), pd.Timestamp("2024-02-29"),
 VALUES += [NOON, ELSEWHERE, pd.Timestamp(NOON), float("inf"), 2, "2", "other"]
 
 
-def objects(values: list[Any]) -> np.ndarray:
+def objects(values) -> np.ndarray:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
 
 
-def blocks(values: list[Any]) -> dp.Blocks:
+def blocks(values) -> dp.Blocks:
     """Each piece as the container that suits it."""
     pieces = [values[start : start + 3] for start in range(0, len(values), 3)]
     return dp.Blocks(
@@ -72,7 +71,7 @@ def blocks(values: list[Any]) -> dp.Blocks:
     )
 
 
-def numbers(values: list[Any]) -> list[Any]:
+def numbers(values):
     return [each for each in values if type(each) in (int, float, bool) and abs(each) < 2**62]
 
 
@@ -101,17 +100,17 @@ CONTAINERS = {
 }
 
 
-def counts(before: Any, data: Any, categories: list[Any] = CATEGORIES) -> np.ndarray:
+def counts(before, data, categories=CATEGORIES) -> np.ndarray:
     return np.asarray((before >> dp.select("city") >> dp.one_hot(categories) >> dp.sum())(data))
 
 
-def spread(rows: int, groups: int) -> Any:
+def spread(rows: int, groups: int):
     return PEOPLE >> dp.bound_contributions(rows, groups=("city", groups))
 
 
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_a_category_holds_rows_of_one_group(container: str, rows: int) -> None:
+def test_a_category_holds_rows_of_one_group(container, rows):
     """Also where values of several groups are equal to it, or look as it does."""
     data = CONTAINERS[container](VALUES * 3)
     typed = isinstance(data["city"], np.ndarray) if isinstance(data, dict) else False
@@ -123,13 +122,13 @@ def test_a_category_holds_rows_of_one_group(container: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("container", ["list", "objects", "pandas", "blocks"])
-def test_equality_alone_would_bring_groups_together(container: str) -> None:
+def test_equality_alone_would_bring_groups_together(container):
     """1 and 1 + 0j, a time in two zones, a long number as a Decimal: the map would be wrong."""
     rows = dp.table() >> dp.bound_contributions(1, groups=("city", 1000), person="id")
     assert counts(rows, CONTAINERS[container](VALUES)).max() > 1
 
 
-def test_usual_values_are_counted_as_without_groups() -> None:
+def test_usual_values_are_counted_as_without_groups():
     table = {"id": [*range(9)], "city": ["a", "b", 1, 1.0, None, nan, "1", 0.1, date(2024, 2, 29)]}
     categories = ["b", 1, None, "1", 0.1, date(2024, 2, 29), 7, "a"]
     whole = dp.select("city") >> dp.one_hot(categories) >> dp.sum()
@@ -143,7 +142,7 @@ def test_usual_values_are_counted_as_without_groups() -> None:
 
 
 @pytest.mark.parametrize(("rows", "groups"), [(1, 4), (2, 3), (1, 1)])
-def test_what_a_person_moves_is_attained(rows: int, groups: int) -> None:
+def test_what_a_person_moves_is_attained(rows, groups):
     """Rows in more groups than are kept: a person moves the counts by just what the map says."""
     counted = spread(rows, groups) >> dp.select("city") >> dp.one_hot(range(9)) >> dp.sum()
     moved = counted.map(1)
@@ -153,7 +152,7 @@ def test_what_a_person_moves_is_attained(rows: int, groups: int) -> None:
     assert (found.sum(), found @ found, found.max()) == (rows * groups, rows**2 * groups, rows)
 
 
-def test_a_distance_has_as_many_rows_in_each_place() -> None:
+def test_a_distance_has_as_many_rows_in_each_place():
     """One row alone would be a quarter of a row in each of four places."""
     places = (spread(2, 4) >> dp.select("city") >> dp.one_hot(range(9))).output_space
     assert places.metric.words(places.metric.distance(8)).endswith("at most 2 of them in one place")
@@ -162,7 +161,7 @@ def test_a_distance_has_as_many_rows_in_each_place() -> None:
     assert (places >> dp.sum()).map(4).linf == 1
 
 
-def test_few_categories_hold_few_rows() -> None:
+def test_few_categories_hold_few_rows():
     moved = (spread(1, 9) >> dp.select("city") >> dp.one_hot(["a", "b"]) >> dp.sum()).map(1)
     assert (moved.l1, moved.l2_squared, moved.linf) == (2, 2, 1)
 
@@ -188,14 +187,14 @@ APART = CITY >> dp.one_hot(range(20))
         (APART >> dp.select(0, 1) >> dp.sum(), 64),
     ],
 )
-def test_only_categories_of_the_groups_hold_few_rows_of_a_person(steps: Any, square: int) -> None:
+def test_only_categories_of_the_groups_hold_few_rows_of_a_person(steps, square):
     """Bins, ``other`` and steps that change values may bring groups together."""
     assert (spread(2, 4) >> steps).map(1).l2_squared == square
     rows = dp.table() >> dp.bound_contributions(2, groups=("city", 4), person="id")
     assert (rows >> steps).map(1).l2_squared == 9
 
 
-def test_a_histogram_takes_the_smaller_noise() -> None:
+def test_a_histogram_takes_the_smaller_noise():
     """Of 16 rows in as many cities: four rows in l2, sixteen in l1, and sixteen in one city."""
     step = dp.histogram("city", categories=range(20), rho=Fraction(1, 2))
     for bound, deviation in [

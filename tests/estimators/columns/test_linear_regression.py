@@ -4,7 +4,6 @@ What is released: ``Regression``.
 """
 
 import json
-from typing import Any
 
 import attrs
 import numpy as np
@@ -19,7 +18,7 @@ SLOPES, CONSTANT = np.array([2.0, -0.5]), 10.0
 BOUNDS = {"y": (-100, 200), "a": (0, 50), "b": (0, 100)}
 
 
-def draw(seed: int, rows: int, uneven: bool = False) -> dict[str, Any]:
+def draw(seed: int, rows: int, uneven: bool = False):
     """Columns that move together, and y around a line; or farther from it at both ends of a."""
     generator = np.random.default_rng(seed)
     a = generator.uniform(0, 20, rows)
@@ -28,7 +27,7 @@ def draw(seed: int, rows: int, uneven: bool = False) -> dict[str, Any]:
     return {"a": a, "b": b, "y": CONSTANT + 2 * a - 0.5 * b + off}
 
 
-def least_squares(table: dict[str, Any]) -> tuple[Any, Any, Any]:
+def least_squares(table):
     """The usual coefficients and standard errors, and those of the sandwich."""
     columns = np.column_stack([table["a"], table["b"], np.ones(len(table["a"]))])
     bread = np.linalg.inv(columns.T @ columns)
@@ -39,7 +38,7 @@ def least_squares(table: dict[str, Any]) -> tuple[Any, Any, Any]:
     return found, usual, np.sqrt(np.diagonal(bread @ filling @ bread))
 
 
-def fit(**asked: Any) -> Any:
+def fit(**asked):
     return dp.linear_regression("y", ["a", "b"], BOUNDS, **asked)
 
 

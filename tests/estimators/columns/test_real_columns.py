@@ -72,7 +72,7 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_centre_stands_in_where_their_number_is_public(name: str) -> None:
+def test_the_centre_stands_in_where_their_number_is_public(name):
     mean, centre = ESTIMATORS[name]
     space = dp.records(columns=2, size=len(TABLE), metric=dp.ChangeOneDistance())
     released = (space >> mean)(TABLE)

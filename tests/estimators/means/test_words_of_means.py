@@ -35,7 +35,7 @@ def test_the_message_says_what_to_type(make, words):
         make()
 
 
-def test_groups_of_nobody_say_that_they_may_be() -> None:
+def test_groups_of_nobody_say_that_they_may_be():
     """Of some, noise made the rows seem enough, and an interval of a quarter of the bounds."""
     for loss in ({"epsilon": 1}, {"rho": 0.03}, {"epsilon": 1, "sampling": False}):
         query = dp.by("a", range(200), dp.select("x") >> dp.mean(0, 50, **loss))
@@ -175,7 +175,7 @@ def test_nothing_is_simulated_before_it_is_shown(monkeypatch):
         pipeline.explain()
 
 
-def test_a_person_with_several_rows_is_what_a_neighbour_changes() -> None:
+def test_a_person_with_several_rows_is_what_a_neighbour_changes():
     people = dp.table(person="id") >> dp.bound_contributions(5) >> dp.select("age")
     said = (people >> dp.mean(0, 100, epsilon=1)).explain()
     assert "protected: any 5 rows together, the most that a neighbour changes here" in said

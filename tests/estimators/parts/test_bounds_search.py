@@ -20,7 +20,5 @@ from opendp_lite.estimators.parts.bounds_search import last_seen
         ([3, 3, 0, 0, 0], {1: 8}, 2, -1, -1),
     ],
 )
-def test_the_last_cell_that_shows_rows(
-    cells: list[float], doubts: dict[int, float], beside: float, known: int, last: int
-) -> None:
+def test_the_last_cell_that_shows_rows(cells, doubts, beside, known, last):
     assert last_seen(np.array(cells, float), doubts, beside, known) == last
