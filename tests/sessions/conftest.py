@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger import postgres, witness
+from opendp_lite.sessions.ledger import postgres, sqlite
 from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.sessions.servers import Server, begin_server, run
 
@@ -55,7 +55,7 @@ def tenth() -> Fraction:
 @pytest.fixture
 def unmarked(monkeypatch):
     """A file system that keeps no marks."""
-    monkeypatch.setattr(witness, "_call", lambda name: witness._refuse)
+    monkeypatch.setattr(sqlite, "_call", lambda name: sqlite._refuse_call)
 
 
 @pytest.fixture

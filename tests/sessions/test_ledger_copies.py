@@ -17,8 +17,7 @@ from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.sessions.ledger import entries as ledger_entry
 from opendp_lite.sessions.ledger import file as files
 from opendp_lite.sessions.ledger import sqlite as ledger_file
-from opendp_lite.sessions.ledger import tables
-from opendp_lite.sessions.ledger import witness as sightings
+from opendp_lite.sessions.ledger import tables, witness
 from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.ledger.sqlite import STATEMENTS
@@ -132,7 +131,7 @@ def test_an_older_copy_written_over_the_file_is_found(remembered):
 def test_an_open_ledger_does_not_go_on_from_an_older_copy(remembered, make, elsewhere, monkeypatch):
     """It never saw the entries that are lost, nor does the end of the witness tell of them."""
     ledger, memory = remembered
-    monkeypatch.setattr(sightings, "_TAIL", 500)
+    monkeypatch.setattr(witness, "_TAIL", 500)
     spend(ledger, 2)
     idle, old = LedgerFile.open(ledger.path), ledger.path.read_bytes()
     spend(ledger, 3)
@@ -165,7 +164,7 @@ def test_a_mark_of_long_numbers_finds_an_older_copy(make, marked):
     for _ in range(3):
         ledger.reserve(LONG, asked="{}")
     spent = ledger.spent
-    assert len(os.getxattr(ledger.path, sightings._NAME)) < 400
+    assert len(os.getxattr(ledger.path, ledger_file._LAST)) < 400
     ledger.path.write_bytes(old)
     refused("a mark on the file saw entry 5", lambda: LedgerFile.open(ledger.path))
     counted = LedgerFile.adopt(ledger.path, "the newer file is lost").spent
@@ -249,7 +248,7 @@ def test_a_sandbox_that_refuses_marks(make, monkeypatch):
     assert ledger.spent == Fraction(1, 100)
     monkeypatch.undo()
     fail(monkeypatch, "setxattr", errno.EPERM)
-    if sightings.read_mark(before.path).seen:
+    if before.storage.read_mark().seen:
         refused("cannot be written", lambda: spend(before))
 
 
@@ -284,19 +283,22 @@ def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch, m
     at_commit(monkeypatch, after=lambda: other.reserve(Fraction(1, 10), asked="{}"))
     paid = ledger.reserve(Fraction(1, 100), asked="{}")
     assert (paid.number, ledger.head.number) == (2, 3)
-    assert [each.number for each in sightings.read_mark(ledger.path).seen] == [3]
+    assert [each.number for each in ledger.storage.read_mark().seen] == [3]
 
 
 def test_a_mark_is_set_while_nobody_else_can_add(ledger, monkeypatch):
-    held, true = [], ledger_file.mark
+    held, true = [], ledger_file.SqliteFile.mark
 
-    def marking(path, entry):
-        with in_sqlite(path) as other, pytest.raises(sqlite3.OperationalError, match="locked"):
+    def marking(storage, entry):
+        with (
+            in_sqlite(storage.path) as other,
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
             other.execute("BEGIN IMMEDIATE")
         held.append(entry.number)
-        true(path, entry)
+        true(storage, entry)
 
-    monkeypatch.setattr(ledger_file, "mark", marking)
+    monkeypatch.setattr(ledger_file.SqliteFile, "mark", marking)
     for _ in range(3):
         ledger.reserve(Fraction(1, 100), asked="{}")
     assert held == [2, 3, 4]
@@ -362,7 +364,7 @@ def test_lines_of_witnesses_tell_the_same_in_any_order(
         )
     spend(LedgerFile.adopt(watched.path, "an earlier one"))
     monkeypatch.undo()
-    monkeypatch.setattr(sightings, "_call", lambda name: sightings._refuse)
+    monkeypatch.setattr(ledger_file, "_call", lambda name: ledger_file._refuse_call)
     old, saw = watched.path.read_bytes(), [elsewhere.read_bytes()]
     for _ in range(2):
         spend(LedgerFile.open(watched.path), 4)

@@ -86,7 +86,7 @@ def test_a_fork_waits_for_what_other_threads_read(ledger, tenth):
 
 @forks
 def test_a_fork_that_waits_no_longer_uses_no_ledger(ledger, tenth, monkeypatch):
-    monkeypatch.setattr(open_connection, "WAIT", 0.05)
+    monkeypatch.setattr(open_connection.tables, "WAIT", 0.05)
     ends = Event()
     with ThreadPoolExecutor(1) as pool:
         reading = reads(ledger, pool, ends, 60)

@@ -7,27 +7,21 @@ import ctypes
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
+from errno import ENODATA, ENOSYS, ENOTSUP, EPERM
 from functools import partial
 from pathlib import Path
 from threading import get_ident
 from time import monotonic, sleep
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn
 from weakref import WeakValueDictionary
 
 import attrs
 
-from opendp_lite.base.errors import LedgerError
-from opendp_lite.sessions.ledger import place
+from opendp_lite.base.errors import LedgerError, system_reason
+from opendp_lite.sessions.ledger import place, tables
 from opendp_lite.sessions.ledger.entries import COLUMNS, Checked, LedgerEntry, LedgerTerms
-from opendp_lite.sessions.ledger.tables import (
-    LAYOUT,
-    TERM_COLUMNS,
-    WAIT,
-    EntryTable,
-    Result,
-    Storage,
-)
-from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile, mark, read_mark
+from opendp_lite.sessions.ledger.witness import CheckMark, Sighting, Sightings, WitnessFile
+from opendp_lite.sessions.text import write_short
 
 APPLICATION: Final = 0x6F44504C
 """The mark of a ledger in the header of an SQLite file: "oDPL"."""
@@ -52,7 +46,7 @@ def _keep(table: str, event: str) -> str:
 
 
 STATEMENTS: Final = (
-    _table("ledger", TERM_COLUMNS),
+    _table("ledger", tables.TERM_COLUMNS),
     _table("entries", COLUMNS),
     _table("secret", ("key",)),
     "CREATE UNIQUE INDEX entries_closed ON entries (closes) WHERE closes IS NOT NULL",
@@ -187,7 +181,7 @@ _TORN: Final[list[None]] = []
 
 def _wait_for_others() -> None:
     """Waits until no other thread uses SQLite. None begins to: the fork was told before."""
-    end = monotonic() + WAIT
+    end = monotonic() + tables.WAIT
     while _find_others() and monotonic() < end:
         sleep(_PAUSE)
     close_resting()
@@ -226,6 +220,11 @@ if hasattr(os, "register_at_fork"):  # before a fork, what was registered last c
 atexit.register(close_resting)
 
 
+# The marks on a file: its last entry, and up to which entry it was checked.
+_LAST: Final = "user.opendp_lite.ledger"
+_CHECKED: Final = "user.opendp_lite.checked"
+# Sandboxes refuse the calls by EPERM.
+_NO_MARKS: Final = (ENOTSUP, ENOSYS, EPERM)
 _EXTRA: Final = 3
 _MODE: Final = "delete"
 _TABLES: Final = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
@@ -255,7 +254,7 @@ _WORDS: Final = {
 
 
 @attrs.define(eq=False)
-class _FileTable(EntryTable):
+class _FileTable(tables.EntryTable):
     """The tables of a file."""
 
     remedy: ClassVar[str] = "Put the newer file back"
@@ -282,7 +281,7 @@ class _FileTable(EntryTable):
 
 
 @attrs.frozen
-class SqliteFile(Storage):
+class SqliteFile(tables.Storage):
     """A file on a disk of this machine.
 
     Attributes:
@@ -299,12 +298,12 @@ class SqliteFile(Storage):
 
     def in_transaction(
         self,
-        work: Callable[[EntryTable], Result],
+        work: Callable[[tables.EntryTable], tables.Result],
         *,
         writing: bool,
         terms: LedgerTerms | None = None,
         key: str = "",
-    ) -> Result:
+    ) -> tables.Result:
         """As for every storage.
 
         The file has a rollback journal and ``synchronous = EXTRA``: when a commit returns, the
@@ -362,12 +361,44 @@ class SqliteFile(Storage):
         """All share one, which began with the ledger."""
 
     def read_mark(self) -> Sightings:
-        return read_mark(self.path)
+        """The last entry by the mark on a file; nothing where the file system keeps no marks.
+
+        It finds a file that ``cp`` wrote an older copy over. A copy that brings its own marks
+        (``cp --archive``) it does not find: that takes a witness elsewhere.
+        """
+        file = place.FilePlace.of(self.path).identity
+        try:
+            found = Sighting.read(_call("getxattr")(self.path, _LAST).decode("ascii", "replace"))
+        except OSError as problem:
+            if problem.errno not in (ENODATA, *_NO_MARKS):
+                raise LedgerError(
+                    f"the mark on the ledger {str(self.path)!r} cannot be read: "
+                    f"{system_reason(problem)}"
+                ) from None
+            found = None
+        return Sightings("a mark on the file", [] if found is None else [found], file)
 
     def mark(self, entry: LedgerEntry) -> None:
-        mark(self.path, entry)
+        """Marks a file with its last entry, where the file system keeps marks.
 
-    def find_checked(self, table: EntryTable) -> tuple[Checked, str] | None:
+        A file system may keep less than 4 KB. So a loss of many digits is rounded up.
+
+        Raises:
+            LedgerError: If it keeps marks, and not this one: an older mark would stay.
+        """
+        seen = attrs.evolve(Sighting.of(entry, write_short), counted="")
+        try:
+            _call("setxattr")(self.path, _LAST, seen.line().encode())
+        except OSError as problem:
+            refused = problem.errno == EPERM and self.read_mark().seen
+            if refused or problem.errno not in _NO_MARKS:
+                raise LedgerError(
+                    f"the mark on the ledger {str(self.path)!r} cannot be written "
+                    f"({system_reason(problem)}); the entry counts, and nothing is released. Make "
+                    "room on its disk, or raise your quota there"
+                ) from None
+
+    def find_checked(self, table: tables.EntryTable) -> tuple[Checked, str] | None:
         known = self.read_check()
         entry = None if known is None else table.at(known.number)
         if entry is None or known != self.check_now(entry):
@@ -378,13 +409,41 @@ class SqliteFile(Storage):
         """All share a mark on the file, which a payment sets."""
 
     def read_check(self) -> CheckMark | None:
-        return CheckMark.read(self.path)
+        try:
+            number, hashed, written = (
+                _call("getxattr")(self.path, _CHECKED).decode("ascii").split(" ")
+            )
+            return CheckMark(int(number), hashed, int(written))
+        except (OSError, ValueError):
+            return None
 
-    def check_now(self, entry: LedgerEntry) -> CheckMark | None:
-        return CheckMark.now(self.path, entry)
+    def check_now(self, entry: LedgerEntry) -> CheckMark:
+        return CheckMark(entry.number, entry.hash, self.path.stat().st_mtime_ns)
 
     def write_check(self, entry: LedgerEntry) -> CheckMark | None:
-        return CheckMark.write(self.path, entry)
+        """As for every storage.
+
+        Clocks of file systems stand still for milliseconds. So the time is set back a little: that
+        of a later write is another one, however soon it comes.
+        """
+        try:
+            found = self.path.stat()
+            os.utime(self.path, ns=(found.st_atime_ns, found.st_mtime_ns - 1))
+            made = self.check_now(entry)
+            text = f"{made.number} {made.hash} {made.written}"
+            _call("setxattr")(self.path, _CHECKED, text.encode())
+        except OSError:
+            return None
+        return made
+
+
+def _call(name: str) -> Any:
+    """A call that some systems do not have."""
+    return getattr(os, name, _refuse_call)
+
+
+def _refuse_call(*given: object) -> NoReturn:
+    raise OSError(ENOTSUP, os.strerror(ENOTSUP))
 
 
 def _set_up(connection: sqlite3.Connection, path: Path) -> None:
@@ -406,7 +465,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     for statement in STATEMENTS:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {LAYOUT}")
+    connection.execute(f"PRAGMA user_version = {tables.LAYOUT}")
 
 
 def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
@@ -419,10 +478,10 @@ def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
             f"{name} is no ledger. If making it was cut short, it is empty: delete it and create "
             "it again"
         )
-    if layout != LAYOUT:
+    if layout != tables.LAYOUT:
         raise LedgerError(
             f"the ledger {name} has the layout {layout} of another version of opendp_lite, and "
-            f"this version reads the layout {LAYOUT}; use the version that wrote it"
+            f"this version reads the layout {tables.LAYOUT}; use the version that wrote it"
         )
     if {sql for (sql,) in connection.execute(_TABLES).fetchall()} != set(STATEMENTS):
         raise LedgerError(

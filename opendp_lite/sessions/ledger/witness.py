@@ -6,9 +6,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence, Set
-from errno import ENODATA, ENOSYS, ENOTSUP, EPERM
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final
 
 import attrs
 
@@ -16,8 +15,8 @@ from opendp_lite.base.errors import LedgerError, system_reason
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
-from opendp_lite.sessions.ledger.place import FilePlace, require_own_name
-from opendp_lite.sessions.text import read_short, write_loss, write_short
+from opendp_lite.sessions.ledger.place import require_own_name
+from opendp_lite.sessions.text import read_short, write_loss
 
 # At the end of a line that is whole.
 _END: Final = "."
@@ -162,55 +161,6 @@ def _loss(text: str, measure: AnyMeasure) -> Loss:
     return read_short(text.replace(_BETWEEN, " "), measure)
 
 
-_NAME: Final = "user.opendp_lite.ledger"
-_TOLD: Final = "a mark on the file"
-# Sandboxes refuse the calls by EPERM.
-_NO_MARKS: Final = (ENOTSUP, ENOSYS, EPERM)
-
-
-def read_mark(path: Path) -> Sightings:
-    """The last entry by the mark on a file; nothing where the file system keeps no marks.
-
-    It finds a file that ``cp`` wrote an older copy over. A copy that brings its own marks
-    (``cp --archive``) it does not find: that takes a witness elsewhere.
-    """
-    place = FilePlace.of(path).identity
-    try:
-        found = Sighting.read(_call("getxattr")(path, _NAME).decode("ascii", "replace"))
-    except OSError as problem:
-        if problem.errno not in (ENODATA, *_NO_MARKS):
-            raise LedgerError(
-                f"the mark on the ledger {str(path)!r} cannot be read: {system_reason(problem)}"
-            ) from None
-        found = None
-    return Sightings(_TOLD, [] if found is None else [found], place)
-
-
-def mark(path: Path, entry: LedgerEntry) -> None:
-    """Marks a file with its last entry, where the file system keeps marks.
-
-    A file system may keep less than 4 KB. So a loss of many digits is rounded up.
-
-    Raises:
-        LedgerError: If it keeps marks, and not this one: an older mark would stay.
-    """
-    seen = attrs.evolve(Sighting.of(entry, write_short), counted="")
-    line = seen.line().encode()
-    try:
-        _call("setxattr")(path, _NAME, line)
-    except OSError as problem:
-        refused = problem.errno == EPERM and read_mark(path).seen
-        if refused or problem.errno not in _NO_MARKS:
-            raise LedgerError(
-                f"the mark on the ledger {str(path)!r} cannot be written "
-                f"({system_reason(problem)}); the entry counts, and nothing is released. Make room "
-                "on its disk, or raise your quota there"
-            ) from None
-
-
-_CHECKED: Final = "user.opendp_lite.checked"
-
-
 @attrs.frozen
 class CheckMark:
     """Up to which entry a file was checked, and when it was last written then.
@@ -222,46 +172,6 @@ class CheckMark:
     number: int
     hash: str
     written: int
-
-    @classmethod
-    def read(cls, path: Path) -> CheckMark | None:
-        """What a file says."""
-        try:
-            number, hashed, written = _call("getxattr")(path, _CHECKED).decode("ascii").split(" ")
-            return cls(int(number), hashed, int(written))
-        except (OSError, ValueError):
-            return None
-
-    @classmethod
-    def now(cls, path: Path, entry: LedgerEntry) -> CheckMark:
-        """As a file is now, all of it checked up to an entry."""
-        return cls(entry.number, entry.hash, path.stat().st_mtime_ns)
-
-    @classmethod
-    def write(cls, path: Path, entry: LedgerEntry) -> CheckMark | None:
-        """Says on a file that all of it was checked up to an entry; None where it cannot be said.
-
-        Clocks of file systems stand still for milliseconds. So the time is set back a little: that
-        of a later write is another one, however soon it comes.
-        """
-        try:
-            found = path.stat()
-            os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns - 1))
-            made = cls.now(path, entry)
-            text = f"{made.number} {made.hash} {made.written}"
-            _call("setxattr")(path, _CHECKED, text.encode())
-        except OSError:
-            return None
-        return made
-
-
-def _call(name: str) -> Any:
-    """A call that some systems do not have."""
-    return getattr(os, name, _refuse)
-
-
-def _refuse(*given: object) -> NoReturn:
-    raise OSError(ENOTSUP, os.strerror(ENOTSUP))
 
 
 _MODE: Final = 0o600
