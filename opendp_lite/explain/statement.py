@@ -9,13 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from opendp_lite.explain.statement_parts import (
-    LossStatement,
-    PublicParameters,
-    StepStatement,
-    UnitStatement,
-    number,
-)
+from opendp_lite.explain import statement_parts
 from opendp_lite.numbers.exact import digits_up
 from opendp_lite.samplers.entropy import SecureEntropy
 
@@ -172,18 +166,18 @@ class Statement:
 
     pipeline: str
     made: tuple[str, ...]
-    loss: LossStatement
-    unit: UnitStatement
+    loss: statement_parts.LossStatement
+    unit: statement_parts.UnitStatement
     data: str
     declared: tuple[str, ...]
-    parameters: tuple[PublicParameters, ...]
+    parameters: tuple[statement_parts.PublicParameters, ...]
     changes: tuple[str, ...]
     noise: tuple[str, ...]
     explanation: tuple[str, ...]
     confidence: tuple[str, ...]
     confidence_before: tuple[str, ...]
     after: tuple[str, ...]
-    steps: tuple[StepStatement, ...]
+    steps: tuple[statement_parts.StepStatement, ...]
     trusted: tuple[str, ...]
     position: Position | None = None
 
@@ -308,7 +302,7 @@ class Statement:
         # The registry has no field for other numbers, such as mu: these are what it implies.
         implied = {"epsilon": loss.epsilon, "delta": loss.delta}
         stated = dict(loss.parts) if _PARAMETERS.issuperset(dict(loss.parts)) else implied
-        parameters = {name: number(each) for name, each in stated.items()}
+        parameters = {name: statement_parts.number(each) for name, each in stated.items()}
         of_noise = "Noise and intervals", "Arithmetic", "Randomness", "What else could tell"
         return {
             "dp_variant": {

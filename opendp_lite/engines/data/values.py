@@ -12,22 +12,9 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.dates import are_days, dates_in, python_dates
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import (
-    ColumnRows,
-    Cuttable,
-    is_masked,
-    list_rows,
-    no_numbers,
-    single_values,
-)
+from opendp_lite.engines.data import arrays, open_data
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
-from opendp_lite.engines.data.open_data import (
-    is_records,
-    open_rows,
-    opened_table,
-    register_libraries,
-)
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 
@@ -50,7 +37,7 @@ class Values:
             missing, without making objects of them.
     """
 
-    column: Cuttable
+    column: arrays.Cuttable
     array: Callable[[Any], Numeric]
     is_text: bool | None = None
     unfit: str = ""
@@ -63,7 +50,7 @@ class Values:
 
     @classmethod
     def of_dates(
-        cls, column: Cuttable, days: bool, array: Callable[[Any], NDArray[np.datetime64]]
+        cls, column: arrays.Cuttable, days: bool, array: Callable[[Any], NDArray[np.datetime64]]
     ) -> Values:
         """A column of which a function makes numpy's dates."""
         return cls(column, lambda piece: dates_in(array(piece)), days=days, dates=array)
@@ -92,13 +79,13 @@ class Values:
             refuse = categories.refuse_text if self.is_text else categories.refuse_numbers
             refuse()
 
-    def as_numbers(self, numbers: Callable[[Numeric], Floats]) -> ColumnRows:
+    def as_numbers(self, numbers: Callable[[Numeric], Floats]) -> arrays.ColumnRows:
         """One column of numbers, by a function of some values, which may be objects."""
         if self.levels is None:
-            return ColumnRows(self, numbers)
+            return arrays.ColumnRows(self, numbers)
         # Behind them the number of a missing one: it is taken for all places below 0.
         of_levels = numbers(np.fromiter([*self.levels, None], object, len(self.levels) + 1))
-        return ColumnRows(self, lambda piece: of_levels[np.maximum(piece, -1)])
+        return arrays.ColumnRows(self, lambda piece: of_levels[np.maximum(piece, -1)])
 
     def require_dates(self, step: str, mend: str) -> None:
         """Refuses a column of which no value is a date, by its type; of text it says the mend."""
@@ -107,10 +94,10 @@ class Values:
         found = f"text; {mend}" if self.is_text else "none"
         raise DataError(f"{step} needs a column of dates, and this one holds {found}")
 
-    def as_dates(self, numbers: Callable[[NDArray[np.datetime64]], Floats]) -> ColumnRows:
+    def as_dates(self, numbers: Callable[[NDArray[np.datetime64]], Floats]) -> arrays.ColumnRows:
         """As ``as_numbers``, by a function of numpy's dates; NaT for what is none."""
         if self.dates is not None:
-            return ColumnRows(attrs.evolve(self, array=self.dates), numbers)
+            return arrays.ColumnRows(attrs.evolve(self, array=self.dates), numbers)
         return self.as_numbers(lambda values: numbers(python_dates(values.tolist())))
 
 
@@ -144,7 +131,7 @@ def _of_array(column: np.ndarray) -> Values:
 
 def _unmask(piece: Numeric) -> Numeric:
     """What is masked is missing."""
-    if not is_masked(piece):
+    if not arrays.is_masked(piece):
         return piece
     if piece.dtype.kind == "f":
         return np.ma.filled(piece, np.nan)  # Objects would forget which whole numbers it holds.
@@ -154,7 +141,7 @@ def _unmask(piece: Numeric) -> Numeric:
 
 
 def _unmask_dates(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
-    return np.ma.filled(dates, np.datetime64("NaT", "D")) if is_masked(dates) else dates
+    return np.ma.filled(dates, np.datetime64("NaT", "D")) if arrays.is_masked(dates) else dates
 
 
 @open_values.register
@@ -163,10 +150,10 @@ def _of_values(column: Values) -> Values:
     return column
 
 
-@open_rows.register
+@open_data.open_rows.register
 def _numbers_of(column: Values) -> Source:
     if column.days is not None:
-        raise DataError(no_numbers("dates"))
+        raise DataError(arrays.no_numbers("dates"))
     raise DataError("it is read as text; declare it as float to have its numbers")
 
 
@@ -178,13 +165,13 @@ def _rows_of_values(container: Values, places: RowPlaces) -> Values:
 @open_values.register(list)
 @open_values.register(tuple)
 def _of_list(column: Sequence[object]) -> Values:
-    cells = single_values(column)
+    cells = arrays.single_values(column)
     return Values(np.fromiter(cells, dtype=object, count=len(cells)), identity)
 
 
 def values_of(column: object) -> Values:
     """As ``open_values``, once the libraries that the type comes from have registered theirs."""
-    register_libraries(type(column))
+    open_data.register_libraries(type(column))
     return open_values(column)
 
 
@@ -201,10 +188,10 @@ def categories_in(column: object) -> Values:
 
 def is_column(data: Any) -> bool:
     """Whether something is one column, and no table."""
-    register_libraries(type(data))
+    open_data.register_libraries(type(data))
     known = open_values.dispatch(type(data)) is not open_values.dispatch(object)
     if isinstance(data, list | tuple):
-        return not (is_records(data) or list_rows(data))
+        return not (open_data.is_records(data) or arrays.list_rows(data))
     return known and getattr(data, "ndim", 1) == 1
 
 
@@ -215,8 +202,8 @@ def names_alone(data: object) -> NamedColumns | None:
     columns, and reads nothing.
     """
     # Which names a list of dictionaries has, its rows say: no query may be refused for them.
-    named = not (is_column(data) or is_records(data))
-    table = opened_table(data, None) if named else None
+    named = not (is_column(data) or open_data.is_records(data))
+    table = open_data.opened_table(data, None) if named else None
     if not isinstance(table, NamedColumns):
         return None
     return table.without_rows()

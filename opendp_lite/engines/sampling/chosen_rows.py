@@ -13,28 +13,12 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import PRESENCE, Dataset, Names
+from opendp_lite.engines.data import open_data, source
 from opendp_lite.engines.data.arrays import ArrayRows
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import MIXED
 from opendp_lite.engines.data.least_rows import SecretWords
-from opendp_lite.engines.data.open_data import (
-    check_size,
-    guard,
-    read,
-    register_libraries,
-    require_size,
-)
-from opendp_lite.engines.data.source import (
-    QUIET,
-    Keys,
-    Places,
-    RowBlocks,
-    Source,
-    attempt,
-    first_place,
-    require_here,
-)
 from opendp_lite.engines.data.sparse import SparseMatrix
 from opendp_lite.engines.data.table import Column, NamedColumns, take
 from opendp_lite.engines.grouped import Kept, LazyTable
@@ -59,7 +43,7 @@ class Choice(ABC):
     rule: Rule
     seen: int = attrs.field(default=0, init=False)
 
-    def met(self, block: Floats) -> Places:
+    def met(self, block: Floats) -> source.Places:
         """Takes a block; gives the places in the data of the rows that may be chosen."""
         filters = self.rule.filters
         told = block[:, len(filters) : len(self.rule.columns)]
@@ -78,7 +62,7 @@ class Choice(ABC):
         return found
 
     @abstractmethod
-    def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
+    def may_stay(self, told: Floats, places: source.Places) -> NDArray[np.bool_]:
         """Which of some rows may be chosen.
 
         Args:
@@ -91,23 +75,23 @@ class Choice(ABC):
         return False
 
     @abstractmethod
-    def settle(self) -> Places:
+    def settle(self) -> source.Places:
         """Leaves out the rows that are too many; gives the places of the others, rising."""
 
-    def finish(self) -> Places:
+    def finish(self) -> source.Places:
         """The places of the chosen rows, rising, once all were read."""
         return self.settle()
 
 
-def _choose_here(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
+def _choose_here(table: LazyTable, rule: Rule, keys: source.Keys) -> LazyTable:
     """A table with the chosen rows alone, chosen now in one pass.
 
     Of a table in memory the places of the rows are held, and of blocks copies of them.
     """
     dataset, choice = table.dataset, rule.here(keys)
     whole = dataset.whole
-    require_here(table.library, rule.step, rule.instead)
-    with QUIET, np.errstate(all="ignore"):
+    source.require_here(table.library, rule.step, rule.instead)
+    with source.QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
             here = _as_table(whole, dataset.titles)
             places = _in_memory(choice, here, dataset.size)
@@ -117,7 +101,7 @@ def _choose_here(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
         elif isinstance(whole, SparseMatrix):
             raise DataError(f"{rule.what} are not picked from a sparse matrix; give a table")
         else:
-            if isinstance(whole, Source):
+            if isinstance(whole, source.Source):
                 whole = Blocks(whole.blocks, None, names=whole.names)
             pieces = Unchosen.of(whole, table, rule.columns).by(choice, dataset.size)
             chosen = choice.finish()
@@ -130,24 +114,24 @@ def _with_rows(table: LazyTable, kept: Blocks | NamedColumns) -> LazyTable:
     return attrs.evolve(table, dataset=Dataset(kept, table.dataset.declared, None), filters=())
 
 
-def _as_table(whole: Source | NamedColumns, declared: Names | None) -> NamedColumns:
+def _as_table(whole: source.Source | NamedColumns, declared: Names | None) -> NamedColumns:
     """An array as columns, each with the type that it has: as floats two long ids may be one."""
     if isinstance(whole, NamedColumns):
         return whole
     if isinstance(whole, ArrayRows):
         rows = whole.rows
         return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
-    blocks = [np.array(block) for block in read(whole) if len(block)]
+    blocks = [np.array(block) for block in open_data.read(whole) if len(block)]
     rows = np.concatenate([np.empty((0, len(declared or ()))), *blocks])
     return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
 
 
-def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> Places:
+def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> source.Places:
     """The places of the chosen rows of a table in memory."""
     words = "the columns of the table could not be read"
     columns = choice.rule.columns
-    rows: Source = attempt(partial(table.rows, columns), words)
-    for block in read(check_size(rows, len(columns), size)):
+    rows: source.Source = source.attempt(partial(table.rows, columns), words)
+    for block in open_data.read(open_data.check_size(rows, len(columns), size)):
         choice.met(block)
         if choice.full(_WAITING):
             choice.settle()
@@ -161,9 +145,9 @@ class Piece:
     table: type[NamedColumns]
     names: tuple[str, ...]
     held: tuple[object, ...]
-    places: Places
+    places: source.Places
 
-    def among(self, chosen: Places) -> Piece:
+    def among(self, chosen: source.Places) -> Piece:
         """The rows that are chosen."""
         return self.where(np.isin(self.places, chosen))
 
@@ -184,17 +168,17 @@ def _tables_of(pieces: Sequence[Piece]) -> Blocks:
     return Blocks(lambda: tables, columns=None)
 
 
-def _pick(table: NamedColumns, place: int, places: Places) -> Any:
+def _pick(table: NamedColumns, place: int, places: source.Places) -> Any:
     """Some rows of a column, which is refused where it is not as long as the table."""
     column = table.column(place)
-    if attempt(partial(len, column), _PICKING) != table.size:
+    if source.attempt(partial(len, column), _PICKING) != table.size:
         raise DataError("the columns of the table differ in length")
     return _take(column, places)
 
 
-def _take(column: Any, places: Places) -> Any:
-    register_libraries(type(column))
-    return attempt(partial(take, column, places), _PICKING)
+def _take(column: Any, places: source.Places) -> Any:
+    open_data.register_libraries(type(column))
+    return source.attempt(partial(take, column, places), _PICKING)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -226,15 +210,15 @@ class Unchosen:
         pieces: list[Piece] = []
         start = choice.seen
 
-        def rows_of(block: object) -> RowBlocks:
-            return guard(partial(self._choose_from, block, choice, pieces))
+        def rows_of(block: object) -> source.RowBlocks:
+            return open_data.guard(partial(self._choose_from, block, choice, pieces))
 
-        for _ in guard(partial(self.given.rows_by, rows_of)):
+        for _ in open_data.guard(partial(self.given.rows_by, rows_of)):
             pass
-        require_size(choice.seen - start, size)
+        open_data.require_size(choice.seen - start, size)
         return pieces
 
-    def _choose_from(self, block: object, choice: Choice, pieces: list[Piece]) -> RowBlocks:
+    def _choose_from(self, block: object, choice: Choice, pieces: list[Piece]) -> source.RowBlocks:
         """Goes through a block, of which it copies the rows that may be chosen.
 
         A block is the person's own, who may fill it anew for the next one. Read again, the blocks
@@ -249,7 +233,7 @@ class Unchosen:
             return
         table = _as_table(whole, self.declared)
         start, found = choice.seen, []
-        for rows in read(table.rows(choice.rule.columns)):
+        for rows in open_data.read(table.rows(choice.rule.columns)):
             found.append(choice.met(rows))
             yield rows[:, :1]
         places = np.concatenate([np.empty(0, dtype=np.int64), *found])
@@ -287,7 +271,7 @@ class ChosenPart:
             text=self.text | other.text,
         )
 
-    def finish(self, keys: Keys) -> Sequence[Piece]:
+    def finish(self, keys: source.Keys) -> Sequence[Piece]:
         """The rows that are chosen, once all parts are merged."""
         return self.pieces
 
@@ -318,11 +302,11 @@ class Rule(ABC):
         """What else the rule looks at; ids come first."""
 
     @abstractmethod
-    def here(self, keys: Keys) -> Choice:
+    def here(self, keys: source.Keys) -> Choice:
         """The choice among rows that are read in this process."""
 
     @abstractmethod
-    def there(self, keys: Keys, secret: SecretWords) -> Choice:
+    def there(self, keys: source.Keys, secret: SecretWords) -> Choice:
         """The choice among the rows of a part, which has words of its own."""
 
     @abstractmethod
@@ -330,7 +314,7 @@ class Rule(ABC):
         """What travels of a part."""
 
 
-def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
+def choose_rows(table: LazyTable, rule: Rule, keys: source.Keys) -> LazyTable:
     """A table with the rows that a rule chooses, chosen now in one pass.
 
     The chosen rows of a table on other machines come here.
@@ -344,11 +328,11 @@ def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
     whole = dataset.whole
     if not isinstance(whole, Blocks) or not whole.library:
         return _choose_here(table, rule, keys)
-    with QUIET:
+    with source.QUIET:
         rows = Unchosen.of(whole, table, rule.columns)
         job = partial(_choose_of_part, rule, SecretWords.of(keys))
         found: ChosenPart = rows.given.summary(rows, job, _merge)
-        require_size(found.seen, dataset.size)
+        open_data.require_size(found.seen, dataset.size)
         if len(found.text) > 1:
             raise DataError(f"column {rule.criteria[0].name!r}: {MIXED}")
         pieces = found.finish(keys)
@@ -362,7 +346,7 @@ def _merge(first: ChosenPart, second: ChosenPart) -> ChosenPart:
 def _choose_of_part(rule: Rule, secret: SecretWords, rows: Unchosen) -> ChosenPart:
     """The rows of a part that may be chosen."""
     choice = rule.there(secret.of_rows(rows.part, rule.step), secret)
-    choice.seen = start = first_place(rows.part)
+    choice.seen = start = source.first_place(rows.part)
     with np.errstate(all="ignore"):
         pieces = rows.by(choice, None)
         stay = choice.settle()
