@@ -6,17 +6,7 @@ import operator
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    NoReturn,
-    Self,
-    SupportsFloat,
-    TypeAlias,
-    cast,
-)
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, SupportsFloat, cast
 
 import attrs
 import numpy as np
@@ -47,7 +37,7 @@ from opendp_lite.spaces.space import Space, table
 from opendp_lite.spaces.tables import PersonTables, tables_in
 from opendp_lite.spelling.suggestions import explain_names, refuse_name
 
-Operation: TypeAlias = Callable[[Any, Any], Any]
+Operation = Callable[[Any, Any], Any]
 
 
 @attrs.frozen

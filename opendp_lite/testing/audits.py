@@ -234,7 +234,7 @@ def audit(
     if releases < _FEWEST:
         raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
     claims = promises(bound, d_in)
-    look: Callable[[Any], object] = identity if score is None else score
+    look: Callable[..., object] = identity if score is None else score
     first = readings([_release(bound, data, look) for _ in range(releases)])
     again = [_release(bound, neighbour, look) for _ in range(releases)]
     second = readings(again, first.usual)
@@ -254,7 +254,7 @@ def audit(
     return found[0]
 
 
-def _release(measurement: AnyMeasurement, data: object, look: Callable[[Any], object]) -> object:
+def _release(measurement: AnyMeasurement, data: object, look: Callable[..., object]) -> object:
     """What is looked at of a release, with the texts of its warnings, if it warned."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from itertools import combinations_with_replacement, pairwise, permutations, product
 from math import comb
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 
@@ -25,50 +24,35 @@ _DEVIATIONS = (-1, 0, 1, 2, 4, 8, 16, 30)
 _ONE = Fraction(1)
 
 
-class Pair(ABC):
-    """The laws of a release of two datasets; ``words`` says of which kind."""
-
-    words: ClassVar[str]
-
-    @abstractmethod
-    def delta(self, epsilon: Fraction) -> Fraction:
-        """A certified lower bound on the delta of the pair at this epsilon."""
-
-    @abstractmethod
-    def levels(self) -> Sequence[Fraction]:
-        """The epsilons at which a curve that is too low would show."""
-
-    @abstractmethod
-    def __mul__(self, other: Any) -> Pair:
-        """Both releases, independently."""
-
-
 @attrs.frozen
-class Coins(Pair):
+class Coins:
     """A finite pair: the probabilities of each outcome, exactly, and the reach of its losses."""
 
-    words = "a known pair of coins"
+    words: ClassVar = "a known pair of coins"
 
     masses: tuple[tuple[Fraction, Fraction], ...]
     reach: Fraction
 
     def delta(self, epsilon: Fraction) -> Fraction:
+        """A certified lower bound on the delta of the pair at this epsilon."""
         most = exp_up(epsilon)
         return sum((max(p - most * q, Fraction(0)) for p, q in self.masses), Fraction(0))
 
     def levels(self) -> Sequence[Fraction]:
+        """The epsilons at which a curve that is too low would show."""
         return [part * self.reach for part in _PARTS]
 
-    def __mul__(self, other: Coins) -> Coins:
+    def __mul__(self, other: Any) -> Coins:
+        """Both releases, independently."""
         both = tuple((p * r, q * s) for p, q in self.masses for r, s in other.masses)
         return Coins(both, self.reach + other.reach)
 
 
 @attrs.frozen
-class Gaussians(Pair):
-    """Two Gaussians of one variance, whose zCDP loss is rho."""
+class Gaussians:
+    """Two Gaussians of one variance, whose zCDP loss is rho. All else is as for ``Coins``."""
 
-    words = "the Gaussian pair"
+    words: ClassVar = "the Gaussian pair"
 
     rho: Fraction
 
@@ -81,8 +65,12 @@ class Gaussians(Pair):
     def levels(self) -> Sequence[Fraction]:
         return [max(self.rho + t * sqrt_up(2 * self.rho), Fraction(0)) for t in _DEVIATIONS]
 
-    def __mul__(self, other: Gaussians) -> Gaussians:
+    def __mul__(self, other: Any) -> Gaussians:
         return Gaussians(self.rho + other.rho)
+
+
+Pair: TypeAlias = Coins | Gaussians
+"""The laws of a release of two datasets; ``words`` says of which kind."""
 
 
 def randomised_response(epsilon: Fraction, spill: Fraction = Fraction(0)) -> Coins:
@@ -188,7 +176,6 @@ def require(condition: object, message: str) -> None:
 _SHARES = (Fraction(1), Fraction(2), Fraction(1, 7))
 _A_LITTLE = (Fraction(1), Fraction(300))
 _A_THIRD = (Fraction(1), Fraction(2))
-_SIZES = (1, 2, 3, 5)
 _POINTS = tuple(Fraction(n, 4) for n in range(0, 40, 3))
 _MOST = 200
 _ADMITTED = Fraction(1, 10), Fraction(2)
@@ -311,7 +298,7 @@ def _check_two(measure: Measure[Loss], a: Loss, b: Loss) -> None:
     if not measure.within(a, b):
         return
     require(not measure.within(b, a) or a == b, f"{a} and {b} are each within the other")
-    for size in _SIZES:
+    for size in GROUPS:
         below, above = measure.group(a, size), measure.group(b, size)
         require(measure.within(below, above), f"group of {size} reverses {a} and {b}")
     _check_curves(measure, a, b)
@@ -343,7 +330,7 @@ def _check_order(measure: Measure[Loss], three: Sequence[Loss]) -> None:
 
 def _check_groups(measure: Measure[Loss], loss: Loss) -> None:
     require(_same(measure, measure.group(loss, 1), loss), f"a group of 1 changes {loss}")
-    for small, large in pairwise(_SIZES):
+    for small, large in pairwise(GROUPS):
         rising = measure.within(measure.group(loss, small), measure.group(loss, large))
         require(rising, f"a larger group loses less at {loss}")
     composed = measure.compose([loss, loss])

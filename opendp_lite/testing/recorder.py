@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import ceil
 from typing import Any, Final, TypeAlias, cast
 from unittest.mock import patch
@@ -24,6 +24,7 @@ from opendp_lite.spaces.maps import PrivacyMap
 from opendp_lite.spaces.space import Space
 from opendp_lite.testing.lawful import require
 from opendp_lite.testing.replayable import alike
+from opendp_lite.testing.stable import exact_norms
 
 
 @attrs.frozen
@@ -70,15 +71,9 @@ class _Step(InsecureSeededEntropy):
         return super().word()
 
     @cached_property
-    def steps(self) -> tuple[int, list[int]] | None:
-        """The exponent of the value and its whole numbers; None of what is no vector."""
-        if not isinstance(self.value, Grid):
-            return None
-        if self.value.steps.dtype.kind == "f":
-            parts = [each.as_integer_ratio() for each in self.value.exact]
-            least = max((below for _, below in parts), default=1)
-            return 1 - least.bit_length(), [above * least // below for above, below in parts]
-        return self.value.exponent, self.value.steps.tolist()
+    def numbers(self) -> tuple[Fraction, ...] | None:
+        """The value exactly; None of what is no vector."""
+        return self.value.exact if isinstance(self.value, Grid) else None
 
 
 _ASK: Final = PrivacyMap.__call__
@@ -169,22 +164,9 @@ class _Observer:
         known = self.asked[apart].get(id(one.law))
         name = "a noise of which no map was asked" if known is None else str(known[0].step)
         real = None
-        if one.steps is not None and two.steps is not None:
-            least = min(one.steps[0], two.steps[0])
-            left, right = (
-                [each << exponent - least for each in steps]
-                for exponent, steps in (one.steps, two.steps)
-            )
-            gaps = (abs(a - b) for a, b in zip(left, right, strict=True))
-            real = _norms(least, tuple(gaps))
+        if one.numbers is not None and two.numbers is not None:
+            real = exact_norms(one.numbers, two.numbers)
         return NoiseStep(name, self.find_declared(one, apart), real)
-
-
-@lru_cache(4096)
-def _norms(exponent: int, gaps: tuple[int, ...]) -> Norms:
-    unit = Fraction(2) ** exponent
-    squares = sum(each * each for each in gaps)
-    return Norms.squared(sum(gaps) * unit, squares * unit**2, max(gaps, default=0) * unit)
 
 
 def record_pairs(

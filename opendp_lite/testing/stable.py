@@ -10,7 +10,7 @@ import select
 import signal
 import warnings
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
@@ -80,14 +80,12 @@ def people_distance(first: Floats, second: Floats, person: int) -> int:
     return moved
 
 
-def exact_norms(first: np.ndarray, second: np.ndarray, exponent: int | None) -> Norms:
-    """The norms of the difference of two vectors, exactly."""
-    unit = Fraction(1) if exponent is None else Fraction(2) ** exponent
-    gaps = [
-        abs(Fraction(a) - Fraction(b)) * unit
-        for a, b in zip(first.tolist(), second.tolist(), strict=True)
-    ]
-    zero = Fraction(0)
+def exact_norms(
+    first: Sequence[Fraction | float], second: Sequence[Fraction | float], exponent: int = 0
+) -> Norms:
+    """The norms of the difference of two vectors of so many steps of ``2^exponent``, exactly."""
+    unit, zero = Fraction(2) ** exponent, Fraction(0)
+    gaps = [abs(Fraction(a) - Fraction(b)) * unit for a, b in zip(first, second, strict=True)]
     return Norms.squared(sum(gaps, zero), sum((g * g for g in gaps), zero), max(gaps, default=zero))
 
 
@@ -409,7 +407,7 @@ class _Case:
             true = people_distance(first, second, person)
             return None if true <= claimed else f"claimed {claimed} people apart, true {true}"
         if not isinstance(domain, Rows):
-            exact = exact_norms(first, second, domain.exponent)
+            exact = exact_norms(first.tolist(), second.tolist(), domain.exponent or 0)
             if exact.within(claimed):
                 return None
             return f"claimed ({claimed}) apart, true ({exact})"
