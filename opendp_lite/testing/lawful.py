@@ -69,7 +69,7 @@ class Gaussians:
         return Gaussians(self.rho + other.rho)
 
 
-Pair: TypeAlias = Coins | Gaussians
+KnownPair: TypeAlias = Coins | Gaussians
 """The laws of a release of two datasets; ``words`` says of which kind."""
 
 
@@ -92,11 +92,11 @@ class Known:
             number and the pairs attain it.
     """
 
-    pairs: tuple[tuple[int, tuple[Pair, ...]], ...]
+    pairs: tuple[tuple[int, tuple[KnownPair, ...]], ...]
     typed: tuple[tuple[int, Fraction], ...] = ()
 
     @property
-    def alone(self) -> tuple[Pair, ...]:
+    def alone(self) -> tuple[KnownPair, ...]:
         """The pairs of neighbours."""
         return self.pairs[0][1]
 
@@ -394,7 +394,7 @@ def _check_distances(measure: AnyMeasure, typed: object, facts: Known) -> None:
         require(below, f"a group of {size} at {typed} is said to lose {claimed}, and can {least}")
 
 
-def _check_budget(measure: Measure[Loss], loss: Loss, pairs: Sequence[Pair]) -> None:
+def _check_budget(measure: Measure[Loss], loss: Loss, pairs: Sequence[KnownPair]) -> None:
     """A budget that is spent at once: what is said of it, and by what it may be enlarged."""
     stated_as, stated = measure.stated(loss)
     for pair in pairs:
@@ -408,7 +408,7 @@ def _check_budget(measure: Measure[Loss], loss: Loss, pairs: Sequence[Pair]) -> 
     require(stated_as.within(enlarged, stated), f"a budget of {stated} is enlarged to {enlarged}")
 
 
-def _check_pair(measure: Measure[Loss], loss: Loss, pair: Pair, words: str) -> None:
+def _check_pair(measure: Measure[Loss], loss: Loss, pair: KnownPair, words: str) -> None:
     curve = measure.profile(loss)
     for epsilon in pair.levels():
         true = pair.delta(epsilon)
