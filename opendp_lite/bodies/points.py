@@ -18,6 +18,7 @@ from opendp_lite.display.pictures import SCATTER, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.fold import Block, Floats, Numeric, Scratch
 from opendp_lite.engines.missing import holds_missing, whole_rows
+from opendp_lite.numbers.edges import RisingEdges
 from opendp_lite.numbers.exact import floor_log2
 from opendp_lite.numbers.norms import Norms
 
@@ -107,7 +108,6 @@ _SQUARE_BITS: Final = 58
 _MIXER: Final = 0x9E3779B97F4A7C15
 _TURN: Final = 1 << 64
 _HALF: Final = np.uint64(32)
-_FEW: Final = 8
 _ROOM: Final = 1 << 62
 
 
@@ -201,37 +201,12 @@ class Points(Body):
 
     def places_of(self, numbers: Floats) -> NDArray[np.intp]:
         """The place of the point that each number belongs to."""
-        if self._per_unit is None:
-            return np.searchsorted(self.edges, numbers, side="right")
-        places = self._guess(numbers, self._per_unit)
-        above = places + (numbers >= self._fences[places + 1])
-        return above - (numbers < self._fences[above])
-
-    def _guess(self, numbers: Floats, per_unit: float) -> NDArray[np.intp]:
-        """The place in cells of one width; no smaller for a larger number, the last for NaN."""
-        with np.errstate(all="ignore"):
-            shares = (numbers - self.edges[0]) * per_unit + 1
-        guessed: Floats = np.fmax(np.fmin(shares, len(self.edges)), 0)
-        return guessed.astype(np.intp)
+        return self.cells.passed(numbers)
 
     @cached_property
-    def _fences(self) -> Floats:
-        """Place p lies from fence p to before fence p + 1; nothing is beyond the last, a NaN."""
-        return np.concatenate([[-np.inf], self.edges, [np.nan]])
-
-    @cached_property
-    def _per_unit(self) -> float | None:
-        """Cells in a unit, where guesses from that are at most one place off; else None.
-
-        A guess rises with the number, so it is enough to look at both sides of every edge.
-        """
-        if len(self.edges) < _FEW:
-            return None
-        per_unit = float((len(self.edges) - 1) / (self.edges[-1] - self.edges[0]))
-        sides = np.concatenate([self.edges, np.nextafter(self.edges, -np.inf)])
-        true = np.searchsorted(self.edges, sides, side="right")
-        near = np.abs(self._guess(sides, per_unit) - true) <= 1
-        return per_unit if near.all() else None
+    def cells(self) -> RisingEdges:
+        """Between the edges: one for each point."""
+        return RisingEdges(self.edges)
 
     @cached_property
     def _mixers(self) -> NDArray[np.uint64]:
@@ -350,10 +325,10 @@ class PointSum(RowSum[Whole]):
         return np.zeros(len(self._body.steps), dtype=np.int64)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Whole:
-        absorbed = block.shape[1] != self._body.columns
         body = self._body
-        places = body.places_of(block[:, 0]) if absorbed else body.places_in(block)
-        return np.bincount(places, minlength=len(body.steps)).astype(np.int64, copy=False)
+        if block.shape[1] != body.columns:
+            return body.cells.counts(block[:, 0])
+        return np.bincount(body.places_in(block), minlength=len(body.steps))
 
     def finish(self, summary: Whole) -> Numeric:
         met = np.flatnonzero(summary)

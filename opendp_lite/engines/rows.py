@@ -45,6 +45,7 @@ from opendp_lite.engines.data.source import (
 )
 from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
 from opendp_lite.engines.data.table import Column
+from opendp_lite.numbers.edges import counts_between
 
 # Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096
@@ -460,20 +461,17 @@ class RankCounts(Reduction[Counts]):
 
     def __init__(self, points: Floats, columns: int) -> None:
         self._points = points
-        self._fenced = np.append(points, np.nan)
         self._columns = columns
 
     def empty(self) -> Counts:
         return np.zeros((self._columns, 2, len(self._points) + 1), dtype=np.int64)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Counts:
-        found = self.empty()
+        found = self.empty() + len(block)
         for counts, numbers in zip(found, block.T, strict=True):
-            places = np.searchsorted(self._points, numbers)
-            at_point = self._fenced[places] == numbers
-            length = counts.shape[1]
-            counts[1] = np.cumsum(np.bincount(places, minlength=length))
-            counts[0] = counts[1] - np.bincount(places[at_point], minlength=length)
+            rising = np.sort(numbers)
+            counts[0, :-1] = rising.searchsorted(self._points, "left")
+            counts[1, :-1] = rising.searchsorted(self._points, "right")
         return found
 
 
@@ -494,6 +492,4 @@ class CellCounts(Reduction[Whole]):
         return np.zeros(len(self._edges) + 1, dtype=np.int64)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Whole:
-        places = np.searchsorted(self._edges, block[:, 0])
-        counts = np.bincount(places, minlength=len(self._edges) + 1)
-        return counts.astype(np.int64, copy=False)
+        return counts_between(self._edges, block[:, 0], "right")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property, partial
-from math import prod
+from math import inf, nextafter, prod
 from numbers import Number
 from typing import Any, Final, cast
 
@@ -43,6 +43,7 @@ from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import LazyRows, OfWhole, Part
 from opendp_lite.metrics.distances import Metric, RowMetric
+from opendp_lite.numbers.edges import RisingEdges
 from opendp_lite.numbers.exact import quote
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
@@ -404,7 +405,7 @@ def _between_edges(given: object, step: str, *, other: bool) -> Axis:
         raise ParameterError(f"{step}: the edges must be floats, so below 1.8e308 in size")
     example = ", such as range(0, 101, 10) for ten bins from 0 to 100"
     _require_rising(points, points.tolist(), step, example, ", as floats,")
-    of_numbers = partial(place_between, points, other=other)
+    of_numbers = _Intervals.between(points, other=other)
     return Axis(len(points) - 1 + other, NUMBERS, of_numbers, edges=points)
 
 
@@ -413,7 +414,7 @@ def _between_dates(given: Sequence[object], step: str, *, other: bool) -> Axis:
     typed = require_dates(given, f"{step}: edges")
     edges, numbers = numbers_of(typed)
     _require_rising(edges, typed, step)
-    places = partial(_place_dates, edges, numbers, other)
+    places = partial(_place_dates, _Intervals.between(edges, other=other), numbers)
     reading = DateReading(places, "edges=")
     return Axis(len(edges) - 1 + other, reading, reading.of_numbers)
 
@@ -433,26 +434,39 @@ def _require_rising(
 
 
 def _place_dates(
-    edges: NDArray[np.int64],
-    numbers: Callable[[Dates], NDArray[np.int64]],
-    other: bool,
-    dates: Dates,
+    places: _Intervals, numbers: Callable[[Dates], NDArray[np.int64]], dates: Dates
 ) -> Floats:
-    found = place_between(edges, numbers(dates), other=other)
+    found = places(numbers(dates))
     found[np.isnat(dates)] = np.nan
     return found
 
 
-def place_between(edges: Numeric, numbers: Numeric, *, other: bool) -> Floats:
-    """The interval of each number; behind all of them or NaN for one beyond the edges."""
-    count = len(edges) - 1
-    found = np.searchsorted(edges, numbers, side="right").astype(np.float64)
-    found -= 1
-    found[numbers == edges[-1]] = count - 1
-    beyond = (found < 0) | (found >= count)
-    found[beyond] = count if other else np.nan
-    found[np.isnan(numbers)] = np.nan
-    return found
+@attrs.frozen(eq=False)
+class _Intervals:
+    """The interval of each number between rising edges; behind all or NaN for one beyond them.
+
+    Args:
+        ends: Where intervals begin or end. The last holds its edge, so it ends one step further.
+        places: Of a number that has passed so many ends.
+    """
+
+    ends: RisingEdges
+    places: Floats
+
+    @classmethod
+    def between(cls, edges: Numeric, *, other: bool) -> _Intervals:
+        """With a further place for numbers beyond the edges, or none."""
+        count, last = len(edges) - 1, edges[-1]
+        end = nextafter(last, inf) if edges.dtype == np.float64 else last + 1
+        beyond = count if other else np.nan
+        ends = RisingEdges(np.append(edges[:-1], end))
+        return cls(ends, np.array([beyond, *range(count), beyond], dtype=np.float64))
+
+    def __call__(self, numbers: Numeric) -> Floats:
+        found: Floats = self.places[self.ends.passed(numbers)]
+        if not np.isnan(self.places[0]):
+            found[np.isnan(numbers)] = np.nan
+        return found
 
 
 def one_for_each(given: Any) -> Sequence[Any]:

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from test_bodies import WILD, adversarial, norms_of, snapped
+from test_bodies import adversarial, norms_of, snapped
 
 import opendp_lite as dp
 from opendp_lite.bodies.points import (
@@ -158,36 +158,6 @@ def test_only_its_own_rows_are_absorbed():
     alone = body.select((1,))
     assert isinstance(alone, Points)
     assert not PointSum(alone).fuses_with(PointOf(alone))
-
-
-EDGES = {
-    "even": np.linspace(0.1, 7.3, 1000),
-    "even, far from 0": 1e9 + np.linspace(0, 1, 5000),
-    "even, tiny": np.linspace(-1e-90, 2e-90, 50),
-    "even, large": np.linspace(-1e100, 1e100, 16383),
-    "arcs": np.sin(np.linspace(-1.5, 1.5, 700)),
-    "one": np.array([0.5]),
-    "few": np.array([0.0, 1.0, 2.0]),
-}
-
-
-@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
-def test_places_are_those_of_a_search(edges):
-    """Whether they are guessed and put right, or searched; wherever a number stands."""
-    body = Points.nearest_to("test", edges, np.arange(2.0 * len(edges) + 2).reshape(-1, 2))
-    inner = np.random.default_rng(0).uniform(edges[0] - 1, edges[-1] + 1, 3000)
-    near = [np.nextafter(edges, -inf), edges, np.nextafter(edges, inf)]
-    numbers = np.concatenate([*near, inner, WILD])
-    places = body.places_of(numbers)
-    assert np.array_equal(places, np.searchsorted(edges, numbers, side="right"))
-    alone = [int(body.places_of(number[None])[0]) for number in numbers[-500:]]
-    assert places[-500:].tolist() == alone
-    assert np.array_equal(body.places_of(numbers[::-1][1:]), places[::-1][1:])
-
-
-def test_even_cells_are_not_searched():
-    assert dp.bases.Legendre(3, 0, 0.1).points()._per_unit is not None
-    assert dp.bases.Chebyshev(3, 0, 0.1).points()._per_unit is None
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
