@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Numeric: TypeAlias = NDArray[Any]
 Indices: TypeAlias = NDArray[np.intp]
+Counts: TypeAlias = NDArray[np.int64]
 
 # A table of so many cells stays in the second-level cache.
 _MOST_CELLS: Final = 2**15
@@ -18,7 +19,7 @@ _MOST_CELLS: Final = 2**15
 _FEW: Final = 2**10
 
 
-def counts_between(edges: Numeric, numbers: Numeric, side: Literal["left", "right"]) -> Indices:
+def counts_between(edges: Numeric, numbers: Numeric, side: Literal["left", "right"]) -> Counts:
     """How many numbers lie before the first of rising edges, between each two, and after the last.
 
     NaN counts as after all. Numbers are sorted first: to look each up among the edges, as it comes,
@@ -31,9 +32,13 @@ def counts_between(edges: Numeric, numbers: Numeric, side: Literal["left", "righ
     """
     rising = np.sort(numbers)
     if len(edges) > len(rising):
-        passed = edges.searchsorted(rising, "right" if side == "left" else "left")
-        return np.bincount(passed, minlength=len(edges) + 1)
-    return np.diff(rising.searchsorted(edges, side), prepend=0, append=len(rising))
+        return _tally(edges.searchsorted(rising, "right" if side == "left" else "left"), edges)
+    before = rising.searchsorted(edges, side).astype(np.int64, copy=False)
+    return np.diff(before, prepend=0, append=len(rising))
+
+
+def _tally(passed: Indices, edges: Numeric) -> Counts:
+    return np.bincount(passed, minlength=len(edges) + 1).astype(np.int64, copy=False)
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -48,17 +53,17 @@ class RisingEdges:
 
     def passed(self, numbers: Numeric) -> Indices:
         """How many edges each number has passed."""
-        if len(numbers) < _FEW or self._before is None:
+        if np.size(numbers) < _FEW or self._before is None:
             return self.edges.searchsorted(numbers, "right")
         found = self._before[self._cells(numbers)]
         found += numbers >= self._and_none[found]
         return found
 
-    def counts(self, numbers: Numeric) -> Indices:
+    def counts(self, numbers: Numeric) -> Counts:
         """How many numbers have passed no edge, one, two, up to all of them."""
         if self._before is None:
             return counts_between(self.edges, numbers, "left")
-        return np.bincount(self.passed(numbers), minlength=len(self.edges) + 1)
+        return _tally(self.passed(numbers), self.edges)
 
     @cached_property
     def _and_none(self) -> Numeric:

@@ -16,6 +16,7 @@ from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CellCounts
+from opendp_lite.numbers.edges import RisingEdges
 from opendp_lite.numbers.exact import Number, quote, whole
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
@@ -225,41 +226,30 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
 Counts = NDArray[np.int64]
 _FARTHEST: Final = 1000
 _COARSEST, _FINEST = -10, 20
-_LARGEST: Final = 2.0**1023
+# Doublings that a float surely has room for.
+_LARGEST: Final = 1023
 FAR_BLOCKS: Final = 9
 """Of 1, 2, 4, up to 256 doublings: the last reaches 511 doublings."""
 _MOST_CELLS: Final = 2**20
 
 
 class MagnitudeFold(Reduction[Counts]):
-    """Counts values by the bits of their floats: see ``magnitude_counts``."""
+    """Counts values by sign and magnitude: see ``magnitude_counts``."""
 
     def __init__(self, least: int, most: int, bits: int, blocks: int) -> None:
-        self._least, self._bits, self._joined = least, max(bits, 0), max(-bits, 0)
-        self._most, self._blocks = most, blocks
-        self._ends = 2.0**least, 2.0**most
-        self._cells = _cells_of(least, most, bits) + self._blocks
+        cells = np.arange(_cells_of(least, most, bits)) << max(-bits, 0)
+        doublings, parts = np.divmod(cells, 1 << max(bits, 0))
+        ends = np.ldexp(1 + parts / (1 << max(bits, 0)), least + doublings)
+        beyond = [2.0 ** min(most + 2**block - 1, _LARGEST) for block in range(blocks)]
+        ends = np.append(ends, beyond)
+        # A value at an end has passed it from the side of 0 alone where it is below 0.
+        self._edges = RisingEdges(np.concatenate([-ends[::-1], np.nextafter(ends, np.inf)]))
 
     def empty(self) -> Counts:
-        return np.zeros(2 * self._cells + 1, dtype=np.int64)
+        return np.zeros(len(self._edges.edges) + 1, dtype=np.int64)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Counts:
-        values = block.reshape(-1)
-        halves, exponents = np.frexp(np.abs(values).clip(*self._ends))
-        within = np.ceil(np.ldexp(2 * halves - 1, self._bits)).astype(np.int64)
-        cells = ((exponents.astype(np.int64) - 1 - self._least) << self._bits) + within
-        if self._joined:
-            cells = -(-cells >> self._joined)
-        if self._blocks:
-            halves, exponents = np.frexp(np.abs(values).clip(0.0, _LARGEST))
-            # The exponent of 0 is 0, and not below all others.
-            beyond = np.where(halves == 0, 0, exponents - (halves == 1 / 2) - self._most)
-            # The number of bits: 1 for one doubling, 2 for the next two, 3 for the next four.
-            cells += np.minimum(np.frexp(np.maximum(beyond, 0))[1], self._blocks)
-        places = self._cells + np.where(values < 0, -cells, cells)
-        return np.bincount(
-            places.astype(np.intp, copy=False), minlength=2 * self._cells + 1
-        ).astype(np.int64, copy=False)
+        return self._edges.counts(block.reshape(-1).clip(-(2.0**_LARGEST), 2.0**_LARGEST))
 
 
 def _cells_of(least: int, most: int, bits: int) -> int:
