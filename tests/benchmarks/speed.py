@@ -292,6 +292,12 @@ def histogram(options: Namespace) -> Iterator[Row]:
             work = f"{categories} {name} categories of {power(size)} {kind}"
             ours = work, partial(release, {"a": data})
             yield compare(ours, peer, at_most(most), rounds=7, size=size)
+    numbers = np.random.default_rng(0).normal(50, 10, MILLION)
+    for kind, edges in (("even", np.linspace(0, 100, 101)), ("other", np.geomspace(1, 100, 101))):
+        release = dp.histogram(edges=edges.tolist(), epsilon=1)
+        ours = f"100 {kind} bins of 1e6 floats", partial(release, numbers)
+        peer = "np.histogram", partial(np.histogram, numbers, edges)
+        yield compare(ours, peer, at_most(3.0), rounds=7, size=MILLION)
 
 
 SEEN = 100
