@@ -13,7 +13,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import when_run
-from opendp_lite.cli.output import EXACT, Told, as_typed
+from opendp_lite.cli.output import EXACT, as_typed
 from opendp_lite.numbers.exact import confidence_of, exact, open_probability, positive
 
 
@@ -400,10 +400,6 @@ class Command:
     delta: bool = False
     defaults: Mapping[str, object] = attrs.Factory(dict)
 
-    def release(self, arguments: argparse.Namespace) -> Told:
-        """Makes the release that the arguments ask for."""
-        return when_run.release(arguments, self.asked)
-
     def put(self, commands: Commands) -> None:
         """Adds the command to those of a parser."""
         budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
@@ -427,4 +423,6 @@ class Command:
             f"       opendp-lite {self.name} --help",
         )
         nothing = dict.fromkeys(("bounds", "delta", "missing", "size", "weights"))
-        parser.set_defaults(run=self.release, **nothing, **self.defaults)
+        parser.set_defaults(
+            run=lambda typed: when_run.release(typed, self.asked), **nothing, **self.defaults
+        )

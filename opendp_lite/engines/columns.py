@@ -98,10 +98,8 @@ def _mark_missing(values: Numeric) -> Floats:
     if values.dtype.kind == "O":
         lacking = np.fromiter(map(is_missing, values.tolist()), np.bool_, len(values))
         return np.where(lacking, np.nan, 0.0)
-    if values.dtype.kind in "fc":
+    if values.dtype.kind in "fcm":
         return np.where(np.isnan(values), np.nan, 0.0)
-    if values.dtype.kind == "m":
-        return np.where(np.isnat(values), np.nan, 0.0)
     return np.zeros(len(values))
 
 

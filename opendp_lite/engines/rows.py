@@ -163,10 +163,6 @@ class _Plan:
             functions = (Part(Picked(tuple(map(places.__getitem__, asked))), "select"), *functions)
         return cls(functions, ask.how, ask.step)
 
-    def lying(self) -> Lying | None:
-        """What does it all for rows as they lie, where there is such."""
-        return self.how.as_they_lie([part.function for part in self.functions])
-
 
 def summaries(asks: Sequence[AnyRequest]) -> list[object]:
     """What was asked for, in one pass over each source."""
@@ -292,7 +288,8 @@ def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
     work = _StepByStep(plans)
     with np.errstate(all="ignore"):
         if (size := source.size) is None or size * (source.columns or 1) > _FEW:
-            lying = [how for how in map(_Plan.lying, plans) if how is not None]
+            folds = (each.how.as_they_lie([x.function for x in each.functions]) for each in plans)
+            lying = [how for how in folds if how is not None]
             if len(lying) == len(plans):
                 return _as_they_lie(work, lying, source)
         for block in read(source):

@@ -49,10 +49,10 @@ def argument_hint(
     named = bool(_COLUMNS & set(parameters))
     if set(typed) - set(parameters):
         return _name_hint(path, args, typed, parameters)
-    if any(holds_data(each) and not _are_words(each) for each in args):
+    if any(holds_data(each) and not _is_list_of(str, each) for each in args):
         return f"; data goes into a second call: {path}(...)(data)"
     budget = ", epsilon=1" if "epsilon" in parameters else ""
-    if args and _are_words(args[0]) and not named:
+    if args and _is_list_of(str, args[0]) and not named:
         return f"; a step before picks the columns: dp.select({str(args[0])[1:-1]}) >> {path}(...)"
     if args and isinstance(args[0], str) and not named:
         rest = ", ".join(repr(each) for each in args[1:] if isinstance(each, int | float))
@@ -75,12 +75,8 @@ def argument_hint(
     return ""
 
 
-def _are_words(given: object) -> bool:
-    return isinstance(given, list) and all(isinstance(each, str) for each in given)
-
-
-def _are_lists(given: object) -> bool:
-    return isinstance(given, list) and all(isinstance(each, list) for each in given)
+def _is_list_of(kind: type, given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(each, kind) for each in given)
 
 
 def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) -> str:
@@ -89,7 +85,8 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
     named = next((name for name in ("among", "categories") if name in parameters), None)
     if not values or named is None:
         return ""
-    if _are_words(column[0]) and named == "categories" and _are_lists(values[0]):
+    tables = _is_list_of(str, column[0]) and _is_list_of(list, values[0])
+    if tables and named == "categories":
         shown = _read_table("typed")["dp.chi_square.categories"]
         return f"; name the values: {path}({column[0]!r}, {shown})"
     if not isinstance(column[0], str):
@@ -124,8 +121,7 @@ def _call_hint(
 
 def _are_pairs(given: object) -> bool:
     """Whether it is a list of tuples, or a dictionary of some: columns of data are none."""
-    each = list(given.values()) if isinstance(given, dict) else given
-    return isinstance(each, list) and all(isinstance(one, tuple) for one in each)
+    return _is_list_of(tuple, list(given.values()) if isinstance(given, dict) else given)
 
 
 def say_formula(typed: str) -> str:

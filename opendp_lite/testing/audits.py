@@ -239,7 +239,9 @@ def audit(
     again = [_release(bound, neighbour, look) for _ in range(releases)]
     second = readings(again, first.usual)
     train = releases // _LEARNT
-    events = _choose(first, second, train, _declared_grid(bound), claims)
+    # The coarsest grid that the noise declares, if it declares any.
+    grid = max((law.exponent for law in bound.facts.laws), default=None)
+    events = _choose(first, second, train, grid, claims)
     seen = [Seen.of(event, train, failure / len(events)) for event in events]
     found = [_bound_by_events(claim, seen, releases - train) for claim in claims]
     for audited, claim in zip(found, claims, strict=True):
@@ -260,12 +262,6 @@ def _release(measurement: AnyMeasurement, data: object, look: Callable[..., obje
         warnings.simplefilter("always")
         found = measurement(data)
     return (look(found), *(str(each.message) for each in caught)) if caught else look(found)
-
-
-def _declared_grid(measurement: AnyMeasurement) -> int | None:
-    """The exponent of the coarsest grid that the noise declares, if it declares any."""
-    exponents = [law.exponent for law in measurement.facts.laws]
-    return max(exponents, default=None)
 
 
 def _choose(

@@ -275,12 +275,7 @@ def _size_and_distance(
 
 
 def _cut(data: Floats, lengths: Sequence[int]) -> Blocks:
-    ends = np.cumsum([0, *lengths])
-
-    def open_blocks() -> list[Floats]:
-        return [data[a:b] for a, b in zip(ends, [*ends[1:], len(data)], strict=True)]
-
-    return Blocks(open_blocks, columns=data.shape[1])
+    return Blocks(lambda: np.split(data, np.cumsum(lengths)), columns=data.shape[1])
 
 
 def in_pieces(data: Floats) -> Iterator[tuple[str, Blocks]]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import DataError, OpenDPLiteError, ParameterError
 from opendp_lite.combinators.accounts import AnyStage
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.source import Keys, Places, Words
+from opendp_lite.engines.data.source import Keys, Words
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
@@ -228,11 +228,7 @@ def content_keys(rows: Floats) -> Keys:
     for column in np.ascontiguousarray(rows).view(np.uint64).T:
         words = _mix(words ^ column)
     words = _mix(words + _occurrences(rows))
-
-    def keys(places: Places) -> Words:
-        return words[places]
-
-    return keys
+    return words.__getitem__
 
 
 def _occurrences(rows: Floats) -> Words:

@@ -36,7 +36,7 @@ class DaskPartitions(DistributedRows):
 
     def outcome(self, work: SentWork) -> Outcome:
         of_part = delayed(_of_part, pure=False)
-        merge = delayed(_merge, pure=False)
+        merge = delayed(SentWork.merge, pure=False)
         sent = delayed(work, pure=False)
         level = [of_part(sent, *each) for each in enumerate(self.delay())]
         while len(level) > 1:
@@ -48,10 +48,6 @@ class DaskPartitions(DistributedRows):
 
 def _of_part(work: SentWork, part: int, rows: object) -> Outcome:
     return work.of_part(part, [rows])
-
-
-def _merge(work: SentWork, outcomes: Sequence[Outcome]) -> Outcome:
-    return work.merge(outcomes)
 
 
 @attrs.frozen(eq=False, repr=False)

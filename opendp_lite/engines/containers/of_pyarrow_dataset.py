@@ -85,14 +85,7 @@ class ArrowPart(StoredPart):
         self._require_state()
 
     def _require_state(self) -> None:
-        now = _attempt(self.label, self.look)
-        try:
-            require_state(now, self.state)
-        except FileError as problem:
-            refusal = self.refuse(problem)
-        else:
-            return
-        raise refusal
+        require_state(_attempt(self.label, self.look), self.state, f"{self.label}: ")
 
     def _scan_kept(self, names: Sequence[str], rows: int) -> Iterator[arrow.RecordBatch]:
         if self.keep is None or self.prunes:

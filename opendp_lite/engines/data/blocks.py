@@ -49,10 +49,6 @@ def _opens_anew(blocks: object, field: object, value: Callable[[], Iterable[obje
         )
 
 
-def _columns(value: int | None) -> int | None:
-    return None if value is None else public_columns(value)
-
-
 def _names(value: Sequence[str] | None) -> tuple[str, ...] | None:
     if isinstance(value, str):
         raise ParameterError(f"Blocks: names takes a list of names; write names=[{value!r}]")
@@ -115,7 +111,9 @@ class Blocks(Table):
     """As that of a ``Source``."""
 
     open: Callable[[], Iterable[object]] = attrs.field(validator=_opens_anew)
-    columns: int | None = attrs.field(default=1, converter=_columns)
+    columns: int | None = attrs.field(
+        default=1, converter=attrs.converters.optional(public_columns)
+    )
     size: int | None = attrs.field(default=None, converter=public_size)
     names: tuple[str, ...] | None = attrs.field(default=None, converter=_names)
     file: Path | None = attrs.field(default=None, kw_only=True)
@@ -266,13 +264,13 @@ def state_of(found: os.stat_result) -> FileState:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def require_state(now: FileState | None, opened: FileState | None) -> None:
-    """Refuses a file that is not as it was when it was opened.
+def require_state(now: FileState | None, opened: FileState | None, lead: str = "") -> None:
+    """Refuses a file that is not as it was when it was opened. A refusal begins with ``lead``.
 
     Its rows would be those of two datasets: a pipeline may go through them several times.
     """
     if now != opened:
-        raise FileError("the file was written anew since it was opened; open it again")
+        raise FileError(f"{lead}the file was written anew since it was opened; open it again")
 
 
 @attrs.frozen(eq=False, repr=False)

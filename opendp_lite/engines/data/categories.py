@@ -196,26 +196,28 @@ class Categories:
         rising = range(first, first + len(self.values))
         return (first, len(self.values)) if self.values == tuple(rising) else None
 
+    def _those(self, holds: Callable[[Hashable], bool]) -> Mapping[Any, float]:
+        return {value: place for value, place in self._table.items() if holds(value)}
+
     @cached_property
     def _whole(self) -> tuple[Numeric, Floats]:
         """Categories that are whole numbers, rising, with their places."""
-        return _sort(_those(self._table, _is_whole))
+        return _sort(self._those(_is_whole))
 
     @cached_property
     def _floats(self) -> tuple[Numeric, Floats]:
         """Categories that are floats exactly, rising, with their places."""
-        return _sort(_those(self._table, _is_float), np.float64)
+        return _sort(self._those(_is_float), np.float64)
 
     @cached_property
     def _texts(self) -> tuple[Numeric, Floats]:
         """Texts, rising, with their places; an array of texts drops zeros at the end of a text."""
-        return _sort(_those(self._table, _is_short_text), np.str_)
+        return _sort(self._those(_is_short_text), np.str_)
 
     @cached_property
     def _days(self) -> tuple[Numeric, Floats]:
         """Categories that are dates as days, rising, with their places."""
-        days = [each for each in self._table if isinstance(each, date) and is_day(each)]
-        return _sort({day_number(each): self._table[each] for each in days})
+        return _sort({day_number(day): place for day, place in self._those(is_day).items()})
 
     @cached_property
     def _midnights(self) -> tuple[Numeric, Floats]:
@@ -338,12 +340,6 @@ def _is_float(value: Hashable) -> bool:
 
 def _is_short_text(value: Hashable) -> bool:
     return type(value) is str and not value.endswith("\0")
-
-
-def _those(
-    table: Mapping[Hashable, float], holds: Callable[[Hashable], bool]
-) -> Mapping[Hashable, float]:
-    return {value: place for value, place in table.items() if holds(value)}
 
 
 def _sort(table: Mapping[Any, float], dtype: DTypeLike = np.int64) -> tuple[Numeric, Floats]:

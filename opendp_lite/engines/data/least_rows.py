@@ -155,7 +155,7 @@ class SecretWords:
                 f"{step} draws a random key for each row, and the engine that gives these rows "
                 "does not say which part of them it gives; let their Source have a part"
             )
-        return _Stream(self.secret + _OF_PART + part.to_bytes(_WORD_BYTES, "little"))
+        return _stream(self.secret + _OF_PART + part.to_bytes(_WORD_BYTES, "little"))
 
     def of_names(self, names: Sequence[bytes]) -> Keys:
         """Words for each name, the same wherever it occurs; each call gives further ones."""
@@ -169,25 +169,22 @@ class SecretWords:
         return words
 
 
-class _Stream:
+def _stream(prefix: bytes) -> Keys:
     """Words one after another, the same however many are asked for at a time."""
+    numbers = count(1)
+    left: Words = np.empty(0, dtype=np.uint64)
 
-    def __init__(self, prefix: bytes) -> None:
-        self._prefix = prefix
-        self._pieces = 0
-        self._left: Words = np.empty(0, dtype=np.uint64)
+    def words(places: Places) -> Words:
+        nonlocal left
+        found = [left]
+        for _ in range(0, len(places) - len(left), _PIECE):
+            data = prefix + next(numbers).to_bytes(_WORD_BYTES, "little")
+            found.append(_words(shake_256(data).digest(_WORD_BYTES * _PIECE)))
+        whole = np.concatenate(found)
+        left = whole[len(places) :]
+        return whole[: len(places)]
 
-    def __call__(self, places: Places) -> Words:
-        lacking = len(places) - len(self._left)
-        found = [self._left, *(self._piece() for _ in range(0, lacking, _PIECE))]
-        words = np.concatenate(found)
-        self._left = words[len(places) :]
-        return words[: len(places)]
-
-    def _piece(self) -> Words:
-        self._pieces += 1
-        data = self._prefix + self._pieces.to_bytes(_WORD_BYTES, "little")
-        return _words(shake_256(data).digest(_WORD_BYTES * _PIECE))
+    return words
 
 
 def _words(digest: bytes) -> Words:

@@ -296,9 +296,9 @@ def _quick_blocks(
     for columns in plain.blocks():
         done += len(columns[0])
         yield tuple(
-            table.cells(place, cells.texts())
+            table.cells(place, reader.texts(cells))
             if wish.columns[place][1] is str
-            else cells.numbers(partial(table.numbers, place))
+            else reader.numbers(cells, partial(table.numbers, place))
             for place, cells in enumerate(columns)
         )
     if plain.whole:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import attrs
@@ -119,8 +120,8 @@ class ArrowRows:
     missing: Collection[str]
     whole: bool = True
 
-    def blocks(self) -> Iterator[Sequence[_ArrowCells]]:
-        """The cells of the columns, a block of rows at a time.
+    def blocks(self) -> Iterator[Sequence[arrow.Array]]:
+        """The cells of the columns as bytes, a block of rows at a time; null where one is missing.
 
         Once a row is not plain the rest is read and not given: the time that this takes does not
         tell where the row stands.
@@ -131,9 +132,7 @@ class ArrowRows:
         try:
             for batch in self._batches(watched):
                 if watched.plain and batch.num_rows:
-                    yield [
-                        _ArrowCells(batch.column(str(place)).slice(left)) for place in self.places
-                    ]
+                    yield [batch.column(str(place)).slice(left) for place in self.places]
                     left = 0
         except arrow.ArrowException:
             watched.plain = False
@@ -169,32 +168,22 @@ class ArrowRows:
             ),
         )
 
-
-@attrs.frozen(eq=False, repr=False)
-class _ArrowCells:
-    """An Arrow array of bytes, null where a cell is missing."""
-
-    cells: arrow.Array
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def numbers(self, of_texts: OfTexts) -> Floats:
+    @classmethod
+    def numbers(cls, cells: arrow.Array, of_texts: OfTexts) -> Floats:
         """By Arrow, where it sees a number in each and no NaN: it takes nan(1) for that.
 
         Else ``of_texts`` reads them all.
         """
-        try:
-            found = self.cells.view(arrow.string()).cast(arrow.float64())
-        except arrow.ArrowException:
-            return of_texts(self.texts())
-        if compute.call_function("is_nan", [found]).true_count:
-            return of_texts(self.texts())
-        return _floats(found)
+        with suppress(arrow.ArrowException):
+            found = cells.view(arrow.string()).cast(arrow.float64())
+            if not compute.call_function("is_nan", [found]).true_count:
+                return _floats(found)
+        return of_texts(cls.texts(cells))
 
-    def texts(self) -> Sequence[str]:
+    @staticmethod
+    def texts(cells: arrow.Array) -> Sequence[str]:
         """The text of each."""
-        return [(cell or b"").decode("utf-8", "replace") for cell in self.cells.to_pylist()]
+        return [(cell or b"").decode("utf-8", "replace") for cell in cells.to_pylist()]
 
 
 def _floats(column: arrow.Array) -> Floats:

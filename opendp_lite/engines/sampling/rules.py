@@ -6,7 +6,7 @@ Each chooses in one pass, once for all that reads the rows.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial, singledispatch
 from typing import Any, ClassVar, Final, cast
 
@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.data.blocks import Blocks, OfBlocks
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import Identities
 from opendp_lite.engines.data.least_rows import (
@@ -74,7 +75,9 @@ def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = No
             held = reduce(rows.source, job, operator.add)
     else:
         held = _in_sample(rows, coins, keys)
-    return LazyRows(_Sampled(tuple(held)), keys=rows.keys)
+    columns = held[0].shape[1] if held else None
+    blocks = OfBlocks(Blocks(lambda: held), columns, lambda block: iter((block,)))
+    return LazyRows(blocks, keys=rows.keys)
 
 
 @row_sample.register
@@ -131,24 +134,6 @@ class _ByCoins(Rule):
 
     def part(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
         return ChosenPart(tuple(pieces), seen, self.people.text)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Sampled(Source):
-    """Blocks that are held in memory."""
-
-    held: tuple[RowBlock, ...]
-
-    @property
-    def columns(self) -> int | None:
-        return self.held[0].shape[1] if self.held else None
-
-    @property
-    def plain(self) -> bool:
-        return True
-
-    def blocks(self) -> Iterator[RowBlock]:
-        return iter(self.held)
 
 
 @attrs.define(eq=False, repr=False)

@@ -13,7 +13,7 @@ import attrs
 
 from opendp_lite.base.errors import LedgerError, system_reason
 from opendp_lite.measures.budgets import Loss
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.measure import AnyMeasure, Measure
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger.place import require_own_name
 from opendp_lite.sessions.text import read_short, write_loss
@@ -111,7 +111,7 @@ class Sightings:
             known |= _read_counted(each.asked)
         return [each for each in dict.fromkeys(self.seen) if each.hash not in known]
 
-    def sum_lost(self, entries: Sequence[LedgerEntry], measure: AnyMeasure) -> Loss:
+    def sum_lost(self, entries: Sequence[LedgerEntry], measure: Measure[Loss]) -> Loss:
         """What was seen spent, on however many copies, and is no part of these entries.
 
         A witness saw all that was spent before an entry that it saw, but for an adoption by an
@@ -136,8 +136,7 @@ class Sightings:
                 price = price if each.counted else _loss(each.total, measure)
                 known = [paid[it] for it in _read_counted(each.counted) if it in paid]
             found.append(measure.left(price, measure.compose([measure.zero(), *known])))
-        total: Loss = measure.compose(found)
-        return total
+        return measure.compose(found)
 
 
 def write_counted(hashes: Set[str]) -> str:
