@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.expressions import Engine, Expression, express_of, keep_where
-from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
+from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Indices, Reduction, Scratch
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.source import Keys, Source
 from opendp_lite.engines.data.table import Column
@@ -277,9 +277,7 @@ class _Grouped(Reduction[object]):
         return self.how.merge_groups(first, second)
 
 
-def _follow(
-    function: Block, codes: NDArray[np.intp], rows: Floats
-) -> tuple[NDArray[np.intp], Floats]:
+def _follow(function: Block, codes: Indices, rows: Floats) -> tuple[Indices, Floats]:
     """The rows after a block function, with the groups of those that it kept.
 
     A function that may put rows into another order is applied to each group by itself.

@@ -142,9 +142,7 @@ class Reduction(ABC, Generic[Summary]):
         both: Summary = one + second
         return both
 
-    def summarise_groups(
-        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
-    ) -> Any:
+    def summarise_groups(self, block: Floats, codes: Indices, groups: int, scratch: Scratch) -> Any:
         """The summaries of a block's rows by their group; here one for each group that occurs.
 
         Args:

@@ -442,10 +442,8 @@ def _with_count(job: Job, columns: int, part: Source) -> tuple[object, int]:
     return job(counted), counted.rows
 
 
-def _both(
-    merge: Merge, first: tuple[object, int], second: tuple[object, int]
-) -> tuple[object, int]:
-    return merge(first[0], second[0]), first[1] + second[1]
+def _both(merge: Merge, one: tuple[object, int], two: tuple[object, int]) -> tuple[object, int]:
+    return merge(one[0], two[0]), one[1] + two[1]
 
 
 def with_pyarrow(module: str, what: str) -> ModuleType:

@@ -52,7 +52,7 @@ KeyedCoins = Callable[[int, Keys], NDArray[np.bool_]]
 
 
 @singledispatch
-def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = None) -> Any:
+def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None) -> Any:
     """The rows in a sample, chosen now in one pass, so that all that reads them reads the same.
 
     Each row is in it or not by a coin of its own. It is the row as it stands here: steps before
@@ -81,9 +81,7 @@ def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = No
 
 
 @row_sample.register
-def _of_table(
-    rows: LazyTable, coins: KeyedCoins, keys: Keys, person: str | None = None
-) -> LazyTable:
+def _of_table(rows: LazyTable, coins: KeyedCoins, keys: Keys, person: str | None) -> LazyTable:
     return choose_rows(rows, _ByCoins(rows.filters, rows.derived, coins, person), keys)
 
 
