@@ -174,15 +174,11 @@ E = TypeVar("E", bound=OpenDPLiteError)
 
 
 def find_library(
-    module: str,
-    needs: str,
-    extra: str,
-    kind: type[OpenDPLiteError] = ParameterError,
-    more: str = "",
+    name: str, needs: str, extra: str, kind: type[OpenDPLiteError] = ParameterError, more: str = ""
 ) -> Any:
     """A module of a library that a person may not have, or a refusal that says how to get it."""
     try:
-        return import_module(module)
+        return import_module(name)
     except ImportError:
         asked = f'type: pip install "opendp_lite[{extra}]"{more}'
         raise kind(f"{needs}, which is not installed; {asked}") from None

@@ -33,9 +33,7 @@ class FileInput:
     columns: Columns
 
     @classmethod
-    def of(
-        cls, options: argparse.Namespace, columns: Sequence[tuple[str | None, type]]
-    ) -> FileInput:
+    def of(cls, typed: argparse.Namespace, columns: Sequence[tuple[str | None, type]]) -> FileInput:
         """Columns of a file, refused where one is asked for in two parts.
 
         Raises:
@@ -51,7 +49,7 @@ class FileInput:
                 "and --person"
             )
         kinds = (kind for _, kind in columns)
-        return cls(options, tuple(zip(names, kinds, strict=True)))
+        return cls(typed, tuple(zip(names, kinds, strict=True)))
 
     def title_of(self, name: str | None) -> str:
         """A column in words that are public: as you typed it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import attrs
 
@@ -18,6 +18,9 @@ from opendp_lite.numbers.norms import Norms
 from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.maps import PrivacyMap, StabilityMap
 from opendp_lite.spaces.space import Space
+
+Reach: TypeAlias = Distance | Loss | None
+"""A distance, or what is lost at one; None where none is known."""
 
 
 class Role(Enum):
@@ -102,8 +105,8 @@ class Passage(NamedTuple):
     """
 
     step: TraceStep
-    before: Distance | Loss | None
-    after: Distance | Loss | None
+    before: Reach
+    after: Reach
     arriving: str
     inside: tuple[Passage, ...]
 
@@ -144,10 +147,7 @@ class Passage(NamedTuple):
 
 
 def _pass_through(
-    steps: Sequence[TraceStep],
-    start: Distance | Loss | None,
-    here: Distance | Loss | None,
-    arriving: str = "",
+    steps: Sequence[TraceStep], start: Reach, here: Reach, arriving: str = ""
 ) -> tuple[Passage, ...]:
     """What becomes of a distance, step by step.
 
@@ -170,7 +170,7 @@ def walk(steps: Sequence[TraceStep]) -> Iterator[TraceStep]:
         yield each
 
 
-def _multiplier(before: Distance | Loss | None, here: Distance | Loss | None) -> str:
+def _multiplier(before: Reach, here: Reach) -> str:
     if not isinstance(before, Fraction) or before == 0:
         return ""
     if isinstance(here, Fraction):

@@ -21,43 +21,33 @@ def join_errors(first: float, second: float, *, independent: bool) -> float:
 
 
 def subtract(
-    first: float,
-    of_first: IntervalEnds,
-    second: float,
-    of_second: IntervalEnds,
-    *,
-    independent: bool,
+    one: float, of_one: IntervalEnds, two: float, of_two: IntervalEnds, *, independent: bool
 ) -> IntervalEnds:
     """The interval of a difference, by MOVER (Zou and Donner 2008, Statistics in Medicine 27).
 
     It takes what each interval leaves on its own side, so lopsided ones stay so.
     """
-    below = join_errors(first - of_first[0], of_second[1] - second, independent=independent)
-    above = join_errors(of_first[1] - first, second - of_second[0], independent=independent)
-    return first - second - below, first - second + above
+    below = join_errors(one - of_one[0], of_two[1] - two, independent=independent)
+    above = join_errors(of_one[1] - one, two - of_two[0], independent=independent)
+    return one - two - below, one - two + above
 
 
 def divide(
-    first: float,
-    of_first: IntervalEnds,
-    second: float,
-    of_second: IntervalEnds,
-    *,
-    independent: bool,
+    one: float, of_one: IntervalEnds, two: float, of_two: IntervalEnds, *, independent: bool
 ) -> IntervalEnds:
-    """The interval of a ratio: all r for which ``subtract`` leaves 0 to first - r second.
+    """The interval of a ratio: all r for which ``subtract`` leaves 0 to one - r two.
 
     Donner and Zou 2012, Statistical Methods in Medical Research 21. The delta method is too narrow
     where the second number lies few standard errors from 0. It is endless if the second may be 0.
     """
-    if of_second[0] <= 0 <= of_second[1]:
+    if of_two[0] <= 0 <= of_two[1]:
         return -inf, inf
-    if second < 0:
-        first, of_first = -first, (-of_first[1], -of_first[0])
-        second, of_second = -second, (-of_second[1], -of_second[0])
+    if two < 0:
+        one, of_one = -one, (-of_one[1], -of_one[0])
+        two, of_two = -two, (-of_two[1], -of_two[0])
     least = _least_ratio if independent else _least_corner
-    high = -least(-first, -of_first[1], second, of_second)
-    return least(first, of_first[0], second, of_second), high
+    high = -least(-one, -of_one[1], two, of_two)
+    return least(one, of_one[0], two, of_two), high
 
 
 def _least_ratio(value: float, low: float, by: float, of_by: IntervalEnds) -> float:

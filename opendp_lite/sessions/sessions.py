@@ -38,6 +38,7 @@ from opendp_lite.spaces.tables import PersonTables, tables_in
 from opendp_lite.spelling.suggestions import explain_names, refuse_name
 
 Operation = Callable[[Any, Any], Any]
+AnyQuery = Mechanism[Any, Any, R] | Measurement[Any, Any, R]
 
 
 @attrs.frozen
@@ -325,9 +326,7 @@ class Session(accounts.Spender[M]):
         def __getattr__(self, name: str) -> NoReturn:
             refuse_name(self, name, "ask")
 
-    def __call__(
-        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R], note: str = ""
-    ) -> Release[R]:
+    def __call__(self, query: AnyQuery[R], note: str = "") -> Release[R]:
         """A release of the query, if what is left of the budget pays for it.
 
         The price is booked before any row is read. It is not given back, whatever happens after.
@@ -419,9 +418,7 @@ class Session(accounts.Spender[M]):
         """Lets go of the data. The session and its parts answer no more."""
         self._open.close()
 
-    def _bound(
-        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R]
-    ) -> Measurement[Any, Any, R]:
+    def _bound(self, query: AnyQuery[R]) -> Measurement[Any, Any, R]:
         """The query on the space of the session, or on its own."""
         if not isinstance(query, Measurement):
             accounts.require_query(query)

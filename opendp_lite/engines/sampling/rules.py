@@ -194,12 +194,7 @@ def _keep_least(most: int, *several: _KeyedRows) -> _KeyedRows:
 
 
 def _least_of_part(
-    functions: tuple[Part, ...],
-    most: int,
-    columns: int,
-    secret: SecretWords,
-    step: str,
-    source: Source,
+    parts: tuple[Part, ...], most: int, columns: int, secret: SecretWords, step: str, source: Source
 ) -> _KeyedRows:
     """The rows with the least keys of a part of the rows."""
     keys, nothing = secret.of_rows(source.part, step), np.empty(0, dtype=np.int64)
@@ -216,7 +211,7 @@ def _least_of_part(
         if sum(each[2].size for each in held[1:]) > max(_WAITING, held[0][2].size):
             held[:] = [_keep_least(most, *held)]
 
-    from_blocks(LazyRows(source, functions), take)
+    from_blocks(LazyRows(source, parts), take)
     return _keep_least(most, *held)
 
 

@@ -44,6 +44,8 @@ from opendp_lite.sessions.text import (
 
 # Checks the entries that were read, and gives them.
 Checking = Callable[[], tuple[LedgerEntry, ...]]
+# Makes an entry from what was checked, while nobody else can add one.
+Making = Callable[[EntryTable, Checked], LedgerEntry]
 # Entries that are checked while a ledger is held, at most; more are checked before.
 _PIECE: Final = 500
 # Heads that a handle remembers: one at least for each thread that reserves at once.
@@ -451,13 +453,11 @@ class LedgerFile(LedgerStanding):
 
         return self._read(reading)()
 
-    def _note(
-        self, found: Checked, before: CheckMark | None, sightings: Sequence[Sightings]
-    ) -> None:
+    def _note(self, found: Checked, mark: CheckMark | None, sightings: Sequence[Sightings]) -> None:
         """Remembers that all was checked up to an entry, as the storage was before."""
         head = found.head
         self._heads.append(found)
-        self._checked.append(before and attrs.evolve(before, number=head.number, hash=head.hash))
+        self._checked.append(mark and attrs.evolve(mark, number=head.number, hash=head.hash))
         seen = "".join(each.hash for it in sightings[1:] for each in it.seen[-1:])
         self.storage.keep_checked(self.terms, found, seen)
 
@@ -523,12 +523,7 @@ class LedgerFile(LedgerStanding):
         """What work gives within a transaction that reads."""
         return self.storage.in_transaction(work, writing=False, terms=self.terms)
 
-    def _write(
-        self,
-        work: Callable[[EntryTable, Checked], LedgerEntry],
-        *,
-        adopted: Sequence[LedgerEntry] = (),
-    ) -> LedgerEntry:
+    def _write(self, work: Making, *, adopted: Sequence[LedgerEntry] = ()) -> LedgerEntry:
         """Adds the entry that work makes from what was checked, and waits for the disk.
 
         The place is compared before the commit and after, and a replaced file releases nothing.
@@ -544,11 +539,7 @@ class LedgerFile(LedgerStanding):
         return entry
 
     def _try_to_write(
-        self,
-        work: Callable[[EntryTable, Checked], LedgerEntry],
-        adopted: Sequence[LedgerEntry],
-        *,
-        told: bool = False,
+        self, work: Making, adopted: Sequence[LedgerEntry], *, told: bool = False
     ) -> LedgerEntry | None:
         """As ``_write``; None, and nothing is added, where too much has to be checked before.
 
