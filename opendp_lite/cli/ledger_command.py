@@ -171,9 +171,7 @@ def add_ledger(commands: flags.Commands) -> None:
     whole = flags.add_command(commands, "ledger", {})
     actions = whole.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, (run, brief, options, budget) in _ACTIONS.items():
-        described = f"{brief[0].upper()}{brief[1:]}."
+        said = f"{brief[0].upper()}{brief[1:]}."
         groups = {"the ledger": {**_FILE, **options}, **budget}
-        action = flags.add_command(
-            actions, name, groups, "ledger", help=brief, description=described
-        )
+        action = flags.add_command(actions, name, groups, "ledger", help=brief, description=said)
         action.set_defaults(run=run)

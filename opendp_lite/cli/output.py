@@ -225,9 +225,7 @@ def _file(
             "another file, or add --force to write over it"
         )
     if path.exists():
-        read = (
-            when_run.files_named(each) or [Path(each)] for each in map(typed.get, _READ) if each
-        )
+        read = (when_run.files_named(one) or [Path(one)] for one in map(typed.get, _READ) if one)
         if any(other.exists() and path.samefile(other) for other in chain.from_iterable(read)):
             raise dp.ParameterError(
                 f"{flag}: {str(path)!r} is a file that is read, such as the data or the "

@@ -43,10 +43,8 @@ def fields_text(value: object) -> str:
     if not attrs.has(kind) or "__repr__" in vars(kind):
         plain = "__repr__" not in {name for each in kind.__mro__[:-1] for name in vars(each)}
         return str(getattr(value, "__name__", kind.__name__ if plain else repr(value)))
-    fields = (
-        f"{each.name}={fields_text(getattr(value, each.name))}" for each in attrs.fields(kind)
-    )
-    return f"{kind.__name__}({', '.join(fields)})"
+    told = (f"{each.name}={fields_text(getattr(value, each.name))}" for each in attrs.fields(kind))
+    return f"{kind.__name__}({', '.join(told)})"
 
 
 def significant(error: float, *numbers: float) -> tuple[str, ...]:

@@ -13,17 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError
+from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.arrays import ColumnRows, EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
-from opendp_lite.engines.data.expressions import (
-    Engine,
-    Expression,
-    KeyedCells,
-    NoExpressionError,
-    key_of,
-    number_of,
-)
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, all_missing, check_size, opened_table, read
 from opendp_lite.engines.data.source import BLOCK_ENTRIES, RowBlocks, Source, attempt
@@ -51,9 +44,9 @@ class _Presence(ColumnReading):
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
 
-    def express(self, name: str | None, engine: Engine) -> Expression:
+    def express(self, name: str | None, engine: expressions.Engine) -> expressions.Expression:
         key = None if name is None else engine.key(name, str)
-        return number_of(engine, name) if key is None else key
+        return expressions.number_of(engine, name) if key is None else key
 
 
 @attrs.frozen(slots=False)
@@ -73,10 +66,10 @@ class Codes(ColumnReading):
         self.categories.refuse_numbers()
         return self.places(numbers)
 
-    def express(self, name: str | None, engine: Engine) -> KeyedCells:
+    def express(self, name: str | None, engine: expressions.Engine) -> expressions.KeyedCells:
         """Those of declared values alone: of others a place of their own is not known."""
         values = self.categories.values
-        return KeyedCells(((key_of(engine, name, values), values),))
+        return expressions.KeyedCells(((expressions.key_of(engine, name, values), values),))
 
     def places(self, values: Numeric) -> Floats:
         """The place of each value."""
@@ -120,10 +113,12 @@ class Picked:
     def __call__(self, block: Floats) -> Floats:
         return block[:, self.places] if self.places else np.zeros((len(block), 1))
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Sequence[Expression]:
+    def express(
+        self, values: Sequence[expressions.Expression], engine: expressions.Engine
+    ) -> Sequence[expressions.Expression]:
         """The same of an engine's columns; of none there are only rows."""
         if not self.places:
-            raise NoExpressionError("it counts rows of which no column is read")
+            raise expressions.NoExpressionError("it counts rows of which no column is read")
         return [values[place] for place in self.places]
 
 
@@ -226,7 +221,7 @@ class Dataset:
         return Dataset(more, self.declared, self.size)
 
     @property
-    def engine(self) -> Engine | None:
+    def engine(self) -> expressions.Engine | None:
         """What computes expressions of its columns, if anything does."""
         return None if self.size is not None else getattr(self.whole, "engine", None)
 
@@ -352,10 +347,10 @@ class ColumnBlocks(Blocks):
         return found if len(found) == len(self.parts) else ()
 
     @property
-    def engine(self) -> Engine | None:
+    def engine(self) -> expressions.Engine | None:
         """The query that they are, if it is one that computes expressions."""
         first, *others = self.parts
-        return first if isinstance(first, Engine) and not others else None
+        return first if isinstance(first, expressions.Engine) and not others else None
 
     def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
         for part in self.parts:

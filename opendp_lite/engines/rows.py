@@ -267,14 +267,12 @@ def _summary_of(
     """The summaries by group; a combination of keys that is no group has none."""
     told, rest = np.split(places, [places.shape[1] - len(widths)], axis=1)
     codes = np.zeros(len(places)) if groups is None else groups.of(told)
-    inside = np.flatnonzero(~np.isnan(codes))
-    at = np.zeros(len(inside))
+    known = np.flatnonzero(~np.isnan(codes))
+    at = np.zeros(len(known))
     for column, width in enumerate(widths):
-        at = at * width + rest[inside, column]
+        at = at * width + rest[known, column]
     count = 1 if groups is None else groups.count
-    found = how.of_numbers(
-        codes[inside].astype(np.intp), at.astype(np.intp), numbers[inside], count
-    )
+    found = how.of_numbers(codes[known].astype(np.intp), at.astype(np.intp), numbers[known], count)
     return how.each_group(found, 1)[0] if groups is None else found
 
 

@@ -52,9 +52,7 @@ def make_statement(
     given = [each for each in _values_in(joined) if not _joins(each)]
     inner = list(_inner_followers(given))
     functions = [*filter(callable, given), *inner]
-    own = [
-        f"the step {step.name}" for step in _once(map(_step_of, filter(_joins, links))) if step.own
-    ]
+    own = [f"the step {it.name}" for it in _once(map(_step_of, filter(_joins, links))) if it.own]
     relied_on = [
         ("domain", space.domain),
         ("metric", space.metric),

@@ -229,9 +229,7 @@ def _shape(sketch: pictures.Sketch, role: Role, x: float, y: float) -> str:
 
 def _lines(words: str, most: int) -> list[str]:
     """The words on lines of so many letters, the rest cut off."""
-    lines = [
-        line for each in words.splitlines() for line in wrap(each, most, break_on_hyphens=False)
-    ]
+    lines = [line for row in words.splitlines() for line in wrap(row, most, break_on_hyphens=False)]
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES - 1] = f"{lines[_MOST_LINES - 1][: most - 1]}\N{HORIZONTAL ELLIPSIS}"
     return lines[:_MOST_LINES]

@@ -184,9 +184,7 @@ def _multiplier(before: Reach, here: Reach) -> str:
 
 def side_by_side(parts: Mapping[str, tuple[TraceStep, ...]]) -> tuple[TraceStep, ...]:
     """The traces of parts below their names."""
-    return tuple(
-        TraceStep(f"{name}:", role=Role.PART, parts=trace) for name, trace in parts.items()
-    )
+    return tuple(TraceStep(f"{name}:", role=Role.PART, parts=each) for name, each in parts.items())
 
 
 def trace_function(step: object) -> TraceStep:

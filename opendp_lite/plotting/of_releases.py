@@ -128,15 +128,13 @@ def heat_map(histogram: Histogram, *, joint: bool = False, ax: Axes | None = Non
             f"categories=[...]); got one of {len(histogram.columns)}"
         )
     (down, across), grid = histogram.axes, histogram.grid()
-    intervals = (histogram.joint_intervals if joint else histogram.intervals).reshape(
-        *grid.shape, 2
-    )
+    ends = (histogram.joint_intervals if joint else histogram.intervals).reshape(*grid.shape, 2)
     axes = canvas.axes_of(ax, canvas.WIDE)
     most = float(np.abs(grid).max()) or 1.0
     image = axes.imshow(grid, cmap=canvas.two_sided(axes), vmin=-most, vmax=most, aspect="auto")
     bar = axes.figure.colorbar(image, ax=axes, label="rows")
     bar.ax.set_ylim(min(float(grid.min()), 0.0), most)
-    rows, columns = np.nonzero((intervals[..., 0] <= 0) & (intervals[..., 1] >= 0))
+    rows, columns = np.nonzero((ends[..., 0] <= 0) & (ends[..., 1] >= 0))
     dots: canvas.Style = {"color": canvas.ink(axes), "markersize": 3, "linestyle": ""}
     axes.plot(columns, rows, "o", label="_nobody", **dots)
     _name(axes, [label(key) for key in across])

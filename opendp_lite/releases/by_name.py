@@ -206,9 +206,7 @@ class ByName(_Several[str, Any]):
 
     def records(self) -> list[Record]:
         """The rows of each release, with its name."""
-        return [
-            {"statistic": name, **row} for name, each in self.items() for row in records_of(each)
-        ]
+        return [{"statistic": name, **row} for name, one in self.items() for row in records_of(one)]
 
     def of_part(self, release: object, part: Hashable) -> Self:
         """Each as a part of a release whose parts have other rows and other noise."""

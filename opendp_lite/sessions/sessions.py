@@ -104,9 +104,7 @@ class Release(Result, Generic[R]):
     payer: Payer
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        parts = (
-            attrs.asdict(part, recurse=False) for part in (self.order, self.receipt, self.payer)
-        )
+        parts = (attrs.asdict(one, recurse=False) for one in (self.order, self.receipt, self.payer))
         made = Named(f"{Named.of(Release).path}._of_parts")
         return call_when_read(made, self.value, **dict(ChainMap(*parts)))
 
@@ -266,9 +264,7 @@ class Release(Result, Generic[R]):
         most = budget.words() if self.payer.bounded else ""
         words = {"error": self._error, "budget": most}
         words |= {"protects": self.payer.unit, "note": self.note}
-        return formatting.html_of_each(
-            [*rows.items(), *(each for each in words.items() if each[1])]
-        )
+        return formatting.html_of_each([*rows.items(), *(one for one in words.items() if one[1])])
 
     def __repr__(self) -> str:
         words = self.receipt.budget.measure.words(self.price)

@@ -301,6 +301,4 @@ def _plain(name: str) -> str:
 def _paths() -> Mapping[str, str]:
     """Where each public name is, the front first, by the name in small letters."""
     places = {f"{FRONT}.{room}": f"dp.{room}." for room in reversed(ROOMS)} | {FRONT: "dp."}
-    return {
-        _plain(name): path + name for place, path in places.items() for name in read_stub(place)
-    }
+    return {_plain(name): path + name for room, path in places.items() for name in read_stub(room)}

@@ -367,9 +367,7 @@ def _check_admitted(measure: AnyMeasure) -> None:
 
 def _check_known(measure: AnyMeasure, losses: Sequence[object]) -> None:
     """The laws against pairs of known loss."""
-    found = [
-        (typed, facts) for typed in losses if (facts := find_known(measure, typed)) is not None
-    ]
+    found = [(typed, told) for typed in losses if (told := find_known(measure, typed)) is not None]
     for typed, facts in found:
         _check_distances(measure, typed, facts)
     for (one, first), (two, second) in combinations_with_replacement(found, 2):

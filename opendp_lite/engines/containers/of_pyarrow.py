@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -20,6 +20,7 @@ from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
+_Column: TypeAlias = arrow.Array | arrow.ChunkedArray
 _EXACT_DIGITS: Final = 15
 _EXACT_SCALE: Final = 22
 # In a day.
@@ -88,7 +89,7 @@ def _nearest(decimals: arrow.ChunkedArray) -> np.ndarray:
 
 
 @open_rows.register
-def _of_column(data: arrow.Array | arrow.ChunkedArray) -> Source:
+def _of_column(data: _Column) -> Source:
     require_numeric(data.type)
     return ColumnRows(data, _numbers)
 
@@ -122,7 +123,7 @@ def list_values(piece: arrow.ChunkedArray) -> Sequence[Any]:
 
 
 @open_values.register
-def _values_of_column(column: arrow.Array | arrow.ChunkedArray) -> Values:
+def _values_of_column(column: _Column) -> Values:
     column = _copy_views(column)
     types, kind = arrow.types, value_type(column.type)
     if is_text(kind):
@@ -140,7 +141,7 @@ def _find_nulls(piece: arrow.ChunkedArray) -> NDArray[np.bool_]:
     return np.asarray(_list_none(piece).is_null())
 
 
-def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
+def _values_of_text(column: _Column) -> Values:
     """Text as places among the different ones, which Arrow finds; as it is where it hardly repeats.
 
     Texts are told apart by their bytes. Two that are no UTF-8 may be one text, as they were.
@@ -161,9 +162,7 @@ def _values_of_text(column: arrow.Array | arrow.ChunkedArray) -> Values:
     return Values.of_texts(places, list_values(encoded.dictionary))
 
 
-def _without_null_in_dictionaries(
-    column: arrow.Array | arrow.ChunkedArray,
-) -> arrow.Array | arrow.ChunkedArray:
+def _without_null_in_dictionaries(column: _Column) -> _Column:
     """Chunks as plain text if a dictionary of one lists null, as a missing value can make it.
 
     Arrow cannot join such dictionaries, and no refusal may tell of a missing value.
@@ -222,14 +221,12 @@ def require_numeric(kind: arrow.DataType) -> None:
 
 
 @take.register
-def _rows_of_column(
-    container: arrow.Array | arrow.ChunkedArray, places: RowPlaces
-) -> arrow.Array | arrow.ChunkedArray:
+def _rows_of_column(container: _Column, places: RowPlaces) -> _Column:
     whole = _without_null_in_dictionaries(_copy_views(container))
     return whole.take(arrow.array(places))
 
 
-def _copy_views(column: arrow.Array | arrow.ChunkedArray) -> arrow.Array | arrow.ChunkedArray:
+def _copy_views(column: _Column) -> _Column:
     """A column as Arrow picks rows of it, whatever a dictionary of it lists."""
     kind = _COPIED.get(value_type(column.type))
     if kind is None:

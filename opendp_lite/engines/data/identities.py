@@ -230,9 +230,7 @@ class Identities(ColumnReading):
         if all(abs(number) < _SMALL for number in numbers):
             return list(numbers)
         odd = {number: value for value, number in self._known.items()}
-        return [
-            number if abs(number) < _SMALL else _bytes_of(odd[float(number)]) for number in numbers
-        ]
+        return [each if abs(each) < _SMALL else _bytes_of(odd[float(each)]) for each in numbers]
 
     def names(self, numbers: Sequence[int]) -> list[bytes]:
         """As ``export``, all as bytes."""

@@ -17,14 +17,8 @@ import attrs
 from opendp_lite.base.errors import DataError, ParameterError, find_library
 from opendp_lite.base.postgresql import ESCAPES, URL, connect
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
+from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.blocks import Blocks
-from opendp_lite.engines.data.expressions import (
-    DeclaredKeys,
-    Engine,
-    NoExpressionError,
-    lower,
-    to_key,
-)
 from opendp_lite.engines.data.open_data import guard, with_pyarrow
 from opendp_lite.engines.data.source import attempt
 from opendp_lite.numbers.exact import quote
@@ -187,7 +181,7 @@ class _Sql:
 
     def _plus(self, sign: str, other: float) -> _Sql:
         if not abs(other) <= _MOST_ADDED:
-            raise NoExpressionError("it adds a number that is too large for PostgreSQL")
+            raise expressions.NoExpressionError("it adds a number that is too large for PostgreSQL")
         return _Sql(f"({self.text} {sign} {_number(other)})", self.conditions)
 
     def __mul__(self, other: _Sql | float) -> _Sql:
@@ -224,7 +218,7 @@ def _is_among(key: str, values: Sequence[object]) -> str:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _ServerQuery(StoredPart, Engine):
+class _ServerQuery(StoredPart, expressions.Engine):
     """A query within a transaction, which runs anew for each pass and gives the same rows."""
 
     library: ClassVar[str] = "PostgreSQL"
@@ -298,13 +292,15 @@ class _ServerQuery(StoredPart, Engine):
 
     def total(self, raised: _Sql, exponent: int) -> _Sql:
         """Of any size: a sum of whole numbers of 64 bits is a decimal there."""
-        steps: _Sql = lower(raised, exponent)
+        steps: _Sql = expressions.lower(raised, exponent)
         return _Sql(f"pg_catalog.sum(({steps.text})::bigint) FILTER (WHERE {raised.is_there})")
 
     def count(self, value: _Sql) -> _Sql:
         return _Sql(f"pg_catalog.count(*) FILTER (WHERE {value.is_there})")
 
-    def ask(self, keys: DeclaredKeys, wanted: Sequence[_Sql]) -> Iterator[tuple[object, ...]]:
+    def ask(
+        self, keys: expressions.DeclaredKeys, wanted: Sequence[_Sql]
+    ) -> Iterator[tuple[object, ...]]:
         told = [
             f"CASE WHEN {key.is_there} THEN {key.text} END" if key.conditions[1:] else key.text
             for key, _ in keys
@@ -315,13 +311,13 @@ class _ServerQuery(StoredPart, Engine):
         if keys:
             groups = ", ".join(str(place + 1) for place in range(len(keys)))
             declared = " AND ".join(
-                _is_among(f"k{place}", list(map(to_key, values)))
+                _is_among(f"k{place}", list(map(expressions.to_key, values)))
                 for place, (_, values) in enumerate(keys)
             )
             # Without OFFSET it would look for the declared keys in each row, which is slower.
             sql = f"SELECT * FROM ({sql} GROUP BY {groups} OFFSET 0) AS found WHERE {declared}"
         for row in self._ask(sql):
-            yield tuple(to_key(cell) for cell in row)
+            yield tuple(expressions.to_key(cell) for cell in row)
 
     @property
     def _rows(self) -> str:

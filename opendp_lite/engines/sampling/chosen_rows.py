@@ -162,9 +162,7 @@ class Piece:
 
 def _tables_of(pieces: Sequence[Piece]) -> Blocks:
     """The rows of some pieces, as blocks."""
-    tables = [
-        piece.table(piece.names, piece.held.__getitem__, len(piece.places)) for piece in pieces
-    ]
+    tables = [each.table(each.names, each.held.__getitem__, len(each.places)) for each in pieces]
     return Blocks(lambda: tables, columns=None)
 
 
