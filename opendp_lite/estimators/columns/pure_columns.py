@@ -180,13 +180,13 @@ def pure_mean(
         restore: Gives means in other units.
         request: What was asked for.
     """
-    run = _PureMean(rows, middle, request.on(space), space)
+    plan = _PureMean(rows, middle, request.on(space), space)
 
     def program(ask: Ask[MaxDivergence]) -> Floats | ByColumn:
-        return restore(run.mean(ask))
+        return restore(plan.run(ask).mean())
 
     made = make_adaptive(space, program, MaxDivergence(), request.whole.amount, "")
-    return made.with_explanation(run.explain(), trace=())
+    return made.with_explanation(plan.explain(), trace=())
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -198,28 +198,13 @@ class _PureMean:
     request: Request
     space: RowSpace
 
-    def mean(self, ask: Ask[MaxDivergence]) -> Floats | ByColumn:
-        """The estimate."""
+    def run(self, ask: Ask[MaxDivergence]) -> _Run:
+        """One run, in which the number of rows is known: public, or a first count."""
         people: float | None = self.space.domain.size
         if people is None:
             people = float(ask(count() >> laplace(epsilon=self._share(_COUNT))))
-        looks = self._looks(people)
-        if looks.rows < _FEW:
-            return self._in_box(ask, people)
-        if not looks.pay:
-            nowhere = np.zeros(self._columns)
-            return self._in_ball(ask, looks, people, self._rows, nowhere, nowhere + 1)
-        if looks.first:
-            most = _LONG * (1 - looks.whole) * sqrt(self._columns)
-            if self._count_beyond(ask, self._rows, most, looks.first) > people / 2:
-                return self._in_box(ask, people)
-        part = self._share(looks.centres)
-        lattice = {"scale": "asinh", "unit": _LINEAR, "bits": _CENTRE_BITS}
-        middle = ask_quantiles(ask, self._rows, 0.5, bounds=(-1, 1), epsilon=part, **lattice)
-        around, part = self._rows >> center(dyadic(middle)), self._share(looks.spreads)
-        lattice = {"scale": "log", "bits": _SPREAD_BITS, "bounds": (_NARROWEST, 2)}
-        away = ask_quantiles(ask, around >> absolute(), 0.5, epsilon=part, **lattice)
-        return self._in_ball(ask, looks, people, around, middle, away / MEDIAN_OF_NORMAL)
+        public = self.bounded, self.middle, self.request, self.space
+        return _Run(*public, ask, people, self._looks(people))
 
     def explain(self) -> str:
         """What is decided by public numbers, and the error that needs no look."""
@@ -268,73 +253,87 @@ class _PureMean:
         """Of epsilon, and never nothing."""
         return self.request.whole.amount * Fraction(max(int(share * _FINE), 1), _FINE)
 
-    def _length(
-        self, ask: Ask[MaxDivergence], rows: Rowwise, looks: Looks, beyond: float, longest: float
-    ) -> float:
+
+@attrs.frozen(slots=False, eq=False)
+class _Run(_PureMean):
+    """One run: the number of rows, and what looks may cost."""
+
+    ask: Ask[MaxDivergence]
+    people: float
+    looks: Looks
+
+    def mean(self) -> Floats | ByColumn:
+        """The estimate."""
+        looks = self.looks
+        if looks.rows < _FEW:
+            return self._in_box()
+        if not looks.pay:
+            nowhere = np.zeros(self._columns)
+            return self._in_ball(self._rows, nowhere, nowhere + 1)
+        if looks.first:
+            most = _LONG * (1 - looks.whole) * sqrt(self._columns)
+            if self._count_beyond(self._rows, most, looks.first) > self.people / 2:
+                return self._in_box()
+        part = self._share(looks.centres)
+        lattice = {"scale": "asinh", "unit": _LINEAR, "bits": _CENTRE_BITS}
+        middle = ask_quantiles(self.ask, self._rows, 0.5, bounds=(-1, 1), epsilon=part, **lattice)
+        around, part = self._rows >> center(dyadic(middle)), self._share(looks.spreads)
+        lattice = {"scale": "log", "bits": _SPREAD_BITS, "bounds": (_NARROWEST, 2)}
+        away = ask_quantiles(self.ask, around >> absolute(), 0.5, epsilon=part, **lattice)
+        return self._in_ball(around, middle, away / MEDIAN_OF_NORMAL)
+
+    def _length(self, rows: Rowwise, beyond: float, longest: float) -> float:
         """A length that a share of the rows exceeds, for what that costs."""
         lattice = {"scale": "log", "bits": _LENGTH_BITS, "bounds": (longest * _NARROWEST, longest)}
-        part = self._share(looks.length(beyond))
-        return float(ask_quantiles(ask, rows >> norm(), 1 - beyond, epsilon=part, **lattice)[0])
+        part = self._share(self.looks.length(beyond))
+        return float(
+            ask_quantiles(self.ask, rows >> norm(), 1 - beyond, epsilon=part, **lattice)[0]
+        )
 
-    def _count_beyond(
-        self, ask: Ask[MaxDivergence], rows: Rowwise, length: float, share: float
-    ) -> float:
+    def _count_beyond(self, rows: Rowwise, length: float, share: float) -> float:
         """The noisy number of rows that are longer, for a share of epsilon."""
         longer = rows >> norm() >> indicator_below(length) >> center(1)
-        return -float(each_column(ask(longer >> sum() >> laplace(epsilon=self._share(share))))[0])
+        return -float(
+            each_column(self.ask(longer >> sum() >> laplace(epsilon=self._share(share))))[0]
+        )
 
-    def _in_ball(
-        self,
-        ask: Ask[MaxDivergence],
-        looks: Looks,
-        people: float,
-        rows: Rowwise,
-        middle: Floats,
-        spread: Floats,
-    ) -> Floats | ByColumn:
+    def _in_ball(self, rows: Rowwise, middle: Floats, spread: Floats) -> Floats | ByColumn:
         """With noise of a ball around a middle, if that is less than the noise of the box."""
+        ask, looks, people = self.ask, self.looks, self.people
         widths = np.sqrt(spread + _REGULAR * spread.mean())
         widths = widths / widths.max()
         factors = 1 / widths
         scaled = rows >> scale(dyadic(factors))
         longest = 2 * float(np.linalg.norm(factors))
         beyond, room = (looks.shortened, 1.0) if looks.pay else (_WITHOUT_LOOKS, _ROOM)
-        radius = room * self._length(ask, scaled, looks, beyond, longest)
+        radius = room * self._length(scaled, beyond, longest)
         # A group of rows far away would move the mean by more than all noise.
-        far = self._count_beyond(ask, scaled, 2 * radius, _CHECK)
+        far = self._count_beyond(scaled, 2 * radius, _CHECK)
         half = min(max(far, 1.0) / 2 / people, _MOST_SHORTENED)
         clear = far * float(self._share(_CHECK)) > _CLEAR * float(self.space.unit)
         if clear and 2 * self._share(looks.length(half)) < ask.left:
-            radius = self._length(ask, scaled, looks, half, longest)
+            radius = self._length(scaled, half, longest)
         of_box = sqrt((self._columns + 2) / 3 * self._columns)
         known = spread if looks.pay else 0.0
         if radius * float(np.linalg.norm(widths)) > of_box:
-            return self._in_box(ask, people, known)
+            return self._in_box(known)
         shortened, shift = scaled >> clip_to_norm(radius), None
         if self.request.confidence is not None:
             # All rows that show are equal: any other may lie as far as the bounds are.
             lost = min(float(spread.max()), radius) < ALL_EQUAL and not clear
             each = 1 + np.abs(middle) if lost else widths * radius
             wanted = known if self.request.sampling else 0.0
-            error = self._error(ask, shortened, widths, people, wanted)
-            shift = self._look_beyond(ask, scaled, radius, each / people, error)
+            error = self._error(shortened, widths, wanted)
+            shift = self._look_beyond(scaled, radius, each / people, error)
         # Rows around their middle have a mean near 0, to which an exact count matters little.
         stretch = self._columns + 1 if looks.pay else 1
         around = to_floats(self.middle) + middle
-        return self._release(ask, shortened, people, around, widths, stretch, shift, spread=known)
+        return self._release(shortened, around, widths, stretch, shift, spread=known)
 
-    def _error(
-        self,
-        ask: Ask[MaxDivergence],
-        rows: Rowwise,
-        widths: Floats,
-        people: float,
-        spread: Numbers,
-        cube: bool = False,
-    ) -> Floats:
+    def _error(self, rows: Rowwise, widths: Floats, spread: Numbers, cube: bool = False) -> Floats:
         """About how far each mean is off, of a sample of columns of this spread."""
-        off = self._noise(rows >> sum(), ask.left, cube).total_deviation
-        found: Floats = np.hypot(widths * off / people, spread / sqrt(people))
+        off = self._noise(rows >> sum(), self.ask.left, cube).total_deviation
+        found: Floats = np.hypot(widths * off / self.people, spread / sqrt(self.people))
         return found
 
     def _noise(
@@ -345,35 +344,28 @@ class _PureMean:
         reach = float(cast(Fraction, moved.linf if cube else moved.of(2)) / amount)
         return JointBall.alone(reach, self._columns, cube)
 
-    def _look_beyond(
-        self, ask: Ask[MaxDivergence], rows: Rowwise, radius: float, each: Floats, error: Floats
-    ) -> Shift:
+    def _look_beyond(self, rows: Rowwise, radius: float, each: Floats, error: Floats) -> Shift:
         """By how much rows are shortened in which direction, for a share of what is left.
 
         A quarter makes intervals about as narrow as can be: at a twentieth, which is enough for a
         rho, its noise is twenty times that of the mean. ``error`` is how far that may be off.
         """
         query = sum_directions(rows, radius, graded=True)
-        off = each * self._noise(query, ask.left).total_deviation
-        amount = ask.left * share_for(off, WIDER * error, _BEYOND, power=1)
-        total = each_column(ask(query >> l2_mechanism(epsilon=amount)))
+        off = each * self._noise(query, self.ask.left).total_deviation
+        amount = self.ask.left * share_for(off, WIDER * error, _BEYOND, power=1)
+        total = each_column(self.ask(query >> l2_mechanism(epsilon=amount)))
         doubt = each * self._noise(query, amount).total_deviation
         return Shift(_LONGER * each * total, doubt, self._unseen)
 
-    def _in_box(
-        self, ask: Ask[MaxDivergence], people: float, spread: Numbers = 0.0
-    ) -> Floats | ByColumn:
+    def _in_box(self, spread: Numbers = 0.0) -> Floats | ByColumn:
         """With noise of the bounds. Nothing is shortened."""
         middle, widths = to_floats(self.middle), np.ones(self._columns)
-        return self._release(
-            ask, self._rows, max(people, 1.0), middle, widths, cube=True, spread=spread
-        )
+        some = attrs.evolve(self, people=max(self.people, 1.0))
+        return some._release(self._rows, middle, widths, cube=True, spread=spread)
 
     def _release(
         self,
-        ask: Ask[MaxDivergence],
         rows: Rowwise,
-        counted: float,
         around: Floats,
         widths: Floats,
         stretch: int = 1,
@@ -383,13 +375,14 @@ class _PureMean:
         cube: bool = False,
     ) -> Floats | ByColumn:
         """The mean by a noisy sum of scaled rows, for all that is left but what squares take."""
+        ask, counted = self.ask, self.people
         size, d, squares = self.space.domain.size, self._columns, rows >> square() >> sum()
         moved = squares.bind(self.space).output_space.unit.over(d)
         # Squares are in a box too, or in a simplex, of which Laplace noise is that.
         off = float(moved.linf) * _off_in_cube(d) if cube else float(moved.l1) * sqrt(2)
         amount = ask.left
         if self.request.sampling:
-            allowed = CLOSELY * counted * self._error(ask, rows, widths, counted, spread, cube) ** 2
+            allowed = CLOSELY * counted * self._error(rows, widths, spread, cube) ** 2
             of_all = widths**2 * off / float(amount) / counted
             amount -= amount * share_for(of_all, allowed, _SQUARES, power=1)
         errors = self._noise(rows >> sum(), amount, cube)

@@ -10,7 +10,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
-from opendp_lite.estimators.columns.pure_columns import Looks, _PureMean
+from opendp_lite.estimators.columns.pure_columns import Looks, _Run
 from opendp_lite.estimators.parts.budget import Budget
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.testing.replayable import record_events, replay
@@ -147,10 +147,11 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
     for epsilon in (8, 10**6):
         budget = Budget(Fraction(epsilon))
         request = Request.within(budget, "here", 0.95, False).on(on)
-        run = _PureMean(dp.clamp(-1, 1), (0, 0), request, on)
+        public = dp.clamp(-1, 1), (0, 0), request, on
 
-        def look(ask, run=run):
-            return run._look_beyond(ask, run._rows, 0.2, np.array([0.1, 0.2]), np.zeros(2))
+        def look(ask, public=public):
+            run = _Run(*public, ask, len(rows), Looks(1.0, 2, False))
+            return run._look_beyond(run._rows, 0.2, np.array([0.1, 0.2]), np.zeros(2))
 
         made = make_adaptive(on, look, dp.MaxDivergence(), budget.amount, "")
         told.append(made(rows))
