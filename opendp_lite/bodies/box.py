@@ -364,8 +364,4 @@ class Everything(Body):
         raise SpaceError("rows of any values lie on no grid; clamp() them first")
 
     def __repr__(self) -> str:
-        return (
-            "dp.bodies.Everything()"
-            if self.columns == 1
-            else f"dp.bodies.Everything({self.columns})"
-        )
+        return f"dp.bodies.Everything({'' if self.columns == 1 else self.columns})"

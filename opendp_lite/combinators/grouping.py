@@ -490,9 +490,7 @@ def _one_by_one(
 
 
 def _explanation(inner: AnyMeasurement, changes: int) -> str:
-    moved = (
-        "a row is in one group"
-        if changes == 1
-        else "a replaced row may leave one group and enter another"
-    )
+    moved = "a replaced row may leave one group and enter another"
+    if changes == 1:
+        moved = "a row is in one group"
     return f"{moved}; in each group {inner.facts.explanation}"

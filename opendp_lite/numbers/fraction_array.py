@@ -134,10 +134,8 @@ class FractionArray(Sequence[Fraction]):
         mantissas, exponents = np.frexp(floats)
         whole = np.ldexp(mantissas, _MANTISSA).astype(np.int64)
         zeros = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-        whole, shifts = (
-            whole >> np.maximum(zeros, 0),
-            exponents.astype(np.int64) + zeros - _MANTISSA,
-        )
+        whole, shifts = whole >> np.maximum(zeros, 0), exponents.astype(np.int64) + zeros
+        shifts -= _MANTISSA
         least = int(shifts.min(where=whole != 0, initial=0))
         if -least >= _LARGEST_DENOMINATOR.bit_length():
             return cls.of([Fraction(each) for each in floats.tolist()])
@@ -362,11 +360,9 @@ class FractionArray(Sequence[Fraction]):
 
     def _wide(self) -> FractionArray:
         """With objects for numerators."""
-        return (
-            self
-            if not self._narrow
-            else FractionArray(self.numerators.astype(object), self.denominator)
-        )
+        if not self._narrow:
+            return self
+        return FractionArray(self.numerators.astype(object), self.denominator)
 
     def _one_by_one(self) -> FractionArray:
         """Each as a fraction of its own."""

@@ -306,7 +306,8 @@ def stage(
         dp.Norms(l1=5.0, l2=5.0, linf=5.0)
     """
 
-    return _steps(Stage, constructor, Description(does, changes, proof, examples))
+    said = Description(does, changes, proof, examples)
+    return _typed(Stage, partial(type_step, Stage), constructor, said)
 
 
 @overload
@@ -354,7 +355,8 @@ def mechanism(
         1.0
     """
 
-    return _steps(Mechanism, constructor, Description(does, changes, proof, examples))
+    said = Description(does, changes, proof, examples)
+    return _typed(Mechanism, partial(type_step, Mechanism), constructor, said)
 
 
 def _links_of(before: object) -> tuple[object, ...]:
@@ -364,21 +366,21 @@ def _links_of(before: object) -> tuple[object, ...]:
     return (before,) if isinstance(before, Space) else ()
 
 
-def _steps(
-    kind: Any, constructor: Callable[..., object] | None, description: Description
+def _typed(
+    kind: type, make: Callable[..., object], given: Callable[..., object] | None, said: Description
 ) -> object:
-    """Makes steps of a kind of a constructor, or what does so for one that is yet to be given."""
+    """What is typed of a function: its parameters but the first make something of a kind."""
 
-    def decorate(constructor: Callable[..., object]) -> object:
-        @functools.wraps(describe(description)(constructor))
+    def decorate(function: Callable[..., object]) -> object:
+        @functools.wraps(describe(said)(function))
         def recipe(*args: object, **kwargs: object) -> object:
-            return type_step(kind, constructor, args, kwargs)
+            return make(function, args, kwargs)
 
-        typed = signatures.without_first(inspect.signature(constructor))
+        typed = signatures.without_first(inspect.signature(function))
         cast(Any, recipe).__signature__ = typed.replace(return_annotation=kind.__name__)
         return step(recipe)
 
-    return decorate if constructor is None else decorate(constructor)
+    return decorate if given is None else decorate(given)
 
 
 @attrs.frozen(repr=False)
@@ -440,13 +442,7 @@ def postprocessor(
         1.0
     """
 
-    def decorate(function: Callable[..., object]) -> object:
-        @functools.wraps(describe(Description(does, proof=proof))(function))
-        def recipe(*args: object, **kwargs: object) -> Postprocessor[object, object]:
-            return Postprocessor(function, signatures.named_arguments(function, args, kwargs))
+    def make(function: Callable[..., object], args: Any, kwargs: Any) -> object:
+        return Postprocessor(function, signatures.named_arguments(function, args, kwargs))
 
-        typed = signatures.without_first(inspect.signature(function))
-        cast(Any, recipe).__signature__ = typed.replace(return_annotation="Postprocessor")
-        return step(recipe)
-
-    return decorate if function is None else decorate(function)
+    return _typed(Postprocessor, make, function, Description(does, proof=proof))

@@ -206,11 +206,9 @@ class Rows(Domain):
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "
         columns = f" of {self.columns} columns" if self.columns > 1 else ""
-        inside = (
-            ""
-            if isinstance(self.body, Everything)
-            else f" in {self.body!r}".replace("dp.bodies.", "")
-        )
+        inside = f" in {self.body!r}".replace("dp.bodies.", "")
+        if isinstance(self.body, Everything):
+            inside = ""
         return f"{count}rows{columns}{inside}"
 
     def check_metric(self, metric: Metric) -> None:

@@ -375,11 +375,9 @@ def _explanation(space: RowSpace, plans: Sequence[_SumPlan], best: _SumPlan, bud
     ours, plain = (float(space.unit) * _error_of(plan, budget) for plan in (best, plans[0]))
     if not best.adds:
         return f"{_why_plain(space, plans)}\n  error of a column: {ours:.6g}"
-    parts = (
-        "sum and count share one noise"
-        if best.pure
-        else f"{float(best.share):.3g} of the budget is for the sum, the rest for the count"
-    )
+    parts = f"{float(best.share):.3g} of the budget is for the sum, the rest for the count"
+    if best.pure:
+        parts = "sum and count share one noise"
     return (
         "the rows are summed around the middle of their bounds, which a noisy count adds back\n"
         f"  {parts}\n"

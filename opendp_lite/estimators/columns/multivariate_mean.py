@@ -552,13 +552,8 @@ class _PlanPlus:
             of_all = widths**2 * self._off(squares, self.rho) / many
             last -= self.rho * share_for(of_all, allowed, _SQUARES, power=2)
         total, people = self.people.total(rows >> sum(), last, share)
-        off_total, off_rows = (
-            self._off(query, rho) if rho else 0.0
-            for query, rho in (
-                (rows >> sum(), last - (people.weight - self.people.weight)),
-                (count(), people.weight),
-            )
-        )
+        off_total = self._off(rows >> sum(), last - (people.weight - self.people.weight))
+        off_rows = self._off(count(), people.weight) if people.weight else 0.0
         if self.request.confidence is None:
             mean = people.mean(total)
             if shrinks and self.columns >= _SHRINK_FROM:

@@ -195,11 +195,9 @@ class Regression(Result):
     @property
     def _unsaid(self) -> str:
         if self.weak:
-            hidden = (
-                f"{self.weak[0]} hardly varies, or moves with another column"
-                if len(self.weak) == 1
-                else f"{', '.join(self.weak)} hardly vary, or move together"
-            )
+            hidden = f"{', '.join(self.weak)} hardly vary, or move together"
+            if len(self.weak) == 1:
+                hidden = f"{self.weak[0]} hardly varies, or moves with another column"
             return (
                 f"Weak: the noise may hide that {hidden}. Nothing is\nknown of the slopes. "
                 "Take more rows, a larger budget, or fewer columns."

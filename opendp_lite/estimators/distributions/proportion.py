@@ -28,7 +28,6 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Mechanism, mechanism, stage
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.intervals import IntervalEnds, share_error, share_interval
-from opendp_lite.samplers.law import Law
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import example, records, row_metric, sized_rows
 from opendp_lite.transformations.columns import select_columns
@@ -159,12 +158,40 @@ def proportion(
     picked = pick_columns(space, column, "proportion", numbers=chosen.reading is NUMBERS)
     whole = budget_of("proportion", rho, epsilon, delta)
     best = count_places(picked >> _ones(chosen) >> bins(_HALVES), whole)
-    level = (
-        None if confidence is None else float(confidence_of(confidence, "proportion: confidence"))
-    )
+    level = None
+    if confidence is not None:
+        level = float(confidence_of(confidence, "proportion: confidence"))
     texts = [each for each in among or () if isinstance(each, str)]
     quoted = bool(texts) and all(map(_NUMBER.fullmatch, texts))
-    return best >> _Share(best.facts.laws[0], level, sampling, space.unit > 1, quoted).read
+    noise = (best.facts.laws[0].standard_deviation ** 2,) * 2
+
+    def read(counts: Floats) -> float | Estimate:
+        """The share of the first of two noisy counts, with an interval where one is asked for."""
+        others, ones = (max(float(each), 0.0) for each in counts)
+        rows = ones + others
+        value = ones / rows if rows else 0.5
+        if level is None:
+            return value
+        of_noise, of_sample = (
+            share_interval(ones, others, noise, level, sampling=each) for each in (False, True)
+        )
+        ends = of_sample if sampling else of_noise
+        found = Estimate(
+            value,
+            share_error(ones, others, noise, sampling=sampling),
+            ends,
+            level,
+            rows,
+            sampling,
+            too_few=_is_wide(ends),
+            noise_interval=of_noise if sampling else None,
+            several=space.unit > 1 and sampling,
+        )
+        # Told by the released number: a refusal would tell that a column of floats of pandas holds
+        # no text. Whole numbers are refused, which tells that no cell is missing either.
+        return copy_with(found, hint=_QUOTED) if quoted and of_noise[0] == 0 else found
+
+    return best >> read
 
 
 def _as_share(found: float | Estimate) -> float | Estimate:
@@ -215,43 +242,3 @@ def _ones(space: TableSpace, chosen: Chosen) -> Transformation[TableSpace, RowSp
     rows, metric = Rows(len(names), space.domain.size), row_metric(space).of_new_values()
     after = attrs.evolve(space, domain=rows, metric=metric)
     return Transformation(space, after, Map(_Ones(names, chosen)), identity)
-
-
-@attrs.frozen
-class _Share:
-    """How two noisy counts are read as a share."""
-
-    law: Law
-    confidence: float | None
-    sampling: bool
-    several: bool
-    quoted: bool
-
-    def read(self, counts: Floats) -> float | Estimate:
-        """The share of the first, with an interval where one is asked for."""
-        others, ones = (max(float(each), 0.0) for each in counts)
-        rows = ones + others
-        value = ones / rows if rows else 0.5
-        if self.confidence is None:
-            return value
-        variance = self.law.standard_deviation**2
-        noise = (variance, variance)
-        of_noise, of_sample = (
-            share_interval(ones, others, noise, self.confidence, sampling=each)
-            for each in (False, True)
-        )
-        ends = of_sample if self.sampling else of_noise
-        found = Estimate(
-            value,
-            share_error(ones, others, noise, sampling=self.sampling),
-            ends,
-            self.confidence,
-            rows,
-            self.sampling,
-            too_few=_is_wide(ends),
-            noise_interval=of_noise if self.sampling else None,
-            several=self.several and self.sampling,
-        )
-        # Told by the released number: a refusal would tell that a column of floats of pandas holds
-        # no text. Whole numbers are refused, which tells that no cell is missing either.
-        return copy_with(found, hint=_QUOTED) if self.quoted and of_noise[0] == 0 else found

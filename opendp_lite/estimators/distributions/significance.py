@@ -230,24 +230,26 @@ class _Groups:
         ]
 
 
+_Compared = tuple[str, str, Sequence[object]]
+"""A column of numbers, the column of the keys, and the keys."""
+
+
 def _means(
     space: Space[Tables],
     name: str,
-    column: str,
-    by_column: str,
-    keys: Sequence[object],
+    asked: _Compared,
     bounds: tuple[Number, Number],
-    epsilon: Number | None,
-    rho: Number | None,
+    *budget: Number | None,
 ) -> Measurement[Space[Tables], Any, SignificanceTest]:
     """The release of a test of means: sums and rows by group, and the squares of all."""
+    column, by_column, keys = asked
     if row_metric(space).fixed_size:
         raise SpaceError(
             f"{name}: the number of rows of the groups is private; leave out size=, or use "
             "SymmetricDistance()"
         )
     # Fourth powers of what noise it allows, in units of the bounds, are floats.
-    whole = budget_of(name, rho, epsilon)
+    whole = budget_of(name, *budget)
     pure = whole.keyword == "epsilon"
     if not isinstance(bounds, Sequence) or len(bounds) != _PAIR:
         raise ParameterError(f"{name} takes a pair, as in bounds=(0, 100); got {quote(bounds)}")
@@ -349,7 +351,7 @@ def t_test(
         raise ParameterError(
             f"t_test compares two groups, got {len(tuple(keys))} keys; dp.anova takes more"
         )
-    return _means(space, "t-test", column, by, keys, bounds, epsilon, rho) >> _as_t
+    return _means(space, "t-test", (column, by, keys), bounds, rho, epsilon) >> _as_t
 
 
 def _as_t(found: SignificanceTest) -> SignificanceTest:
@@ -404,7 +406,7 @@ def anova(
     """
     if len(tuple(keys)) < _PAIR:
         raise ParameterError(f"anova compares two groups or more, got {len(tuple(keys))} keys")
-    return _means(space, "anova", column, by, keys, bounds, epsilon, rho)
+    return _means(space, "anova", (column, by, keys), bounds, rho, epsilon)
 
 
 @mechanism(

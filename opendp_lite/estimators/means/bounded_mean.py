@@ -172,10 +172,8 @@ def known_size_mean(
 
 def known_size_plan(space: RowSpace, column: BoundedColumn, request: Request) -> EstimatorPlan:
     """The sum of (x - middle) over the public number of rows."""
-    size, budget = (
-        max(require_public_size(space, "known_size_mean", "use mean()"), 1),
-        request.budget,
-    )
+    size = max(require_public_size(space, "known_size_mean", "use mean()"), 1)
+    budget = request.budget
     errors = budget.errors([budget.scale(float(space.unit) * 2 * float(column.half))], [0.0])
     ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors)
 

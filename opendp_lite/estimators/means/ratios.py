@@ -22,7 +22,7 @@ from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.step_call import calls_in
-from opendp_lite.pipeline.steps import Stage, mechanism, postprocessor, validator
+from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records, row_metric
 from opendp_lite.spelling.description import Proof
@@ -249,43 +249,32 @@ def weighted_mean(
         return NoisyTotals(ratio, (first - second) / 2, (first + second) / width)
 
     noisy: Noisy[NoisyTotals] = rows >> sum() >> budget.noise() >> read
+    part = request.for_squares
+
+    def program(ask: AnyAsk) -> float | Estimate:
+        """The mean, and then the sum of (w (x - mean))^2 around it, which moves least.
+
+        Around a fixed place three sums are needed, whose noise is six times as large: weights of a
+        log normal law then had intervals four times as wide as without privacy, and now twice.
+        """
+        totals = ask(noisy)
+        mean = Fraction(float(totals.mean))
+        low, high = map(Fraction, column.floats)
+        farthest = heaviest * max(mean - low, high - mean)
+        from_mean = partial(_square_from, float((mean - low) / (high - low)))
+        squares = rows >> map_rows(from_mean, Box(0, farthest**2)) >> sum()
+        off = part.deviation(part.reach(squares, ask.space)) / totals.people
+        found = float(ask(squares >> part.noise())[0]) / totals.people
+        most = float(heaviest)
+        spread = totals.with_variance(found, off, totals.people / most, most)
+        return request.on(space).as_estimate(spread)
+
     if request.sampling:
-        made = _with_spread(space, noisy, rows, heaviest, request)
+        made = run_with_noise(space, program, request.whole, "the mean, then squares")
     else:
         made = (noisy >> request.on(space).as_estimate).bind(space)
     shared = request.whole.with_claimed_loss(made)
     return shared.with_explanation("both weighted sums share one noise")
-
-
-def _with_spread(
-    space: RowSpace,
-    noisy: Noisy[NoisyTotals],
-    rows: Stage[RowSpace, RowSpace],
-    most: Fraction,
-    request: Request,
-) -> Measured[float | Estimate]:
-    """The mean, and then the sum of (w (x - mean))^2 around it, which moves least.
-
-    Around a fixed place three sums are needed, whose noise is six times as large: weights of a log
-    normal law then had intervals four times as wide as without privacy, and now twice.
-    """
-    part = request.for_squares
-
-    def program(ask: AnyAsk) -> float | Estimate:
-        totals = ask(noisy)
-        ends = totals.ratio.lower, totals.ratio.upper, float(totals.mean)
-        lower, upper, mean = map(Fraction, ends)
-        share = (mean - lower) / (upper - lower)
-        farthest = most * max(mean - lower, upper - mean)
-        from_mean = partial(_square_from, float(share))
-        squares = rows >> map_rows(from_mean, Box(0, farthest**2)) >> sum()
-        off = part.deviation(part.reach(squares, ask.space)) / totals.people
-        found = float(ask(squares >> part.noise())[0]) / totals.people
-        heaviest = float(most)
-        spread = totals.with_variance(found, off, totals.people / heaviest, heaviest)
-        return request.on(space).as_estimate(spread)
-
-    return run_with_noise(space, program, request.whole, "the mean, then squares")
 
 
 def run_with_noise(

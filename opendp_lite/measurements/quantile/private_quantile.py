@@ -50,7 +50,7 @@ from opendp_lite.numbers.exact import (
 )
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Facts, Measurement
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.samplers.rank_choice import STEEPEST, RankLaw
 from opendp_lite.spaces.domains import Rows
@@ -350,11 +350,8 @@ def _with_two_ends(
     counted, counting, paid = None, None, Fraction(0)
     if not row_metric(space).fixed_size:
         counted, paid = count().bind(space), _FOR_ROWS
-        noise: Mechanism[Any, Any, Any] = (
-            laplace(epsilon=whole.amount * paid)
-            if whole.power == 1
-            else gaussian(rho=whole.amount * paid)
-        )
+        cost = whole.amount * paid
+        noise: Any = laplace(epsilon=cost) if whole.power == 1 else gaussian(rho=cost)
         counting = noise.bind(counted.output_space)
     miss = (1 - confidence) / 2 / len(distinct)
     each = [whole.part(share * (1 - paid) / len(distinct)) for share in shares]
@@ -432,11 +429,9 @@ def _interval_law(
 
 def _explanation(chooser: Chooser, budget: _Budget, confidence: float | None) -> str:
     """Which way was taken, and why."""
-    loss = (
-        "one row changes the probability of any result by a factor of at most exp(epsilon)"
-        if budget.power == 1
-        else "each choice has rho = r^2 / 8: one row changes the odds of its results by exp(r)"
-    )
+    loss = "each choice has rho = r^2 / 8: one row changes the odds of its results by exp(r)"
+    if budget.power == 1:
+        loss = "one row changes the probability of any result by a factor of at most exp(epsilon)"
     lines = [loss, *chooser.why()]
     if confidence is not None:
         lines.append("half of the loss is for one choice of all intervals")
@@ -454,14 +449,9 @@ def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], 
                 "dp.private_quantile(0.5, bounds=(0, 100), epsilon=1)(data)"
             )
         if not 0 <= each <= 1:
-            percent = (
-                f"; {format_number(each)} % is {format_number(each / 100)}"
-                if 1 < each <= 100
-                else ""
-            )
-            raise ParameterError(
-                f"a quantile is between 0 and 1, got {format_number(each)}{percent}"
-            )
+            shown = format_number(each)
+            percent = f"; {shown} % is {format_number(each / 100)}" if 1 < each <= 100 else ""
+            raise ParameterError(f"a quantile is between 0 and 1, got {shown}{percent}")
     return found, several
 
 

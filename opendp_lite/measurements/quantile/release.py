@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, erfc, exp, log, log2, pi, sqrt
@@ -177,40 +177,28 @@ class IntervalLaw:
     def exponents(self, line: SortedLine, data: Data, stretches: Stretches) -> list[Fraction]:
         """The exponent of each stretch: 0 where the least margin first reaches what is wanted."""
         wanted = self.find_margin(stretches)
-        of_each = zip(self.quantiles, stretches.first, stretches.last, strict=True)
-        every = zip(*(self._margins(line, data, wanted, *each) for each in of_each), strict=True)
-        margins = list(map(min, every))
+
+        def of_quantile(quantile: Fraction, first: Counts, last: Counts) -> Iterator[Fraction]:
+            """How many ranks each stretch leaves it, less what its sampling takes."""
+            under, over, size = line.outside(data, first, last)
+            sampled = Fraction(0)
+            if self.sampling is not None:
+                sampled = self.sampling.margin(quantile, size)
+            below, above = quantile * size - sampled, (1 - quantile) * size - sampled
+            stretch = zip(*(each.tolist() for each in (under, over, first, last)), strict=True)
+            for fewer, more, start, end in stretch:
+                low, high = below - fewer, above - more
+                yield min(
+                    max(low, wanted) if start <= 0 else low,
+                    max(high, wanted) if end >= line.cells - 1 else high,
+                )
+
+        every = map(of_quantile, self.quantiles, stretches.first, stretches.last)
+        margins = list(map(min, zip(*every, strict=True)))
         before = [wanted, *margins[:-1]]
         return [
             self.slope * max(Fraction(0), inner - wanted, wanted - outer)
             for inner, outer in zip(before, margins, strict=True)
-        ]
-
-    def _margins(
-        self,
-        line: SortedLine,
-        data: Data,
-        wanted: Fraction,
-        quantile: Fraction,
-        first: Counts,
-        last: Counts,
-    ) -> list[Fraction]:
-        """How many ranks each stretch leaves a quantile, less what its sampling takes."""
-        under, over, size = line.outside(data, first, last)
-        sampled = Fraction(0)
-        if self.sampling is not None:
-            sampled = self.sampling.margin(quantile, size)
-        below, above = quantile * size - sampled, (1 - quantile) * size - sampled
-        lows = [below - rows for rows in under.tolist()]
-        highs = [above - rows for rows in over.tolist()]
-        return [
-            min(
-                max(low, wanted) if start <= 0 else low,
-                max(high, wanted) if end >= line.cells - 1 else high,
-            )
-            for low, high, start, end in zip(
-                lows, highs, first.tolist(), last.tolist(), strict=True
-            )
         ]
 
     def find_margin(self, stretches: Stretches) -> Fraction:
