@@ -31,18 +31,14 @@ from opendp_lite.combinators.accounts import (
     witness_answer,
     witness_program,
 )
-from opendp_lite.engines.columns import Dataset
+from opendp_lite.engines import Dataset, LazyTable
 from opendp_lite.engines.data.table import NamedColumns
-from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Map, Plan, evaluate
 from opendp_lite.engines.rows import OfWhole
 from opendp_lite.measurements.noise import exactly_one, require_sensitivity
-from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
-from opendp_lite.measures.divergences import (
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-    pure_for_zcdp,
-)
+from opendp_lite.measures import MaxDivergence, PrivacyBudget, ZeroConcentratedDivergence
+from opendp_lite.measures.budgets import Loss, require_budget
+from opendp_lite.measures.divergences import pure_for_zcdp
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.metrics.distances import SymmetricDistance

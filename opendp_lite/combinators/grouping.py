@@ -18,9 +18,8 @@ from opendp_lite.combinators.composing import SideBySide
 from opendp_lite.combinators.group_keys import Keys, read_columns
 from opendp_lite.combinators.losses_of_groups import LossOfGroups
 from opendp_lite.engines.plan import Group, Map, Own, Release
-from opendp_lite.measurements.noise import gaussian, laplace
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
-from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
+from opendp_lite.measurements import gaussian, laplace, private_quantile, thresholded_counts
+from opendp_lite.measurements.thresholds import threshold_of
 from opendp_lite.measures import budgets
 from opendp_lite.measures.curve import Pair
 from opendp_lite.measures.divergences import ApproximateDivergence, Conversion
@@ -39,16 +38,13 @@ from opendp_lite.pipeline.core import (
 )
 from opendp_lite.pipeline.step_call import Call, type_step
 from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stage
-from opendp_lite.releases.by_name import ByGroup
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases import ByGroup, Estimate
 from opendp_lite.spaces.domains import Rows, Scalars, Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import Tables
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.bounding import clamp
-from opendp_lite.transformations.columns import select
+from opendp_lite.transformations import clamp, count, select, sum
 from opendp_lite.transformations.row_maps import fold_to_vector
-from opendp_lite.transformations.sums import count, sum
 
 
 def space_of_group(space: Space[Tables]) -> Space[Tables]:

@@ -24,12 +24,7 @@ from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.engines.rows import CollectRows, LazyRows
 from opendp_lite.engines.sampling.rules import KeyedCoins, row_sample
 from opendp_lite.measurements.noise import gaussian, laplace
-from opendp_lite.metrics.distances import (
-    ChangeOneDistance,
-    RowMetric,
-    SymmetricDistance,
-    SymmetricIdDistance,
-)
+from opendp_lite.metrics import ChangeOneDistance, RowMetric, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.numbers.exact import Number, exact, format_number, whole
 from opendp_lite.pipeline.core import AnyMeasurement, Facts, M, Measurement, R
 from opendp_lite.pipeline.steps import Mechanism, mechanism
@@ -39,10 +34,8 @@ from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.bounding import clamp
+from opendp_lite.transformations import bound_contributions, clamp, count, sum
 from opendp_lite.transformations.row_maps import plain_nan
-from opendp_lite.transformations.rows import bound_contributions
-from opendp_lite.transformations.sums import count, sum
 
 S = TypeVar("S", bound=AnySpace)
 

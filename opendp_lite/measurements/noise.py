@@ -40,8 +40,7 @@ from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.releases.estimate import Estimate
-from opendp_lite.releases.estimates import Estimates
+from opendp_lite.releases import Estimate, Estimates
 from opendp_lite.samplers.law import SCALE_SLACK, Errors, Law, Noise, grid_for, half_widths
 from opendp_lite.spaces.domains import Scalars, Vectors
 from opendp_lite.spaces.space import Space, example, scalar, vector

@@ -7,15 +7,13 @@ from typing import Final, cast
 
 from opendp_lite import samplers
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.box import Box
+from opendp_lite.bodies import Ball, Box
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.plan import Release
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures import MaxDivergence, PrivacyBudget
 from opendp_lite.measures.curve import curved_number
-from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.measures.profile import PureConcentratedProfile
 from opendp_lite.metrics.distances import LInfDistance
 from opendp_lite.numbers.exact import Number, exact, positive, round_up, sqrt_up

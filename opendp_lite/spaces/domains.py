@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from opendp_lite import display
 from opendp_lite.base.errors import DataError, ParameterError, SpaceError
 from opendp_lite.base.spelling import Storable
-from opendp_lite.bodies.body import Body
-from opendp_lite.bodies.box import Everything
+from opendp_lite.bodies import Body, Everything
 from opendp_lite.display.formatting import printable
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import check_size, open_source, to_array

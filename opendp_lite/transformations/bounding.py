@@ -13,10 +13,9 @@ import numpy as np
 
 from opendp_lite import bodies
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies import Ball, Body, Box
 from opendp_lite.bodies.body import (
     ZERO,
-    Body,
     Bounds,
     Projection,
     Values,
@@ -29,7 +28,6 @@ from opendp_lite.bodies.body import (
     smallest,
     to_floats,
 )
-from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Floats

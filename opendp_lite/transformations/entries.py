@@ -13,10 +13,9 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import Body, Values, drop_signs, each, total
-from opendp_lite.bodies.box import Box, Everything
-from opendp_lite.bodies.simplex import NonNegativeBall, OuterProducts, Simplex, products
+from opendp_lite.bodies import Ball, Body, Box, Everything, NonNegativeBall, OuterProducts, Simplex
+from opendp_lite.bodies.body import Values, drop_signs, each, total
+from opendp_lite.bodies.simplex import products
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from opendp_lite import bodies, engines
 from opendp_lite.base.errors import SpaceError
-from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import Body, Projection, RowSum
-from opendp_lite.bodies.box import Box
+from opendp_lite.bodies import Ball, Body, Box
+from opendp_lite.bodies.body import Projection, RowSum
 from opendp_lite.bodies.grid_rounding import ClippedColumn
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
 from opendp_lite.engines.data.expressions import (

@@ -27,12 +27,10 @@ from opendp_lite.numbers.exact import Number, confidence_of, rational_of_float, 
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.releases.estimate import Estimate
-from opendp_lite.releases.estimates import Estimates
+from opendp_lite.releases import Estimate, Estimates
 from opendp_lite.samplers.law import ErrorLaw, Errors, Law, NormalError, ScaledError, half_widths
 from opendp_lite.spaces.space import example, row_metric, rows_in
-from opendp_lite.transformations.bounding import center, scale
-from opendp_lite.transformations.sums import count, sum
+from opendp_lite.transformations import center, count, scale, sum
 
 _FINE: Final = 2**24
 # Floats end at about 1e308: what lies between leaves room for numbers of rows and for noise.

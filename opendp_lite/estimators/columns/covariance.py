@@ -29,11 +29,8 @@ from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.spaces.domains import Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
+from opendp_lite.transformations import count, impute, norm, outer_products, select, square, sum
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.columns import select
-from opendp_lite.transformations.entries import norm, outer_products, square
-from opendp_lite.transformations.rows import impute
-from opendp_lite.transformations.sums import count, sum
 
 
 @attrs.frozen(eq=False)

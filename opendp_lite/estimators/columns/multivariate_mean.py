@@ -43,17 +43,14 @@ from opendp_lite.estimators.parts.noisy_totals import JointNormal, moderate
 from opendp_lite.estimators.parts.request import BoundedColumn, ByColumn, Request, bounds_of_each
 from opendp_lite.estimators.parts.types import Floats, Measured, Numbers, RowSpace
 from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian
-from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.measures.divergences import ZeroConcentratedDivergence
+from opendp_lite.measures import PrivacyBudget, ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Stage, mechanism
-from opendp_lite.releases.by_name import ByName
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases import ByName, Estimate
 from opendp_lite.spaces.space import example, records, sized_rows
+from opendp_lite.transformations import absolute, count, norm, square, sum
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.entries import absolute, norm, square
-from opendp_lite.transformations.sums import count, sum
 
 _NARROWEST: Final = 2.0**-40
 _BITS: Final = 10

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds
-from opendp_lite.combinators.adaptive_programs import Ask
-from opendp_lite.combinators.composing import compose
+from opendp_lite.combinators import Ask, compose
 from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     Drawn,
@@ -26,19 +25,16 @@ from opendp_lite.estimators.parts.noisy_totals import (
 )
 from opendp_lite.estimators.parts.request import ByColumn, Request
 from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
-from opendp_lite.measurements.noise import Aggregate, gaussian
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
-from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count
+from opendp_lite.measurements import gaussian, l2_mechanism, private_quantile, sum_and_count
+from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.fraction_array import LONG, FractionArray
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.spaces.space import example, records
-from opendp_lite.transformations.bounding import clip_to_norm
-from opendp_lite.transformations.entries import norm
+from opendp_lite.transformations import clip_to_norm, count, norm, sum
 from opendp_lite.transformations.row_maps import fitting
-from opendp_lite.transformations.sums import count, sum
 
 Rowwise = Stage[RowSpace, RowSpace]
 SumAndRows = Floats | tuple[Floats, float]

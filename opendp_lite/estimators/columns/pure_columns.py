@@ -38,11 +38,8 @@ from opendp_lite.measurements.noise import Aggregate, laplace
 from opendp_lite.measurements.vector_noise import l2_mechanism, linf_mechanism, sum_and_count
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.pipeline.steps import Stage
+from opendp_lite.transformations import absolute, count, impute, indicator_below, norm, square, sum
 from opendp_lite.transformations.bounding import center, clip_to_norm, scale
-from opendp_lite.transformations.encoding import indicator_below
-from opendp_lite.transformations.entries import absolute, norm, square
-from opendp_lite.transformations.rows import impute
-from opendp_lite.transformations.sums import count, sum
 
 # For a first count, where the number of rows is private.
 _COUNT: Final = Fraction(1, 50)

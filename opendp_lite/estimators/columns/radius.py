@@ -28,11 +28,8 @@ from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Stage, stage
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.transformations.bounding import clip_to_norm
-from opendp_lite.transformations.encoding import bins
-from opendp_lite.transformations.entries import norm
+from opendp_lite.transformations import bins, clip_to_norm, norm, sum
 from opendp_lite.transformations.row_maps import plain_nan, row_map_trusted
-from opendp_lite.transformations.sums import sum
 
 _ANCHOR, _RINGS, _DIRECTION = Fraction(1, 100), Fraction(4, 100), Fraction(25, 1000)
 # The share of the rows beyond the first radius that is tried, where a row is replaced or added.

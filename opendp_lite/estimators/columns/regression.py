@@ -14,8 +14,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.box import Box
+from opendp_lite.bodies import Ball, Box
 from opendp_lite.combinators.adaptive_programs import TriedOnNames, make_adaptive
 from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in, html_grid, percent
 from opendp_lite.estimators.columns.covariance import even_noise
@@ -33,11 +32,8 @@ from opendp_lite.releases.table import Record
 from opendp_lite.spaces.space import Space, example, records, sized_rows
 from opendp_lite.spaces.tables import Tables, TablesOrRows
 from opendp_lite.spelling.suggestions import say_formula
-from opendp_lite.transformations.bounding import clamp
-from opendp_lite.transformations.columns import select
-from opendp_lite.transformations.entries import outer_products
+from opendp_lite.transformations import clamp, count, outer_products, select, sum
 from opendp_lite.transformations.row_maps import map_rows, plain_nan
-from opendp_lite.transformations.sums import count, sum
 
 Column = int | str
 P = ParamSpec("P")

@@ -25,8 +25,7 @@ from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
 from opendp_lite.releases.result import Result
 from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.features import basis_features
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations import basis_features, sum
 
 CellNumbers = NDArray[np.intp]
 

@@ -13,8 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.combinators.composing import compose
-from opendp_lite.combinators.grouping import by
+from opendp_lite.combinators import by, compose
 from opendp_lite.display.formatting import ONE_PERSON, percent, plain
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.distributions.histograms import Histogram, histogram
@@ -25,17 +24,12 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest, quote
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.releases.by_name import ByGroup, ByName
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases import ByGroup, ByName, Estimate
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 from opendp_lite.spaces.space import Space, example, records, row_metric
 from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
-from opendp_lite.transformations.bounding import center, clamp
-from opendp_lite.transformations.columns import select
-from opendp_lite.transformations.entries import square
-from opendp_lite.transformations.rows import keep
-from opendp_lite.transformations.sums import count, sum
+from opendp_lite.transformations import center, clamp, count, keep, select, square, sum
 
 _RUNS: Final = 999
 # Simulations start from released numbers alone, so they need no secret: the same release has the

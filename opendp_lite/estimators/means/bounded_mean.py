@@ -44,8 +44,7 @@ from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.space import example, records, sized_rows
-from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.sums import count, sum
+from opendp_lite.transformations import center, count, sum
 
 
 @bounds_come_first("epsilon=1")

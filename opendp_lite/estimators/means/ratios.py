@@ -26,11 +26,9 @@ from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records, row_metric
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.bounding import center, clamp
+from opendp_lite.transformations import center, clamp, count, impute, sum
 from opendp_lite.transformations.entries import simplex_augment, weighted_pairs
 from opendp_lite.transformations.row_maps import map_rows, plain_nan
-from opendp_lite.transformations.rows import impute
-from opendp_lite.transformations.sums import count, sum
 
 
 def _suits(recipe: tuple[object, ...], lower: float, upper: float, middle: float = 0) -> str | None:

@@ -34,12 +34,9 @@ from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records, sized_rows
-from opendp_lite.transformations.bounding import clamp
-from opendp_lite.transformations.columns import select
-from opendp_lite.transformations.encoding import bins
+from opendp_lite.transformations import bins, clamp, select, sum
 from opendp_lite.transformations.features import FAR_BLOCKS
 from opendp_lite.transformations.row_maps import require_one_column
-from opendp_lite.transformations.sums import sum
 
 # The exponent at which a median among 2^20 cells to a doubling is found.
 _FEWEST: Final = 60.0

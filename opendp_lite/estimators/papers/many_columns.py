@@ -44,10 +44,9 @@ from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.samplers.lattice import FARTHEST_BOUND
 from opendp_lite.spaces.space import example, records, sized_rows
+from opendp_lite.transformations import count, indicator_below, sum
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.encoding import indicator_below
 from opendp_lite.transformations.entries import Rotation, norm, random_rotation, simplex_augment
-from opendp_lite.transformations.sums import count, sum
 
 
 @mechanism(

@@ -32,10 +32,7 @@ from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records
-from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.entries import simplex_augment
-from opendp_lite.transformations.rows import resize
-from opendp_lite.transformations.sums import count, sum
+from opendp_lite.transformations import center, count, resize, simplex_augment, sum
 
 
 @bounds_come_first("epsilon=1")

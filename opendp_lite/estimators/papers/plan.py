@@ -24,16 +24,13 @@ from opendp_lite.estimators.columns.noisy_mean import (
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.noisy_totals import moderate, require_public_size
 from opendp_lite.estimators.parts.types import Floats, RowSpace
-from opendp_lite.measurements.noise import gaussian
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
+from opendp_lite.measurements import gaussian, private_quantile
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number, quote, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Stage, mechanism
 from opendp_lite.spaces.space import example, records, sized_rows
-from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
-from opendp_lite.transformations.entries import absolute, norm
-from opendp_lite.transformations.sums import sum
+from opendp_lite.transformations import absolute, center, clamp, clip_to_norm, norm, scale, sum
 
 Deviations = Literal["pairs", "direct", "binary", "magnitude", "none"]
 _WAYS: Final = ("pairs", "direct", "binary", "magnitude", "none")

@@ -18,10 +18,8 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest, open_probability
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.spaces.space import example, records, row_metric, sized_rows
-from opendp_lite.transformations.bounding import center
-from opendp_lite.transformations.columns import select
-from opendp_lite.transformations.features import FAR_BLOCKS, magnitude_counts
-from opendp_lite.transformations.sums import count
+from opendp_lite.transformations import center, count, magnitude_counts, select
+from opendp_lite.transformations.features import FAR_BLOCKS
 
 _LIKELY: Final = 3.0
 

@@ -32,9 +32,8 @@ from opendp_lite.numbers.exact import (
 from opendp_lite.pipeline.steps import Stage
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import row_metric
-from opendp_lite.transformations.bounding import center, clamp
+from opendp_lite.transformations import center, clamp, sum
 from opendp_lite.transformations.row_maps import require_one_column
-from opendp_lite.transformations.sums import sum
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,9 +15,8 @@ from opendp_lite.estimators.parts.budget import Budget
 from opendp_lite.estimators.parts.request import BoundedColumn
 from opendp_lite.estimators.parts.types import AnyAsk, Floats, RowSpace
 from opendp_lite.pipeline.steps import Stage
-from opendp_lite.transformations.bounding import center
+from opendp_lite.transformations import center, sum
 from opendp_lite.transformations.row_maps import map_rows
-from opendp_lite.transformations.sums import sum
 
 _PER_DOUBLING: Final = 2
 _DOUBLINGS: Final = 30

@@ -31,10 +31,8 @@ from opendp_lite.numbers.exact import Number, rational_of_float
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import Example, example, records, sized_rows
-from opendp_lite.transformations.bounding import center, clamp
-from opendp_lite.transformations.entries import square
+from opendp_lite.transformations import center, clamp, count, square, sum
 from opendp_lite.transformations.row_maps import require_one_column
-from opendp_lite.transformations.sums import count, sum
 
 _GRID: Final = 101
 _MEANS: Final = 9

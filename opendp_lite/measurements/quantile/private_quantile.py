@@ -28,9 +28,8 @@ from opendp_lite.measurements.quantile.release import (
     sampling_of,
 )
 from opendp_lite.measurements.quantile.tree import Prices, plan_choices
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures import MaxDivergence, PrivacyBudget, ZeroConcentratedDivergence
 from opendp_lite.measures.curve import composed_profile, curved_number
-from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.measures.measure import AnyMeasure, proportions
 from opendp_lite.measures.profile import (
     BoundedRangeProfile,

@@ -27,8 +27,7 @@ from opendp_lite.measures.profile import (
 from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Measurement
-from opendp_lite.releases.estimate import Estimate
-from opendp_lite.releases.estimates import Estimates
+from opendp_lite.releases import Estimate, Estimates
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
