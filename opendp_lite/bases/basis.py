@@ -21,16 +21,8 @@ from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable, spellable
 from opendp_lite.bodies.points import Points
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.numbers.exact import (
-    Number,
-    exact,
-    format_number,
-    nearest,
-    positive,
-    quote,
-    rational_of_float,
-    whole,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.numbers.norms import Norms
 
 CELLS: Final = 2**14
@@ -44,23 +36,23 @@ _NARROWEST: Final = 1e-100
 
 def to_float(value: Fraction) -> Fraction:
     """The rational that the nearest float stands for. Edges and a repr can hold no more digits."""
-    close = nearest(value)
-    return rational_of_float(close) if isfinite(close) else value
+    close = exact.nearest(value)
+    return exact.rational_of_float(close) if isfinite(close) else value
 
 
 def lower_bound(value: Number) -> Fraction:
     """A public number."""
-    return to_float(exact(value, "lower"))
+    return to_float(exact.exact(value, "lower"))
 
 
 def upper_bound(value: Number) -> Fraction:
     """A public number."""
-    return to_float(exact(value, "upper"))
+    return to_float(exact.exact(value, "upper"))
 
 
 def public_scale(value: Number) -> Fraction:
     """A public number above 0."""
-    return to_float(positive(value, "scale"))
+    return to_float(exact.positive(value, "scale"))
 
 
 def middle_shares(cells: int) -> Floats:
@@ -70,34 +62,34 @@ def middle_shares(cells: int) -> Floats:
 
 def number_of_terms(value: int) -> int:
     """How many functions, from 2 to 64."""
-    return at_most(whole(value, "terms", least=_FEWEST_TERMS), "terms", MOST_TERMS)
+    return at_most(exact.whole(value, "terms", least=_FEWEST_TERMS), "terms", MOST_TERMS)
 
 
 def at_most(value: int, name: str, most: int) -> int:
     """A public number, refused where it is larger."""
     if value > most:
-        raise ParameterError(f"{name} must be at most {most}, got {quote(value)}")
+        raise ParameterError(f"{name} must be at most {most}, got {exact.quote(value)}")
     return value
 
 
 def power_of_two(value: int, name: str) -> int:
     """A power of two from 2 to 512."""
-    found = whole(value, name, least=_FEWEST_TERMS)
+    found = exact.whole(value, name, least=_FEWEST_TERMS)
     if found & (found - 1) or found > MOST_CELLS:
         raise ParameterError(
-            f"{name} must be a power of two from 2 to {MOST_CELLS}, got {quote(found)}"
+            f"{name} must be a power of two from 2 to {MOST_CELLS}, got {exact.quote(found)}"
         )
     return found
 
 
 def edges_between(name: str, ends: tuple[Fraction, Fraction], shares: Floats) -> Floats:
     """The edges that lie at these shares of an interval, refused where floats cannot rise so."""
-    lower, upper = map(nearest, ends)
+    lower, upper = map(exact.nearest, ends)
     if max(abs(lower), abs(upper)) <= _LARGEST_ENTRY and upper - lower >= _NARROWEST:
         edges = lower + (upper - lower) * shares
         if (np.diff(edges) > 0).all():
             return edges
-    first, last = map(format_number, ends)
+    first, last = map(exact.format_number, ends)
     if ends[0] >= ends[1]:
         advice = "they are equal" if first == last else "swap them"
         raise ParameterError(f"{name}: lower must be below upper, got {first}, {last}; {advice}")
@@ -196,7 +188,7 @@ class Basis(Storable, ABC):
 
     def __repr__(self) -> str:
         texts = [
-            f"{name}={format_number(value) if isinstance(value, Fraction) else value}"
+            f"{name}={exact.format_number(value) if isinstance(value, Fraction) else value}"
             for name, value in fields_of(self).items()
         ]
         return f"{path_of(type(self))}({', '.join(texts)})"
@@ -268,7 +260,7 @@ class Stepped(Bounded):
 def _basis(value: Basis) -> Basis:
     if not isinstance(value, Basis):
         raise ParameterError(
-            f"Weighted needs a basis such as dp.bases.Cosine(24, 0, 100), got {quote(value)}"
+            f"Weighted needs a basis such as dp.bases.Cosine(24, 0, 100), got {exact.quote(value)}"
         )
     return value
 
@@ -354,7 +346,7 @@ _BEYOND = 5
 
 
 def _middle(value: Number) -> Fraction:
-    return to_float(exact(value, "middle"))
+    return to_float(exact.exact(value, "middle"))
 
 
 @spellable
@@ -584,7 +576,7 @@ def _terms(value: int) -> int:
 
 
 def _moments(value: int) -> int:
-    return at_most(whole(value, "moments", least=1), "moments", _MOST_MOMENTS)
+    return at_most(exact.whole(value, "moments", least=1), "moments", _MOST_MOMENTS)
 
 
 def _pywt() -> Any:
@@ -683,18 +675,18 @@ _MOST_PRIME = 61
 
 
 def _unbiased_cells(value: int) -> int:
-    cells = whole(value, "cells", least=2)
+    cells = exact.whole(value, "cells", least=2)
     prime = cells % 2 == 1 and all(cells % i for i in range(3, isqrt(cells) + 1, 2))
     if (prime and cells <= _MOST_PRIME) or (not cells & (cells - 1) and cells <= MOST_CELLS // 2):
         return cells
     raise ParameterError(
         f"cells must be an odd prime up to {_MOST_PRIME} or a power of two up to "
-        f"{MOST_CELLS // 2}, got {quote(cells)}"
+        f"{MOST_CELLS // 2}, got {exact.quote(cells)}"
     )
 
 
 def _bases(value: int) -> int:
-    return whole(value, "bases", least=1)
+    return exact.whole(value, "bases", least=1)
 
 
 @spellable
@@ -739,7 +731,7 @@ class MutuallyUnbiased(Bounded):
         most = self.cells + 1 if self.cells % 2 else _PAIR
         if self.bases > most:
             raise ParameterError(
-                f"there are {most} bases on {self.cells} cells, not {quote(self.bases)}"
+                f"there are {most} bases on {self.cells} cells, not {exact.quote(self.bases)}"
             )
 
     @property

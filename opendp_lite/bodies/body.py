@@ -20,22 +20,13 @@ from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout, Whole
 from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Block, Floats, Numeric, Reduction
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
-from opendp_lite.numbers.exact import (
-    Number,
-    exact,
-    format_number,
-    nearest,
-    quote,
-    round_up,
-    sum_up,
-    whole,
-)
+from opendp_lite.numbers import exact
 from opendp_lite.numbers.fraction_array import LONG, FractionArray, many, read_many
 from opendp_lite.numbers.norms import Norms
 
 Values = Sequence[Fraction]
 """One number for all columns, or one for each, exactly: an array of many, a tuple of few."""
-Bounds = Number | Sequence[Number] | Numeric
+Bounds = exact.Number | Sequence[exact.Number] | Numeric
 """As ``Values``, as a person types them."""
 
 Exact = TypeVar("Exact", Fraction, FractionArray)
@@ -48,7 +39,7 @@ _LISTS: Final = 16
 def parse_bounds(given: object, name: str) -> Values:
     """A number, or one number a column, as rationals."""
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        return (exact(given, name),)
+        return (exact.exact(given, name),)
     if isinstance(given, FractionArray):
         return given
     if isinstance(given, tuple) and len(given) >= LONG:
@@ -80,7 +71,7 @@ def _read(given: Sequence[object] | Numeric, name: str) -> Values:
         together = read_many(given)
         if together is not None:
             return together
-    found = tuple(exact(value, name) for value in given)
+    found = tuple(exact.exact(value, name) for value in given)
     if not found:
         raise ParameterError(f"{name} needs at least one number")
     return many(found)
@@ -128,14 +119,14 @@ def total(values: Values) -> Fraction:
 
 def total_up(values: Values) -> Fraction:
     """As ``sum_up``."""
-    return values.sum_up() if isinstance(values, FractionArray) else sum_up(values)
+    return values.sum_up() if isinstance(values, FractionArray) else exact.sum_up(values)
 
 
 def squares_up(values: Values) -> Fraction:
     """As ``sum_up`` of the squares."""
     if isinstance(values, FractionArray):
         return values.squares_up()
-    return sum_up([value * value for value in values])
+    return exact.sum_up([value * value for value in values])
 
 
 def norms_of(sizes: Values, columns: int) -> Norms:
@@ -153,9 +144,9 @@ def collapse(bound: Values) -> Values:
 
 def some_columns(columns: int) -> int:
     """A number of columns, refused where no array could have it."""
-    found = whole(columns, "columns", least=1)
+    found = exact.whole(columns, "columns", least=1)
     if found > _MOST_COLUMNS:
-        raise ParameterError(f"columns must be at most 2^31, got {quote(found)}")
+        raise ParameterError(f"columns must be at most 2^31, got {exact.quote(found)}")
     return found
 
 
@@ -172,7 +163,7 @@ def width_of(name: str, columns: int, *each: Values) -> int:
 
 def format_bounds(bound: Values) -> str:
     """Bounds as a person would type them."""
-    texts = [format_number(value) for value in bound]
+    texts = [exact.format_number(value) for value in bound]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
@@ -180,7 +171,7 @@ def to_floats(bound: Values) -> Floats:
     """Bounds as floats, one a column or one for all."""
     if isinstance(bound, FractionArray):
         return bound.floats
-    return np.array([nearest(value) for value in bound])
+    return np.array([exact.nearest(value) for value in bound])
 
 
 def broadcast(bound: Values, columns: int) -> Values:
@@ -407,7 +398,7 @@ class Body(Storable, ABC):
 
 def _size(norms: Norms | None, p: float) -> float:
     bound = None if norms is None else norms.of(p)
-    return float("inf") if bound is None else round_up(bound)
+    return float("inf") if bound is None else exact.round_up(bound)
 
 
 @attrs.frozen(repr=False, cache_hash=True)

@@ -38,27 +38,12 @@ from opendp_lite.bodies.grid_rounding import (
     grid_exponent,
 )
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
+from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.expressions import (
-    Engine,
-    Expressed,
-    Expression,
-    GroupNumbers,
-    KeyedCells,
-    NoExpressionError,
-)
 from opendp_lite.engines.data.fold import Block, Floats, Indices, Numeric, Scratch
 from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
-from opendp_lite.numbers.exact import (
-    Number,
-    exact,
-    format_number,
-    nearest,
-    positive,
-    quote,
-    sqrt_up,
-)
+from opendp_lite.numbers import exact
 from opendp_lite.numbers.norms import Norms
 
 
@@ -85,8 +70,8 @@ class Simplex(Body):
     total: Fraction
     columns: int
 
-    def __init__(self, total: Number, columns: int = 1) -> None:
-        bound = positive(total, "the total of a simplex")
+    def __init__(self, total: exact.Number, columns: int = 1) -> None:
+        bound = exact.positive(total, "the total of a simplex")
         initialise(self, total=bound, columns=some_columns(columns))
 
     def over(self, columns: int) -> Simplex:
@@ -111,7 +96,7 @@ class Simplex(Body):
         return (self.total / self.columns,)
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
-        total = nearest(self.total)
+        total = exact.nearest(self.total)
         found: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
             rows.sum(axis=1) <= total * (1 + SLACK)
         )
@@ -148,14 +133,14 @@ class Simplex(Body):
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         shares = generator.dirichlet(np.full(self.columns + 1, 0.3), count)
-        return shares[:, : self.columns] * nearest(self.total)
+        return shares[:, : self.columns] * exact.nearest(self.total)
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         if holds_missing(entries):
             missing = np.isnan(entries)
             return np.where(missing, np.nan, self.project(self.filling()(entries)))
         inside = self._box().project(entries)
-        left = np.full(len(inside), nearest(self.total))
+        left = np.full(len(inside), exact.nearest(self.total))
         for column in range(self.columns):
             np.minimum(inside[:, column], left, out=inside[:, column])
             left -= inside[:, column]
@@ -171,7 +156,7 @@ class Simplex(Body):
 
     def __repr__(self) -> str:
         count = "" if self.columns == 1 else f", columns={self.columns}"
-        return f"dp.bodies.Simplex({format_number(self.total)}{count})"
+        return f"dp.bodies.Simplex({exact.format_number(self.total)}{count})"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -218,7 +203,7 @@ class NonNegativeBall(Ball):
 
     def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
         if p not in (1, 2):
-            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {quote(p)}")
+            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {exact.quote(p)}")
         super().__init__(radius, p, columns=columns)
 
     def over(self, columns: int) -> NonNegativeBall:
@@ -231,7 +216,7 @@ class NonNegativeBall(Ball):
         if self.columns == 1:
             return self.radii()
         longest = largest(self.size)
-        across = 2 * longest if self.p == 1 else sqrt_up(2 * self.squares())
+        across = 2 * longest if self.p == 1 else exact.sqrt_up(2 * self.squares())
         return Norms.squared(across, 2 * longest * longest, longest)
 
     def bounds(self) -> tuple[Values, Values]:
@@ -292,7 +277,7 @@ class OneHots(Simplex):
     """
 
     def __init__(self, columns: int = 1) -> None:
-        initialise(self, total=exact(1, "total"), columns=some_columns(columns))
+        initialise(self, total=exact.exact(1, "total"), columns=some_columns(columns))
 
     def spread_radii(self, groups: int) -> Norms:
         """At most 1 / ``groups`` in each place, and at most 1 in all places together."""
@@ -389,14 +374,16 @@ class PlaceCounts(RowSum[Whole]):
     def finish(self, summary: Whole) -> Numeric:
         return summary
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
+    def express(
+        self, values: Sequence[expressions.Expression], engine: expressions.Engine
+    ) -> expressions.Expressed:
         (places,) = values
-        if not isinstance(places, KeyedCells) or places.count != self.columns:
-            raise NoExpressionError("all other values have a place of their own")
+        if not isinstance(places, expressions.KeyedCells) or places.count != self.columns:
+            raise expressions.NoExpressionError("all other values have a place of their own")
         return places, [engine.count(each) for each in places.cells or [places.keys[0][0]]]
 
     def of_numbers(
-        self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int
+        self, codes: Indices, places: Indices, numbers: expressions.GroupNumbers, groups: int
     ) -> Any:
         cells = numbers.shape[1]
         found = np.zeros((groups, self.columns // cells, cells), dtype=np.int64)
@@ -407,7 +394,7 @@ class PlaceCounts(RowSum[Whole]):
         return self.columns > 1 and function == Placed(self.columns)
 
 
-_ROOT: Final = sqrt_up(Fraction(2))
+_ROOT: Final = exact.sqrt_up(Fraction(2))
 _ROUNDING: Final = 2.0**-44
 _HUGE: Final = 2.0**200
 _TINY: Final = 2.0**-200
@@ -443,8 +430,8 @@ class OuterProducts(Body):
     size: Fraction
     side: int
 
-    def __init__(self, radius: Number, side: int) -> None:
-        size = positive(radius, "the radius of outer products")
+    def __init__(self, radius: exact.Number, side: int) -> None:
+        size = exact.positive(radius, "the radius of outer products")
         initialise(self, size=size, side=some_columns(side))
         # Rows are divided by the radius as a float, also where no sum follows: it may not be 0.
         self.exponent()
@@ -464,7 +451,7 @@ class OuterProducts(Body):
         if self.side == 1:
             return self.radii()
         square = 2 * self.size**2
-        return Norms.squared(sqrt_up(self.columns * square), square, sqrt_up(square))
+        return Norms.squared(exact.sqrt_up(self.columns * square), square, exact.sqrt_up(square))
 
     def bounds(self) -> tuple[Values, Values]:
         off = self.size * _ROOT / 2
@@ -477,7 +464,7 @@ class OuterProducts(Body):
         return (Fraction(0),)
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
-        off = np.linalg.norm((rows - self.project(rows)) / nearest(self.size), axis=1)
+        off = np.linalg.norm((rows - self.project(rows)) / exact.nearest(self.size), axis=1)
         found: NDArray[np.bool_] = off <= SLACK
         return found
 
@@ -496,10 +483,12 @@ class OuterProducts(Body):
         return Ball(self.size, columns=self.columns)
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        return products(Ball(1, columns=self.side).draw(generator, count)) * nearest(self.size)
+        return products(Ball(1, columns=self.side).draw(generator, count)) * exact.nearest(
+            self.size
+        )
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
-        rows = self.bring(entries, nearest(self.size))
+        rows = self.bring(entries, exact.nearest(self.size))
         if holds_missing(entries):
             rows[np.isnan(entries)] = np.nan
         return rows
@@ -510,7 +499,7 @@ class OuterProducts(Body):
         The vector is read off the row of the matrix with the largest entry on the diagonal, so a
         row that is an outer product stays what it is, up to float rounding.
         """
-        size = nearest(self.size)
+        size = exact.nearest(self.size)
         # What is beyond floats is cut too. To cut before would need floats beyond 2^1024.
         with np.errstate(all="ignore"):
             known = (entries / size).clip(-_HUGE, _HUGE)
@@ -545,15 +534,15 @@ class OuterProducts(Body):
         sqrt(2) radii.
         """
         unit = Fraction(2) ** self.exponent()
-        rounding = unit * sqrt_up(Fraction(self.columns)) / self.size
+        rounding = unit * exact.sqrt_up(Fraction(self.columns)) / self.size
         if rounding > Fraction(1, 2**8):
             raise ParameterError(f"{self!r}: too many columns to be summed on one grid")
         short = float(1 - rounding) * (1 - excess(self.side) - _ROUNDING)
-        target = nearest(self.size) * short
+        target = exact.nearest(self.size) * short
         return _Rounded(self, target, float(1 / unit))
 
     def __repr__(self) -> str:
-        return f"dp.bodies.OuterProducts({format_number(self.size)}, side={self.side})"
+        return f"dp.bodies.OuterProducts({exact.format_number(self.size)}, side={self.side})"
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.measures import profile
 from opendp_lite.measures.curve import Pair, curved_number, curved_pair
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
@@ -23,16 +24,6 @@ from opendp_lite.measures.divergences import (
 )
 from opendp_lite.measures.loss_distribution import LOST, Curve, Floats
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.measures.profile import (
-    Divergences,
-    Profile,
-    PureProfile,
-    draw_chords,
-    float_up,
-    normal_tails,
-    renyi_of_curve,
-    zcdp_of_pure,
-)
 from opendp_lite.numbers.exact import exp_up, log_up, nearest, sqrt_up
 
 # Of a Gaussian's sample, each way to come or go is a curve of its own.
@@ -165,7 +156,7 @@ def _amplify_pair(
 
 def _curve(
     measure: AnyMeasure, losses: Callable[[int], object], sampling: Sampling, units: int
-) -> Profile:
+) -> profile.Profile:
     known = measure.profile(losses(units))
     several = units > 1 or sampling.among is not None
     if sampling.rate == 1:
@@ -202,7 +193,7 @@ def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 @attrs.frozen
-class _OfSample(Profile):
+class _OfSample(profile.Profile):
     """The curve of a release of a secret sample: the largest of several.
 
     Args:
@@ -221,11 +212,11 @@ class _OfSample(Profile):
     def sides(self) -> tuple[Curve, ...]:
         return self.ways if self.directed else (self.deltas,)
 
-    def with_directions(self, kept: bool) -> Profile:
+    def with_directions(self, kept: bool) -> profile.Profile:
         return attrs.evolve(self, directed=kept)
 
-    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
-        return renyi_of_curve(self, orders)
+    def renyi(self, orders: tuple[Fraction, ...]) -> profile.Divergences | None:
+        return profile.renyi_of_curve(self, orders)
 
     def deltas(self, levels: Floats) -> Floats:
         return reduce(np.maximum, (way(levels) for way in self.ways))
@@ -246,7 +237,7 @@ class AmplifiedProfile(_OfSample):
         directed: As of ``_OfSample``.
     """
 
-    inner: Profile
+    inner: profile.Profile
     rate: Fraction
     several: bool = False
 
@@ -257,7 +248,7 @@ class AmplifiedProfile(_OfSample):
     @property
     def rho(self) -> Fraction | None:
         # Of a sample no more is lost than of all: see ``_amplify_rho_or_mu``.
-        known = [self.inner.rho, None if self.pure is None else zcdp_of_pure(self.pure)]
+        known = [self.inner.rho, None if self.pure is None else profile.zcdp_of_pure(self.pure)]
         return min((rho for rho in known if rho is not None), default=None)
 
     @property
@@ -273,7 +264,7 @@ class AmplifiedProfile(_OfSample):
     @property
     def _share(self) -> float:
         """The rate: a larger one loses no less."""
-        return min(float_up(self.rate), 1.0)
+        return min(profile.float_up(self.rate), 1.0)
 
     @property
     def ways(self) -> tuple[Curve, ...]:
@@ -368,7 +359,7 @@ class SampledGaussianProfile(_OfSample):
         return tuple(partial(self._deltas_of, coming) for coming in range(self.units + 1))
 
     def _deltas_of(self, coming: int, levels: Floats) -> Floats:
-        return draw_chords(*_mixture_curve(self, coming), levels)
+        return profile.draw_chords(*_mixture_curve(self, coming), levels)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         level = math.nextafter(nearest(epsilon), 0.0)
@@ -397,7 +388,7 @@ class SampledGroupProfile(_OfSample):
         directed: As of ``_OfSample``.
     """
 
-    curves: tuple[Profile, ...]
+    curves: tuple[profile.Profile, ...]
     rate: Fraction
     whole: AmplifiedProfile
 
@@ -424,13 +415,15 @@ class SampledGroupProfile(_OfSample):
         return tuple(partial(self._deltas_of, coming) for coming in range(len(self.curves) + 1))
 
     def _deltas_of(self, coming: int, levels: Floats) -> Floats:
-        return draw_chords(*_table_of_ways(self, coming), levels)
+        return profile.draw_chords(*_table_of_ways(self, coming), levels)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         level = math.nextafter(nearest(epsilon), 0.0)
         found = float(self.deltas(np.array([level]))[0]) * (1 + 2.0**-40) + 1e-290
         known = [self.whole.delta(epsilon), Fraction(min(1.0, found))]
-        return min(*known, *(() if self.pure is None else (PureProfile(self.pure).delta(epsilon),)))
+        return min(
+            *known, *(() if self.pure is None else (profile.PureProfile(self.pure).delta(epsilon),))
+        )
 
 
 # Levels of which the curves are known: 0, and each 1 % above the one before.
@@ -441,7 +434,7 @@ _TILTS: Final = 33
 @lru_cache(maxsize=64)
 def _table_of_ways(curve: SampledGroupProfile, coming: int) -> tuple[Floats, Floats]:
     """Levels that rise, and deltas there."""
-    rate = min(float_up(curve.rate), 1.0)
+    rate = min(profile.float_up(curve.rate), 1.0)
     high, low = (_binomial(number, rate) for number in (coming, len(curve.curves) - coming))
     kinks = [float(each.pure) for each in (*curve.curves, curve) if each.pure is not None]
     levels = np.unique(np.append(_LEVELS, [kink for kink in kinks if kink < _FAR]))
@@ -449,7 +442,7 @@ def _table_of_ways(curve: SampledGroupProfile, coming: int) -> tuple[Floats, Flo
     reach = levels[min(int(np.searchsorted(-known[0], -1e-12)), len(levels) - 1)]
     found = curve.whole.deltas(levels) * (1 + 2.0**-46)
     if curve.pure is not None:
-        found = np.minimum(found, PureProfile(curve.pure).deltas(levels) * (1 + 2.0**-46))
+        found = np.minimum(found, profile.PureProfile(curve.pure).deltas(levels) * (1 + 2.0**-46))
     for tilt in np.linspace(0.0, min(2 * float(reach), 40.0), _TILTS):
         ups, downs = np.exp(tilt * np.arange(len(high))), np.exp(-tilt * np.arange(len(low)))
         # A share that is too small on one side or too large on the other is safe.
@@ -468,7 +461,7 @@ def _table_of_ways(curve: SampledGroupProfile, coming: int) -> tuple[Floats, Flo
 def _both_ways(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
     """At least the deltas at levels of either sign, for a curve that holds both ways round."""
     below = np.minimum(levels, 0.0)
-    far = draw_chords(knots, deltas, np.abs(levels))
+    far = profile.draw_chords(knots, deltas, np.abs(levels))
     found: Floats = -np.expm1(below) + np.exp(below) * far + 2.0**-50 * (levels < 0)
     return found
 
@@ -476,7 +469,7 @@ def _both_ways(knots: Floats, deltas: Floats, levels: Floats) -> Floats:
 @lru_cache(maxsize=256)
 def _mixture_curve(curve: SampledGaussianProfile, coming: int) -> tuple[Floats, Floats]:
     """Levels that rise, and deltas there, for thresholds a hundredth of a deviation apart."""
-    root, rate = float_up(sqrt_up(curve.ratio)), min(float_up(curve.rate), 1.0)
+    root, rate = profile.float_up(sqrt_up(curve.ratio)), min(profile.float_up(curve.rate), 1.0)
     high, low = (_binomial(number, rate) for number in (coming, curve.units - coming))
     shifts = [np.arange(len(each))[:, None] * root for each in (high, low)]
     thresholds = np.arange(-40.0, 40.0 + root * len(high), 0.01)
@@ -487,8 +480,8 @@ def _mixture_curve(curve: SampledGaussianProfile, coming: int) -> tuple[Floats, 
             for each, sign, shift in zip((high, low), (1, -1), shifts, strict=True)
         ]
     levels = densities[0] - densities[1]
-    near = high @ normal_tails(thresholds - shifts[0])
-    far = low @ normal_tails(thresholds + shifts[1])
+    near = high @ profile.normal_tails(thresholds - shifts[0])
+    far = low @ profile.normal_tails(thresholds + shifts[1])
     # An exponent has the error of its largest term, and a tail that of its hazard: see
     # ``GaussianProfile``.
     most = np.abs(thresholds) + root * curve.units + 1

@@ -14,28 +14,15 @@ from opendp_lite import samplers
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
+from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.curve import curved_number, gaussian_pair, gaussian_rho
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    GaussianDivergence,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-    at_delta,
-)
+from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import Profile, gaussian_ratio
 from opendp_lite.metrics.distances import L1Distance, L2Distance, NormDistance
-from opendp_lite.numbers.exact import (
-    Number,
-    confidence_of,
-    exact,
-    nearest,
-    open_probability,
-    positive,
-    round_up,
-    sqrt_up,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Facts, Measurement
@@ -144,13 +131,13 @@ def _with_intervals(
     domain: Scalars | Vectors, errors: Sequence[Errors], confidence: Number
 ) -> Callable[[Grid], Interval]:
     """What shows a release with its intervals."""
-    share = confidence_of(confidence, "confidence")
+    share = exact.confidence_of(confidence, "confidence")
     if not errors:
         raise ParameterError(
             "confidence: this noise declares no law of its entries; use laplace() or gaussian()"
         )
     (each,), (joint,) = (half_widths(errors, share, jointly) for jointly in (False, True))
-    widths, level = (round_up(each), round_up(joint)), float(share)
+    widths, level = (exact.round_up(each), exact.round_up(joint)), float(share)
     (deviation,) = (part.law.standard_deviation for part in errors)
     least = 0.0 if domain.non_negative else -np.inf
     names = domain.names
@@ -263,10 +250,10 @@ def laplace(
     """
     unit = space.unit.over(space.domain.dimension)
     if exactly_one("laplace", scale=scale, epsilon=epsilon) == "scale":
-        width = positive(scale, "scale")
+        width = exact.positive(scale, "scale")
     else:
         require_sensitivity(unit, "laplace")
-        width = cast(Fraction, unit.l1) / positive(epsilon, "epsilon")
+        width = cast(Fraction, unit.l1) / exact.positive(epsilon, "epsilon")
     law, curve = _law(width, space.domain.exponent)
     return added_noise(
         space,
@@ -274,7 +261,7 @@ def laplace(
         MaxDivergence(),
         lambda norms: curved_number(_l1(norms) / width, curve(norms)),
         f"epsilon = l1 / b, b = {float(width):.6g}, standard deviation "
-        f"{round_up(width) * sqrt(2):.6g}",
+        f"{exact.round_up(width) * sqrt(2):.6g}",
         confidence,
     )
 
@@ -300,10 +287,10 @@ def _l1(norms: Norms) -> Fraction:
 
 def _gaussian_twin(here: Any, mu: object = None, delta: Number | None = None, **_: object) -> Any:
     if mu is not None:
-        rho = nearest(exact(mu, "mu") ** 2 / 2)
+        rho = exact.nearest(exact.exact(mu, "mu") ** 2 / 2)
         raise here.refuse(f"OpenDP has no mu; write rho={rho} in its place")
     noisy = here.add_noise(here.library.m.then_gaussian)
-    return noisy if delta is None else at_delta(here.library, noisy, delta)
+    return noisy if delta is None else divergences.at_delta(here.library, noisy, delta)
 
 
 @overload
@@ -410,26 +397,29 @@ def gaussian(
             f"gaussian: epsilon and delta go together, {missing} is missing; write "
             "dp.gaussian(epsilon=1, delta=1e-6), or dp.laplace(epsilon=1) for pure privacy"
         )
-    measure: AnyMeasure = ZeroConcentratedDivergence()
+    measure: AnyMeasure = divergences.ZeroConcentratedDivergence()
     loss: Callable[[Fraction], object] = gaussian_rho
     words = "rho = l2^2 / (2 sigma^2)"
     if given == "scale":
-        sigma = positive(scale, "scale")
+        sigma = exact.positive(scale, "scale")
         variance = sigma * sigma
     else:
         unit = require_sensitivity(space.unit.over(space.domain.dimension), "gaussian")
         if given == "rho":
-            ratio = 2 * positive(rho, "rho")
+            ratio = 2 * exact.positive(rho, "rho")
         elif given == "mu":
-            ratio = positive(mu, "mu") ** 2
-            measure, loss, words = GaussianDivergence(), identity, "mu = l2 / sigma"
+            ratio = exact.positive(mu, "mu") ** 2
+            measure, loss, words = divergences.GaussianDivergence(), identity, "mu = l2 / sigma"
         else:
-            level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
+            level, spill = (
+                exact.positive(epsilon, "epsilon"),
+                exact.open_probability(delta, "delta"),
+            )
             ratio = gaussian_ratio(level, spill)
-            measure, words = ApproximateDivergence(), "exact Gaussian curve at delta"
+            measure, words = divergences.ApproximateDivergence(), "exact Gaussian curve at delta"
             loss = partial(gaussian_pair, epsilon=level, delta=spill)
         variance = cast(Fraction, unit.l2_squared) / ratio
-        sigma = sqrt_up(variance)
+        sigma = exact.sqrt_up(variance)
     return added_noise(
         space,
         samplers.RoundedGaussian(*grid_for(sigma)),

@@ -17,15 +17,8 @@ from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDive
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import BoundedRangeProfile, Profile, PureProfile
 from opendp_lite.metrics.distances import LInfDistance
-from opendp_lite.numbers.exact import (
-    Number,
-    floor_log2,
-    list_values,
-    nearest,
-    positive,
-    short_below,
-    sqrt_up,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.numbers.grid import Grid, Steps
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Facts, Measurement
@@ -52,7 +45,9 @@ def spread(norms: Norms, dimension: int) -> Fraction:
     """
     known = norms.over(dimension)
     one, two, most = known.l1, known.l2_squared, known.linf
-    return min(cast(Fraction, one), sqrt_up(2 * cast(Fraction, two)), 2 * cast(Fraction, most))
+    return min(
+        cast(Fraction, one), exact.sqrt_up(2 * cast(Fraction, two)), 2 * cast(Fraction, most)
+    )
 
 
 def draw_weighted(exponents: Floats, exactly: Exponents, entropy: Entropy) -> int:
@@ -77,10 +72,10 @@ def _select(
     """
     dimension = space.domain.dimension
     pure = exactly_one(step, epsilon=epsilon, rho=rho) == "epsilon"
-    loss = positive(epsilon, "epsilon") if pure else positive(rho, "rho")
+    loss = exact.positive(epsilon, "epsilon") if pure else exact.positive(rho, "rho")
     reach = spread(require_sensitivity(space.unit, step), dimension)
-    root = loss if pure else 8 * loss / sqrt_up(8 * loss)
-    rate = short_below(root / reach / SCALE_SLACK)
+    root = loss if pure else 8 * loss / exact.sqrt_up(8 * loss)
+    rate = exact.short_below(root / reach / SCALE_SLACK)
     labels, draw = _labels(names, dimension, step), sampler if pure else draw_weighted
 
     def release(value: Grid, entropy: Entropy) -> int | str:
@@ -91,7 +86,7 @@ def _select(
         if pure:
             return curved_number(loss * share, curve(loss * share))
         moved = loss * share * share
-        return curved_number(moved, BoundedRangeProfile(sqrt_up(8 * moved)))
+        return curved_number(moved, BoundedRangeProfile(exact.sqrt_up(8 * moved)))
 
     formula = "epsilon = rate spread" if pure else "rho = (rate spread)^2 / 8"
     return Measurement(
@@ -99,7 +94,7 @@ def _select(
         MaxDivergence() if pure else ZeroConcentratedDivergence(),
         release,
         privacy_map,
-        Facts(explanation=f"{formula}, rate = {nearest(rate):.6g}"),
+        Facts(explanation=f"{formula}, rate = {exact.nearest(rate):.6g}"),
     )
 
 
@@ -109,7 +104,7 @@ def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[int]
     several = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
     if not several or not all(isinstance(each, str) for each in names):
         raise ParameterError(
-            f"{step}: names is a list of texts, one for each score; got {list_values(names)}"
+            f"{step}: names is a list of texts, one for each score; got {exact.list_values(names)}"
         )
     if len(set(names)) < len(names):
         raise ParameterError(f"{step}: a name stands twice in {list(names)}; use each once")
@@ -151,7 +146,7 @@ def _behind(steps: Steps, best: float) -> Floats:
 
 def _times(behind: Floats, unit: Fraction) -> Floats:
     """The products with a rational that floats need not hold, up to ``FAR_EXPONENT``."""
-    exponent = floor_log2(unit)
+    exponent = exact.floor_log2(unit)
     products = np.ldexp(behind, exponent) * float(unit / Fraction(2) ** exponent)
     return np.minimum(products, FAR_EXPONENT)
 

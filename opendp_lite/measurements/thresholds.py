@@ -17,16 +17,8 @@ from opendp_lite.engines.plan import Fold, Release
 from opendp_lite.measures.curve import Pair, gaussian_pair
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.profile import GaussianProfile, gaussian_ratio
-from opendp_lite.numbers.exact import (
-    Number,
-    digits_up,
-    exp_down,
-    exp_up,
-    normal_tail,
-    open_probability,
-    positive,
-    sqrt_up,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.entropy import Entropy
@@ -152,8 +144,8 @@ class LaplaceThreshold(Threshold):
         """The tail of the noise from the rows that are missing on."""
         rate, beyond = 1 / self.law.scale, self.least - count
         if beyond > 0:
-            return min(Fraction(1), exp_up(-beyond * rate) / (1 + exp_down(-rate)))
-        return 1 - exp_down((beyond - 1) * rate) / (1 + exp_up(-rate))
+            return min(Fraction(1), exact.exp_up(-beyond * rate) / (1 + exact.exp_down(-rate)))
+        return 1 - exact.exp_down((beyond - 1) * rate) / (1 + exact.exp_up(-rate))
 
     def loss(self, change: Change) -> Pair:
         """The sum of all changes over b, and the probability that a new key shows."""
@@ -192,8 +184,8 @@ class TruncatedThreshold(LaplaceThreshold):
         rate, beyond = 1 / self.law.scale, self.least - count
         if not 0 < beyond <= self.reach:
             return Fraction(beyond <= 0)
-        low, high = exp_down(-self.least * rate), exp_up(-self.least * rate)
-        return (exp_up(-beyond * rate) - low) / (1 + exp_down(-rate) - 2 * high)
+        low, high = exact.exp_down(-self.least * rate), exact.exp_up(-self.least * rate)
+        return (exact.exp_up(-beyond * rate) - low) / (1 + exact.exp_down(-rate) - 2 * high)
 
     def loss(self, change: Change) -> Pair:
         """As many losses (epsilon, P(k)) of one row as rows change, one after the other."""
@@ -242,7 +234,7 @@ class GaussianThreshold(Threshold):
     @property
     def scale(self) -> Fraction:
         """The standard deviation sigma of the noise before it is rounded."""
-        return sqrt_up(self.variance)
+        return exact.sqrt_up(self.variance)
 
     @property
     def law(self) -> RoundedGaussian:
@@ -251,7 +243,7 @@ class GaussianThreshold(Threshold):
 
     def chance(self, count: int) -> Fraction:
         """The tail of the normal: half a row less is rounded up to the threshold."""
-        _, tail = normal_tail((self.least - count - Fraction(1, 2)) / self.law.scale)
+        _, tail = exact.normal_tail((self.least - count - Fraction(1, 2)) / self.law.scale)
         return min(Fraction(1), tail)
 
     def splits(self, change: Change, epsilon: Fraction) -> list[tuple[int, Fraction]]:
@@ -282,7 +274,7 @@ class GaussianThreshold(Threshold):
     def words(self) -> str:
         """The scale, and where the loss comes from."""
         return (
-            f"epsilon from the exact Gaussian curve at delta {digits_up(self.share)}, "
+            f"epsilon from the exact Gaussian curve at delta {exact.digits_up(self.share)}, "
             f"sigma = {float(self.scale):.6g}"
         )
 
@@ -318,7 +310,7 @@ def threshold_of(
             f"{step}: keys that are not declared need epsilon= and delta=, such as epsilon=1, "
             "delta=1e-6; or declare them: categories=['f', 'm']"
         )
-    level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
+    level, spill = exact.positive(epsilon, "epsilon"), exact.open_probability(delta, "delta")
     if spill < _LEAST_DELTA:
         raise ParameterError(f"{step}: delta must be at least 1e-300")
     change = change_in(space, cast(Fraction, space.unit))
@@ -420,6 +412,7 @@ def thresholded_counts(
         privacy_map,
         Facts(
             explanation=f"{threshold.words()}; a key of one row is released with probability "
-            f"{digits_up(threshold.chance(1))}, noisy counts from {threshold.least} on are shown"
+            f"{exact.digits_up(threshold.chance(1))}, noisy counts from {threshold.least} on are "
+            "shown"
         ),
     )

@@ -21,17 +21,8 @@ from opendp_lite.measures.divergences import (
     ZeroConcentratedDivergence,
 )
 from opendp_lite.measures.measure import AnyMeasure, Measure
-from opendp_lite.numbers.exact import (
-    Number,
-    exact_size,
-    nearest,
-    open_probability,
-    plain,
-    positive,
-    quote,
-    rational_of_float,
-    round_up,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.spelling.signatures import Arguments, arguments_text, typed_signature
 
 Loss = Fraction | tuple[Fraction, ...]
@@ -60,15 +51,15 @@ def exact_loss(loss: object, measure: AnyMeasure, name: object) -> Loss:
     several = isinstance(zero, tuple)
     found: Loss | None = None
     if not several:
-        found = exact_size(given)
+        found = exact.exact_size(given)
     elif type(given) is tuple and len(given) == len(zero):
-        numbers = tuple(number for each in given if (number := exact_size(each)) is not None)
+        numbers = tuple(number for each in given if (number := exact.exact_size(each)) is not None)
         found = numbers if len(numbers) == len(zero) else None
     if found is None:
         kind = f"a tuple of {len(zero)} numbers" if several else "a number"
         raise ParameterError(
             f"{name} must be an exact loss under {measure!r}, {kind} of at least 0; got "
-            f"{quote(loss)} ({type(loss).__name__}). Give a Fraction or an int, such as "
+            f"{exact.quote(loss)} ({type(loss).__name__}). Give a Fraction or an int, such as "
             "Fraction(1, 2) in place of 0.5"
         )
     return found if given is loss else cast(Loss, loss)
@@ -93,14 +84,16 @@ def _plain(loss: Loss) -> Loss:
 
 
 def _number(part: Given) -> Given | Fraction:
-    return plain(part) if isinstance(part, Fraction | int) and type(part) is not bool else part
+    return (
+        exact.plain(part) if isinstance(part, Fraction | int) and type(part) is not bool else part
+    )
 
 
 def _require_measure(_: object, __: object, measure: Any) -> None:
     """Refuses what is no measure."""
     if not isinstance(measure, Measure):
         raise ParameterError(
-            f"a budget is under a measure such as dp.MaxDivergence(), got {quote(measure)}"
+            f"a budget is under a measure such as dp.MaxDivergence(), got {exact.quote(measure)}"
         )
 
 
@@ -170,8 +163,8 @@ class PrivacyBudget(Storable, Generic[M_co]):
             >>> round(dp.mu(1).epsilon(1e-6), 4), round(dp.rho(0.5).epsilon(1e-6), 4)
             (4.8866, 5.2215)
         """
-        level = open_probability(delta, "delta")
-        return round_up(self.measure.profile(self.loss).epsilon(level))
+        level = exact.open_probability(delta, "delta")
+        return exact.round_up(self.measure.profile(self.loss).epsilon(level))
 
     def _repr_html_(self) -> str:
         return html_table({"budget": self.words()})
@@ -184,9 +177,9 @@ def _type_in(part: Fraction) -> Number:
     """A whole number or a decimal where that is exactly the same, else the fraction."""
     if part.denominator == 1:
         return int(part)
-    close = nearest(part)
+    close = exact.nearest(part)
     # A float is read as the decimal that is typed, so the two are compared as such.
-    return close if isfinite(close) and rational_of_float(close) == part else part
+    return close if isfinite(close) and exact.rational_of_float(close) == part else part
 
 
 def require_budget(given: object, step: str) -> None:
@@ -194,7 +187,7 @@ def require_budget(given: object, step: str) -> None:
     if not isinstance(given, PrivacyBudget):
         raise ParameterError(
             f"{step}: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1); "
-            f"got {quote(given)}"
+            f"got {exact.quote(given)}"
         )
 
 
@@ -214,7 +207,7 @@ def budget_by_name(constructor: Callable[..., object], arguments: Arguments) -> 
         return arguments
     budget = given.pop("budget")
     if not isinstance(budget, PrivacyBudget):
-        raise TypeError(f"a budget is dp.epsilon(1) or dp.rho(0.03), got {quote(budget)}")
+        raise TypeError(f"a budget is dp.epsilon(1) or dp.rho(0.03), got {exact.quote(budget)}")
     numbers = budget.by_name()
     if unknown := set(numbers) - set(parameters):
         known = [name for name in ("epsilon", "rho", "mu") if name in parameters]
@@ -273,10 +266,10 @@ def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[AnyMe
         >>> dp.epsilon(1)
         <budget of epsilon = 1 (pure differential privacy)>
     """
-    most = positive(epsilon, "epsilon")
+    most = exact.positive(epsilon, "epsilon")
     if delta is None:
         return PrivacyBudget(MaxDivergence(), most)
-    return PrivacyBudget(ApproximateDivergence(), (most, open_probability(delta, "delta")))
+    return PrivacyBudget(ApproximateDivergence(), (most, exact.open_probability(delta, "delta")))
 
 
 def rho(rho: Number) -> PrivacyBudget[ZeroConcentratedDivergence]:
@@ -300,7 +293,7 @@ def rho(rho: Number) -> PrivacyBudget[ZeroConcentratedDivergence]:
         >>> dp.rho(0.03)
         <budget of rho = 0.03 zCDP>
     """
-    return PrivacyBudget(ZeroConcentratedDivergence(), positive(rho, "rho"))
+    return PrivacyBudget(ZeroConcentratedDivergence(), exact.positive(rho, "rho"))
 
 
 def mu(mu: Number) -> PrivacyBudget[GaussianDivergence]:
@@ -327,4 +320,4 @@ def mu(mu: Number) -> PrivacyBudget[GaussianDivergence]:
         >>> dp.mu(1)
         <budget of mu = 1 (Gaussian differential privacy)>
     """
-    return PrivacyBudget(GaussianDivergence(), positive(mu, "mu") ** 2)
+    return PrivacyBudget(GaussianDivergence(), exact.positive(mu, "mu") ** 2)

@@ -31,21 +31,8 @@ from opendp_lite.measures.profile import (
     PureProfile,
     zcdp_of_pure,
 )
-from opendp_lite.numbers.exact import (
-    Number,
-    digits_up,
-    exact,
-    exp_down,
-    exp_up,
-    format_number,
-    list_values,
-    normal_quantile_up,
-    open_probability,
-    round_up,
-    short_below,
-    sqrt_down,
-    sqrt_up,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.spelling.description import Description, Proof, describe, opendp_twin
 
 _ZERO: Final = Fraction(0)
@@ -53,7 +40,7 @@ _ZERO: Final = Fraction(0)
 
 def budget(value: object, name: str) -> Fraction:
     """A loss of one number, at least 0."""
-    result = exact(value, name)
+    result = exact.exact(value, name)
     if result < 0:
         raise ParameterError(f"{name} must be at least 0, got {value}")
     return result
@@ -74,7 +61,7 @@ class AdditiveMeasure(Measure[Fraction]):
         return _ZERO
 
     def show(self, loss: Fraction) -> float:
-        return round_up(without_curve(loss))
+        return exact.round_up(without_curve(loss))
 
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
         return sum(losses, Fraction(0))
@@ -128,7 +115,7 @@ class MaxDivergence(AdditiveMeasure):
         return profile.pure
 
     def words(self, loss: Fraction) -> str:
-        return f"epsilon = {digits_up(without_curve(loss))} (pure differential privacy)"
+        return f"epsilon = {exact.digits_up(without_curve(loss))} (pure differential privacy)"
 
 
 @attrs.frozen(repr=False)
@@ -161,7 +148,7 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
         return profile.rho
 
     def words(self, loss: Fraction) -> str:
-        return f"rho = {digits_up(without_curve(loss))} zCDP"
+        return f"rho = {exact.digits_up(without_curve(loss))} zCDP"
 
 
 # A pure loss beyond this has no mu that floats can find.
@@ -195,10 +182,10 @@ class GaussianDivergence(AdditiveMeasure):
         return budget(value, "mu") ** 2
 
     def show(self, loss: Fraction) -> float:
-        return round_up(sqrt_up(without_curve(loss)))
+        return exact.round_up(exact.sqrt_up(without_curve(loss)))
 
     def typed(self, loss: Fraction) -> Fraction:
-        return sqrt_down(loss)
+        return exact.sqrt_down(loss)
 
     def by_name(self, loss: Fraction) -> dict[str, Fraction]:
         return {"mu": self.typed(loss)}
@@ -210,7 +197,8 @@ class GaussianDivergence(AdditiveMeasure):
         return squared_mu_of_pure(pure) if pure <= _MOST else None
 
     def words(self, loss: Fraction) -> str:
-        return f"mu = {digits_up(sqrt_up(without_curve(loss)))} (Gaussian differential privacy)"
+        mu = exact.digits_up(exact.sqrt_up(without_curve(loss)))
+        return f"mu = {mu} (Gaussian differential privacy)"
 
 
 @lru_cache(maxsize=2**10)
@@ -224,8 +212,8 @@ def squared_mu_of_pure(epsilon: Fraction) -> Fraction:
     """
     if epsilon == 0:
         return Fraction(0)
-    shrunk = exp_down(-epsilon)
-    return (2 * normal_quantile_up(2 * shrunk / (1 + shrunk))) ** 2
+    shrunk = exact.exp_down(-epsilon)
+    return (2 * exact.normal_quantile_up(2 * shrunk / (1 + shrunk))) ** 2
 
 
 # Beyond e^5000 the factor of a delta is not worked out: a delta of 1 always holds.
@@ -252,7 +240,7 @@ class ApproximateDivergence(Measure[Pair]):
     def loss(self, value: object) -> Pair:
         if not isinstance(value, tuple | list) or len(value) != 2:
             raise ParameterError(
-                f"a loss here is a pair (epsilon, delta), got {list_values(value)}"
+                f"a loss here is a pair (epsilon, delta), got {exact.list_values(value)}"
             )
         epsilon, delta = budget(value[0], "epsilon"), budget(value[1], "delta")
         if delta > 1:
@@ -260,7 +248,7 @@ class ApproximateDivergence(Measure[Pair]):
         return epsilon, delta
 
     def show(self, loss: Pair) -> tuple[float, float]:
-        return round_up(loss[0]), round_up(loss[1])
+        return exact.round_up(loss[0]), exact.round_up(loss[1])
 
     def zero(self) -> Pair:
         return _APPROXIMATE_ZERO
@@ -268,8 +256,9 @@ class ApproximateDivergence(Measure[Pair]):
     def require_promise(self, loss: Pair) -> None:
         if loss[1] >= 1:
             raise ParameterError(
-                f"the delta of a budget is at least 0 and below 1, got {format_number(loss[1])}. "
-                "At delta = 1 every release fits, and nothing is private"
+                "the delta of a budget is at least 0 and below 1, got "
+                f"{exact.format_number(loss[1])}. At delta = 1 every release fits, and nothing is "
+                "private"
             )
 
     def compose(self, losses: Sequence[Pair]) -> Pair:
@@ -316,10 +305,10 @@ class ApproximateDivergence(Measure[Pair]):
         if epsilon * count > _CERTAIN:
             return epsilon * count, Fraction(1)
         # No term is above the last. Where e^epsilon is hardly above 1, this bound is all there is.
-        factor = count * exp_up(epsilon * (count - 1))
-        least = exp_down(epsilon)
+        factor = count * exact.exp_up(epsilon * (count - 1))
+        least = exact.exp_down(epsilon)
         if least > 1:
-            factor = min(factor, (exp_up(epsilon * count) - 1) / (least - 1))
+            factor = min(factor, (exact.exp_up(epsilon * count) - 1) / (least - 1))
         return epsilon * count, min(Fraction(1), delta * factor)
 
     def worst(self, losses: Sequence[Pair]) -> Pair:
@@ -339,8 +328,8 @@ class ApproximateDivergence(Measure[Pair]):
         return None if profile.pure is None else (profile.pure, Fraction(0))
 
     def words(self, loss: Pair) -> str:
-        at = f" at delta = {digits_up(loss[1])}" if loss[1] else ""
-        return f"epsilon = {digits_up(loss[0])}{at}"
+        at = f" at delta = {exact.digits_up(loss[1])}" if loss[1] else ""
+        return f"epsilon = {exact.digits_up(loss[0])}{at}"
 
 
 From = TypeVar("From", bound=AnyMeasure, contravariant=True)
@@ -394,10 +383,10 @@ def pure_for_zcdp(rho: Fraction) -> Fraction:
     """About the largest pure loss that costs at most ``rho``, and certainly one that does."""
     # 2 rho over its root from above is at most the root: epsilon^2 / 2 <= rho holds of it. A
     # middle takes its place only where it is certified.
-    low = short_below(2 * rho / sqrt_up(2 * rho))
-    high = short_below(2 * low + rho)
+    low = exact.short_below(2 * rho / exact.sqrt_up(2 * rho))
+    high = exact.short_below(2 * low + rho)
     for _ in range(_HALVINGS):
-        middle = short_below((low + high) / 2)
+        middle = exact.short_below((low + high) / 2)
         low, high = (middle, high) if zcdp_of_pure(middle) <= rho else (low, middle)
     return low
 
@@ -526,4 +515,4 @@ def to_approximate(delta: Number) -> ToApproximate:
         >>> round(epsilon, 4), delta
         (4.8866, 1e-06)
     """
-    return ToApproximate(open_probability(delta, "delta"))
+    return ToApproximate(exact.open_probability(delta, "delta"))

@@ -14,17 +14,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.measures.loss_distribution import Curve, Floats, LossDistribution, find_divergences
-from opendp_lite.numbers.exact import (
-    NEGLIGIBLE,
-    exp_down,
-    exp_up,
-    log_up,
-    nearest,
-    normal_tail,
-    quote,
-    round_up,
-    sqrt_up,
-)
+from opendp_lite.numbers import exact
 
 # Halvings: 53 for the digits of a float, the others for an epsilon far below 1.
 _STEPS = 200
@@ -86,7 +76,7 @@ class Profile(ABC):
     @property
     def least_delta(self) -> Fraction:
         """The delta from which on ``epsilon`` knows an answer."""
-        return NEGLIGIBLE if self.pure is None else Fraction(0)
+        return exact.NEGLIGIBLE if self.pure is None else Fraction(0)
 
     @property
     def sides(self) -> tuple[Curve, ...]:
@@ -180,7 +170,7 @@ class Profile(ABC):
             ParameterError: If it is below 0, where no curve holds.
         """
         if epsilon < 0:
-            raise ParameterError(f"epsilon must be at least 0, got {quote(epsilon)}")
+            raise ParameterError(f"epsilon must be at least 0, got {exact.quote(epsilon)}")
         known = self.pure
         return Fraction(0) if known is not None and epsilon >= known else self._delta(epsilon)
 
@@ -213,13 +203,13 @@ def _find_epsilon(curve: Profile, delta: Fraction) -> Fraction:
     if curve.delta(Fraction(0)) <= delta:
         return Fraction(0)
     known = curve.pure
-    if known is not None and delta < NEGLIGIBLE:
+    if known is not None and delta < exact.NEGLIGIBLE:
         return known
     if delta <= 0:
         raise ParameterError(
             "no finite epsilon holds at delta = 0 for this mechanism; give a delta above 0"
         )
-    if delta < NEGLIGIBLE:
+    if delta < exact.NEGLIGIBLE:
         raise ParameterError("a delta below 1e-340 is finer than the curves are computed")
     high, width = curve.guess(delta)
     low = max(0.0, high - width)
@@ -251,7 +241,7 @@ def _go_beyond_floats(curve: Profile, delta: Fraction) -> Fraction:
 def zcdp_of_pure(epsilon: Fraction) -> Fraction:
     """A rho that holds for every mechanism of this pure loss: see ``to_zcdp``."""
     # tanh(epsilon / 2) falls with it, so a lower bound makes an upper one.
-    shrunk = exp_down(-epsilon)
+    shrunk = exact.exp_down(-epsilon)
     return min(epsilon * epsilon / 2, epsilon * (1 - shrunk) / (1 + shrunk))
 
 
@@ -263,8 +253,8 @@ def renyi_of_pure(epsilon: Fraction, order: Fraction) -> Fraction:
     """
     if epsilon == 0:
         return epsilon
-    ratio = (1 + exp_up((1 - 2 * order) * epsilon)) / (1 + exp_down(-epsilon))
-    return min(epsilon + log_up(ratio) / (order - 1), order * epsilon * epsilon / 2, epsilon)
+    ratio = (1 + exact.exp_up((1 - 2 * order) * epsilon)) / (1 + exact.exp_down(-epsilon))
+    return min(epsilon + exact.log_up(ratio) / (order - 1), order * epsilon * epsilon / 2, epsilon)
 
 
 @attrs.frozen
@@ -311,16 +301,16 @@ class PointProfile(Profile):
         if epsilon >= self.loss:
             return self.spill
         # Both from below, so that the fraction can only grow.
-        ratio, tail = exp_down(epsilon - self.loss), exp_down(-self.loss)
+        ratio, tail = exact.exp_down(epsilon - self.loss), exact.exp_down(-self.loss)
         return min(Fraction(1), self.spill + (1 - self.spill) * (1 - ratio) / (1 + tail))
 
     def epsilon(self, delta: Fraction) -> Fraction:
         if delta < self.spill:
             raise ParameterError(
-                f"this loss holds at delta = {round_up(self.spill)} and above, "
+                f"this loss holds at delta = {exact.round_up(self.spill)} and above, "
                 f"delta = {float(delta)} cannot be had"
             )
-        if delta == self.spill or delta < NEGLIGIBLE:
+        if delta == self.spill or delta < exact.NEGLIGIBLE:
             return self.loss
         return min(self.loss, super().epsilon(delta))
 
@@ -370,11 +360,11 @@ class BoundedRangeProfile(Profile):
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         # From below; a tiny loss may leave nothing of it, and then any pure loss's curve holds.
-        least = 1 - exp_up(-self.loss)
+        least = 1 - exact.exp_up(-self.loss)
         known = PureProfile(self.loss).delta(epsilon)
         if least <= 0:
             return known
-        root = 1 - exp_down((epsilon - self.loss) / 2)
+        root = 1 - exact.exp_down((epsilon - self.loss) / 2)
         return min(known, root * root / least)
 
     def _event(self, library: ModuleType) -> object:
@@ -408,15 +398,15 @@ class ConcentratedProfile(Profile):
         if self.rho == 0:
             return Fraction(0)
         # The best order of floats; any order above 1 gives a bound.
-        order = Fraction(self._best_order(nearest(epsilon)))
-        exponent = (order - 1) * (order * self.rho - epsilon) + order * log_up(1 - 1 / order)
+        order = Fraction(self._best_order(exact.nearest(epsilon)))
+        exponent = (order - 1) * (order * self.rho - epsilon) + order * exact.log_up(1 - 1 / order)
         # e^100 is far above all orders, which end near 1e18: the bound is above 1.
         if exponent > 100:
             return Fraction(1)
-        return min(Fraction(1), exp_up(exponent) / (order - 1))
+        return min(Fraction(1), exact.exp_up(exponent) / (order - 1))
 
     def _best_order(self, epsilon: float) -> float:
-        rho = nearest(self.rho)
+        rho = exact.nearest(self.rho)
 
         def slope(order: float) -> float:
             return (2 * order - 1) * rho - epsilon + math.log1p(-1 / order)
@@ -478,12 +468,12 @@ class GaussianProfile(Profile):
         return GaussianProfile(self.ratio * size**2)
 
     def _event(self, library: ModuleType) -> object:
-        return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))
+        return library.GaussianDpEvent(noise_multiplier(exact.sqrt_up(self.ratio)))
 
     def deltas(self, levels: Floats) -> Floats:
         if not self.ratio:
             return np.zeros(len(levels))
-        root = float_up(sqrt_up(self.ratio))
+        root = float_up(exact.sqrt_up(self.ratio))
         high = levels / root + root / 2
         near, far = normal_tails(levels / root - root / 2), normal_tails(high)
         lost = np.exp(np.minimum(levels, 700.0)) * far
@@ -499,19 +489,19 @@ class GaussianProfile(Profile):
         low, high = 0.0, _FARTHEST
         while high - low > 1e-12 * high:
             middle = (low + high) / 2
-            found = self.deltas(np.array([middle]))[0] > nearest(delta)
+            found = self.deltas(np.array([middle]))[0] > exact.nearest(delta)
             low, high = (middle, high) if found else (low, middle)
         return high, 1e-11 * high
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         if self.ratio == 0:
             return Fraction(0)
-        root = sqrt_up(self.ratio)
-        _, near = normal_tail(epsilon / root - root / 2)
-        far, _ = normal_tail(epsilon / root + root / 2)
+        root = exact.sqrt_up(self.ratio)
+        _, near = exact.normal_tail(epsilon / root - root / 2)
+        far, _ = exact.normal_tail(epsilon / root + root / 2)
         # Rounded down; a far tail of 0 spares an e^epsilon of any number of digits.
-        lost = exp_down(epsilon) * far if far else Fraction(0)
-        return min(Fraction(1), max(near - lost, NEGLIGIBLE))
+        lost = exact.exp_down(epsilon) * far if far else Fraction(0)
+        return min(Fraction(1), max(near - lost, exact.NEGLIGIBLE))
 
 
 @lru_cache(maxsize=256)
@@ -526,7 +516,8 @@ def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
         low, high = (middle, high) if met else (low, middle)
     if low == 0:
         raise ParameterError(
-            f"epsilon = {round_up(epsilon)}, delta = {round_up(delta)} would need infinite noise"
+            f"epsilon = {exact.round_up(epsilon)}, delta = {exact.round_up(delta)} would need "
+            "infinite noise"
         )
     # The lower end, at which the curve was certified to meet the pair.
     return Fraction(low) ** 2
@@ -534,7 +525,7 @@ def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def float_up(value: Fraction, bits: int = 53) -> float:
     """A float that is at least a positive value, of so many binary digits."""
-    found = math.nextafter(nearest(value), math.inf)
+    found = math.nextafter(exact.nearest(value), math.inf)
     if math.isinf(found):
         return found
     mantissa, exponent = math.frexp(found)

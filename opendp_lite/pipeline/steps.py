@@ -27,23 +27,8 @@ from opendp_lite.base.spelling import step
 from opendp_lite.explain.trace import Explained, Role, TraceStep
 from opendp_lite.measures import divergences
 from opendp_lite.numbers.exact import Number
-from opendp_lite.pipeline import refusals
-from opendp_lite.pipeline.core import (
-    M2,
-    Function,
-    In,
-    M,
-    Measurement,
-    Next,
-    Out,
-    Private,
-    R,
-    Release,
-    Stable,
-    Transformation,
-    follow,
-    with_release,
-)
+from opendp_lite.pipeline import core, refusals
+from opendp_lite.pipeline.core import In, M, Measurement, Next, Out, R, Release, Transformation
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, show_break, type_step
 from opendp_lite.spaces.domains import Domain
@@ -84,7 +69,7 @@ class Recipe(Pipeline):
             first = _links_of(before)
             show_break(problem, (*first, *self.links), len(first) + joined)
             raise
-        return functools.reduce(follow, self.after, whole)
+        return functools.reduce(core.follow, self.after, whole)
 
     def spell(self) -> tuple[str, Mapping[str, Any]]:
         """The steps that ``>>`` joins."""
@@ -142,7 +127,7 @@ class Recipe(Pipeline):
 
 
 @attrs.frozen(repr=False, slots=False)
-class Stage(Recipe, Stable[In, Out]):
+class Stage(Recipe, core.Stable[In, Out]):
     """A transformation, or several, waiting for the space before it.
 
     ``>>`` joins it to further stages, to a mechanism, or to a space before it. Called on data or
@@ -191,7 +176,7 @@ class Stage(Recipe, Stable[In, Out]):
 
 
 @attrs.frozen(repr=False, slots=False)
-class Mechanism(Recipe, Private[In, M, R]):
+class Mechanism(Recipe, core.Private[In, M, R]):
     """A measurement waiting for the space before it: see ``Stage``.
 
     ``calls`` ends with the mechanism; ``after`` holds conversions and post-processing.
@@ -211,7 +196,7 @@ class Mechanism(Recipe, Private[In, M, R]):
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, parameters: object) -> object:
-            return super().__class_getitem__(with_release(parameters))
+            return super().__class_getitem__(core.with_release(parameters))
 
     @property
     def output_measure(self) -> M:
@@ -239,9 +224,11 @@ class Mechanism(Recipe, Private[In, M, R]):
         ) -> Mechanism[In, divergences.ApproximateDivergence, R]: ...
 
     @overload
-    def __rshift__(self, other: divergences.Conversion[M, M2]) -> Mechanism[In, M2, R]: ...
+    def __rshift__(
+        self, other: divergences.Conversion[M, core.M2]
+    ) -> Mechanism[In, core.M2, R]: ...
     @overload
-    def __rshift__(self, other: Function[R, Next]) -> Mechanism[In, M, Next]: ...
+    def __rshift__(self, other: core.Function[R, Next]) -> Mechanism[In, M, Next]: ...
     @overload
     def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
     def __rshift__(self, other: object) -> object:

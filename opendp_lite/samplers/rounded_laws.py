@@ -15,20 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.numbers.exact import exp_down, log_up, nearest, normal_quantile_up
+from opendp_lite.samplers import exact_reals
 from opendp_lite.samplers.choice import exponential_bounds
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exact_reals import (
-    STEP,
-    Bracket,
-    Combined,
-    Lazy,
-    LazyExponential,
-    LazyNormal,
-    LazyQuantile,
-    digits_for,
-    exact_floor,
-    minus_log,
-)
+from opendp_lite.samplers.exact_reals import Lazy
 from opendp_lite.samplers.lattice import Floats, LatticeValues
 from opendp_lite.samplers.law import FEW_VALUES, Law, Offsets, fill, split_cell, usable_scale
 from opendp_lite.samplers.quantile_table import (
@@ -107,7 +97,7 @@ _SCALE_OF_FLOATS: Final = 2**40
 
 def signed_floor(size: Lazy, scale: Fraction, word: int, offset: Fraction, entropy: Entropy) -> int:
     """floor(+-scale V + offset + 1/2) for a size V, with the sign of a word."""
-    return exact_floor(size, -scale if word > MASK else scale, offset + _HALF, entropy)
+    return exact_reals.exact_floor(size, -scale if word > MASK else scale, offset + _HALF, entropy)
 
 
 @attrs.frozen
@@ -119,7 +109,7 @@ class SignedLaw(QuantileLaw):
     or of 14 s + 2 each. The margin, (s + 1) 2^-38, is three times as much or more.
     """
 
-    size: ClassVar[type[LazyQuantile]]
+    size: ClassVar[type[exact_reals.LazyQuantile]]
     """|V|, known as precisely as a decision needs."""
 
     variance: ClassVar[int]
@@ -175,7 +165,7 @@ class RoundedGaussian(SignedLaw):
     """
 
     kind = "Gaussian noise"
-    size = LazyNormal
+    size = exact_reals.LazyNormal
     table = staticmethod(normal_table)
     variance = 1
     quantile_up = staticmethod(normal_quantile_up)
@@ -208,7 +198,7 @@ class RoundedLaplace(SignedLaw):
     """
 
     kind = "Laplace noise"
-    size = LazyExponential
+    size = exact_reals.LazyExponential
     table = staticmethod(exponential_table)
     variance = 2
 
@@ -255,12 +245,12 @@ class DiscreteLaplace(QuantileLaw):
     @cached_property
     def _shift(self) -> float:  # type: ignore[override]
         """t c - 1/2: to round with it is to take the floor of t (E + c), which is |N|."""
-        low, high = _start(self.scale, BITS + STEP)
+        low, high = _start(self.scale, BITS + exact_reals.STEP)
         return float(self.scale * (low + high) / 2 - _HALF)
 
     def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
-        later = _later(LazyExponential(word & MASK), self.scale)
-        whole = exact_floor(later, self.scale, Fraction(0), entropy)
+        later = _later(exact_reals.LazyExponential(word & MASK), self.scale)
+        whole = exact_reals.exact_floor(later, self.scale, Fraction(0), entropy)
         return -whole if word > MASK else whole
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
@@ -283,14 +273,14 @@ class DiscreteLaplace(QuantileLaw):
         return float(Fraction(2) ** self.exponent) * spread
 
 
-def _later(exponential: LazyExponential, scale: Fraction) -> Lazy:
+def _later(exponential: exact_reals.LazyExponential, scale: Fraction) -> Lazy:
     """E + c for an exponential E."""
 
-    def add(bounds: Bracket) -> Bracket:
-        low, high = _start(scale, exponential.bits + STEP)
+    def add(bounds: exact_reals.Bracket) -> exact_reals.Bracket:
+        low, high = _start(scale, exponential.bits + exact_reals.STEP)
         return bounds[0] + low, bounds[1] + high
 
-    return Combined((exponential,), add)
+    return exact_reals.Combined((exponential,), add)
 
 
 # Each pipeline that is built has a law of its own, and most have the scale of an earlier one.
@@ -306,5 +296,7 @@ def _start(scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:
         low, high = (1 + q for q in exponential_bounds(1 / scale, bits))
     # -ln falls: its lower bound comes from the larger number.
     least, most = floor(low * 2**bits), ceil(high * 2**bits)
-    digits = digits_for(bits)
-    return minus_log(most, bits + 1, digits)[0], minus_log(least, bits + 1, digits)[1]
+    digits = exact_reals.digits_for(bits)
+    return exact_reals.minus_log(most, bits + 1, digits)[0], exact_reals.minus_log(
+        least, bits + 1, digits
+    )[1]

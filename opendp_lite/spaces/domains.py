@@ -21,14 +21,7 @@ from opendp_lite.engines.data.open_data import check_size, open_source, to_array
 from opendp_lite.engines.data.source import public_columns, public_size
 from opendp_lite.engines.missing import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
-from opendp_lite.metrics.distances import (
-    AbsoluteDistance,
-    L2Distance,
-    Metric,
-    RowMetric,
-    SymmetricDistance,
-    SymmetricIdDistance,
-)
+from opendp_lite.metrics import distances
 from opendp_lite.numbers.exact import quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.spelling.signatures import Arguments
@@ -87,12 +80,12 @@ class Domain(Storable, ABC):
     def words(self) -> str:
         """The domain in a few words."""
 
-    def check_metric(self, metric: Metric) -> None:
+    def check_metric(self, metric: distances.Metric) -> None:
         """Refuses a metric that does not measure such values."""
-        if isinstance(metric, RowMetric | SymmetricIdDistance):
+        if isinstance(metric, distances.RowMetric | distances.SymmetricIdDistance):
             raise self._refuse_metric(metric)
 
-    def _refuse_metric(self, metric: Metric) -> SpaceError:
+    def _refuse_metric(self, metric: distances.Metric) -> SpaceError:
         return SpaceError(f"{metric!r} does not measure {self.words()}")
 
     def sketch(self) -> display.Sketch:
@@ -124,7 +117,7 @@ class Domain(Storable, ABC):
 
     @classmethod
     @abstractmethod
-    def front(cls) -> tuple[Domain, Metric, Origin]:
+    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
 
 
@@ -210,8 +203,8 @@ class Rows(Domain):
             inside = ""
         return f"{count}rows{columns}{inside}"
 
-    def check_metric(self, metric: Metric) -> None:
-        if not isinstance(metric, RowMetric):
+    def check_metric(self, metric: distances.Metric) -> None:
+        if not isinstance(metric, distances.RowMetric):
             raise self._refuse_metric(metric)
         name = type(metric).__name__
         if metric.fixed_size and self.size is None:
@@ -239,8 +232,8 @@ class Rows(Domain):
         return tuple(found)
 
     @classmethod
-    def front(cls) -> tuple[Domain, Metric, Origin]:
-        return cls(), SymmetricDistance(), ("records", ())
+    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
+        return cls(), distances.SymmetricDistance(), ("records", ())
 
 
 @attrs.frozen(repr=False)
@@ -315,8 +308,8 @@ class Vectors(Domain):
         return _NOTHING_TO_CHOOSE if issubclass(given, Scalars) else super().bridge_from(given)
 
     @classmethod
-    def front(cls) -> tuple[Domain, Metric, Origin]:
-        return cls(1), L2Distance(), ("vector", (("dimension", 1),))
+    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
+        return cls(1), distances.L2Distance(), ("vector", (("dimension", 1),))
 
 
 @attrs.frozen(repr=False)
@@ -386,8 +379,8 @@ class Scalars(Domain):
         return _ONE_NUMBER if issubclass(given, Vectors) else super().bridge_from(given)
 
     @classmethod
-    def front(cls) -> tuple[Domain, Metric, Origin]:
-        return cls(), AbsoluteDistance(), ("scalar", ())
+    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
+        return cls(), distances.AbsoluteDistance(), ("scalar", ())
 
 
 def _numbers(count: int, exponent: int | None) -> str:

@@ -7,27 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import attrs
 
+from opendp_lite.base import spelling
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.public_names import FRONT
-from opendp_lite.base.spelling import (
-    Named,
-    Storable,
-    call_when_read,
-    spellable,
-    without_parentheses,
-)
 from opendp_lite.bodies.body import Body
-from opendp_lite.metrics.distances import (
-    AbsoluteDistance,
-    ChangeOneDistance,
-    L2Distance,
-    Metric,
-    NormDistance,
-    RowMetric,
-    SymmetricDistance,
-    SymmetricIdDistance,
-)
+from opendp_lite.metrics import distances
+from opendp_lite.metrics.distances import Metric, NormDistance, RowMetric
 from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.spaces.domains import Domain, Origin, Rows, Scalars, Vectors
@@ -40,7 +26,7 @@ KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
 
 
 @attrs.frozen(repr=False)
-class Space(Storable, Generic[KindCo]):
+class Space(spelling.Storable, Generic[KindCo]):
     """A domain with a metric.
 
     Args:
@@ -87,7 +73,7 @@ class Space(Storable, Generic[KindCo]):
     if not TYPE_CHECKING:
         # Type checkers see the operator of the step, which knows what it makes of the space.
         def __rshift__(self, other: object) -> Any:
-            if forgotten := without_parentheses(other):
+            if forgotten := spelling.without_parentheses(other):
                 raise forgotten
             return NotImplemented
 
@@ -111,7 +97,7 @@ class Space(Storable, Generic[KindCo]):
         if self.origin is None:
             return super().__reduce_ex__(protocol)
         name, arguments = self.origin
-        return call_when_read(Named(f"{FRONT}:{name}"), **dict(arguments))
+        return spelling.call_when_read(spelling.Named(f"{FRONT}:{name}"), **dict(arguments))
 
     def __repr__(self) -> str:
         if self.origin is None:
@@ -151,7 +137,7 @@ def records(
     *,
     person: str | None = None,
 ) -> Space[Tables]: ...
-@spellable
+@spelling.spellable
 def records(
     columns: int | Sequence[str] = 1,
     size: int | None = None,
@@ -209,7 +195,7 @@ def records(
     return front_space(rows, _choose(metric), ("records", typed))
 
 
-@spellable
+@spelling.spellable
 def table(
     size: int | None = None, metric: RowMetric | None = None, *, person: str | None = None
 ) -> Space[Tables]:
@@ -263,7 +249,7 @@ def _tables(
             f"{name}: with person={person!r} a neighbour has one person more or less, so the "
             "number of rows is private; leave out size and metric"
         )
-    people = SymmetricIdDistance(person)
+    people = distances.SymmetricIdDistance(person)
     tables.find_names([person], f"{name}: person={person!r}")
     typed = _say(columns=columns, person=person)
     return front_space(PersonTables(tables, person), people, (name, typed))
@@ -272,7 +258,7 @@ def _tables(
 def _choose(metric: RowMetric | None) -> RowMetric:
     """The metric that was typed, by default that of rows added or removed."""
     if metric is None:
-        return SymmetricDistance()
+        return distances.SymmetricDistance()
     if not isinstance(metric, RowMetric):
         raise ParameterError(
             "records: metric is dp.SymmetricDistance() or dp.ChangeOneDistance(), with "
@@ -281,7 +267,7 @@ def _choose(metric: RowMetric | None) -> RowMetric:
     return metric
 
 
-@spellable
+@spelling.spellable
 def vector(
     dimension: int, metric: NormDistance | None = None, unit: Number | Norms = 1
 ) -> Space[Vectors]:
@@ -309,13 +295,13 @@ def vector(
         >>> (dp.vector(3) >> dp.gaussian(scale=1)).map(1)
         0.5
     """
-    chosen = L2Distance() if metric is None else metric
+    chosen = distances.L2Distance() if metric is None else metric
     domain = Vectors(dimension)
     typed = _say(dimension=domain.dimension, metric=metric, unit=None if unit == 1 else unit)
     return front_space(domain, chosen, ("vector", typed), unit)
 
 
-@spellable
+@spelling.spellable
 def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
     """The space of single numbers, for a mechanism used by itself.
 
@@ -334,7 +320,7 @@ def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
         0.5
     """
     typed = _say(unit=None if unit == 1 else unit)
-    return front_space(Scalars(), AbsoluteDistance(), ("scalar", typed), unit)
+    return front_space(Scalars(), distances.AbsoluteDistance(), ("scalar", typed), unit)
 
 
 @attrs.frozen(eq=False)
@@ -381,13 +367,13 @@ def rows_in(body: Body, size: int | None = None) -> Space[Rows]:
         body: Where each row lies.
         size: The number of rows, where it is public; rows are then replaced, not added.
     """
-    metric = SymmetricDistance() if size is None else ChangeOneDistance()
+    metric = distances.SymmetricDistance() if size is None else distances.ChangeOneDistance()
     return Space(Rows(body.columns, size, body), metric, unit=metric.distance(1))
 
 
 def sized_rows(columns: int | Sequence[str] = 1, size: int = 20) -> Space[Rows]:
     """The space of so many rows, of which one may be replaced, for an example."""
-    return records(columns, size=size, metric=ChangeOneDistance())
+    return records(columns, size=size, metric=distances.ChangeOneDistance())
 
 
 def examples_of(step: Callable[..., object]) -> tuple[Example, ...]:

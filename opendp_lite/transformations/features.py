@@ -25,12 +25,7 @@ from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import (
-    fold_to_vector,
-    require_one_column,
-    row_by_row,
-    row_map_trusted,
-)
+from opendp_lite.transformations import row_maps
 
 
 def strategy_products(
@@ -57,7 +52,7 @@ def strategy_products(
         A row counts in one cell, which depends on that row alone. The counts and the products are
         computed in integers.
     """
-    require_one_column(space, step)
+    row_maps.require_one_column(space, step)
     fixed = row_metric(space).fixed_size
     per_row = strategy.diameters() if fixed else strategy.radii()
     filling = space.domain.body.filling() or FillEntries(cells.centre)
@@ -66,7 +61,7 @@ def strategy_products(
         lambda counts: Grid(strategy.products(counts), strategy.exponent),
         filling if fixed else LEAVE_OUT,
     )
-    return fold_to_vector(space, Vectors(strategy.terms, strategy.exponent), per_row, fold)
+    return row_maps.fold_to_vector(space, Vectors(strategy.terms, strategy.exponent), per_row, fold)
 
 
 @stage(
@@ -175,7 +170,7 @@ def prefix_features(
         "A number beyond the bounds of the basis counts as the bound. A missing number becomes a "
         "row of missing values; where the number of rows is public, it counts as the middle cell."
     ),
-    proof=row_by_row(
+    proof=row_maps.row_by_row(
         "A row becomes one of the public points; r is the largest norm of a point "
         "and D the largest distance of two (erratum 1.1.1).",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix D"],
@@ -218,9 +213,9 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
         raise ParameterError(
             f"basis_features needs a basis such as dp.bases.Cosine(12, 0, 100), got {quote(basis)}"
         )
-    require_one_column(space, "basis_features", " and take a basis for each column")
+    row_maps.require_one_column(space, "basis_features", " and take a basis for each column")
     body = basis.points()
-    return row_map_trusted(space, PointOf(body), body)
+    return row_maps.row_map_trusted(space, PointOf(body), body)
 
 
 Counts = NDArray[np.int64]
@@ -323,9 +318,9 @@ def magnitude_counts(
             f"magnitude_counts: these are more than {_MOST_CELLS} cells for each sign; use fewer "
             "bits, or exponents that are closer together"
         )
-    require_one_column(space, "magnitude_counts")
+    row_maps.require_one_column(space, "magnitude_counts")
     fixed = row_metric(space).fixed_size
     per_row = Norms.squared(*map(Fraction, (2, 2, 1) if fixed else (1, 1, 1)))
     treatment = FillEntries(np.zeros(1)) if fixed else LEAVE_OUT
     fold = Fold(MagnitudeFold(lowest, highest, fine, blocks), _as_grid, treatment)
-    return fold_to_vector(space, Vectors(2 * cells + 1, 0), per_row, fold)
+    return row_maps.fold_to_vector(space, Vectors(2 * cells + 1, 0), per_row, fold)

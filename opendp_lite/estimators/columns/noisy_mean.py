@@ -15,14 +15,9 @@ from numpy.typing import ArrayLike
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds
 from opendp_lite.combinators import Ask, compose
+from opendp_lite.estimators.parts import noisy_totals
 from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import (
-    Drawn,
-    JointNoise,
-    NoisyTotals,
-    RatioOfNoisySums,
-    moderate,
-)
+from opendp_lite.estimators.parts.noisy_totals import JointNoise
 from opendp_lite.estimators.parts.request import ByColumn, Request
 from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements import gaussian, l2_mechanism, private_quantile, sum_and_count
@@ -49,7 +44,7 @@ OUTSIDE_BALL: Final = (
 
 def coordinate_bound(given: Number) -> float:
     """The bound on the size of every entry."""
-    return float(moderate(given, "bound"))
+    return float(noisy_totals.moderate(given, "bound"))
 
 
 def for_columns(given: Bounds, name: str, space: RowSpace, step: str) -> Values:
@@ -127,7 +122,7 @@ def of_ball(
         errors: How each entry of it errs.
     """
     size, length = space.domain.size, float(radius)
-    shown = RatioOfNoisySums(-length, length, 0.0, errors, ridge=1.0)
+    shown = noisy_totals.RatioOfNoisySums(-length, length, 0.0, errors, ridge=1.0)
 
     def vector(release: SumAndRows) -> Floats:
         total, rows = read_both(release, size)
@@ -135,9 +130,9 @@ def of_ball(
         # It lies in the ball.
         return mean * (length / max(float(np.linalg.norm(mean)), length))
 
-    def totals(release: SumAndRows) -> list[NoisyTotals]:
+    def totals(release: SumAndRows) -> list[noisy_totals.NoisyTotals]:
         total, rows = read_both(release, size)
-        return [NoisyTotals(shown, float(entry), rows) for entry in total]
+        return [noisy_totals.NoisyTotals(shown, float(entry), rows) for entry in total]
 
     return request.of_columns(space, clip_to_norm(radius), noisy, vector, totals)
 
@@ -233,7 +228,7 @@ class JointBall(JointNoise):
         found: Floats = below @ weights
         return found
 
-    def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
+    def draw(self, runs: int, generator: np.random.Generator) -> noisy_totals.Drawn:
         cores, weights = self._cores
         core = generator.choice(cores, runs, p=weights)
         places, below, _ = self._shadow
@@ -285,8 +280,8 @@ def l2_mechanism_mean(
         >>> (dp.records(columns=2) >> dp.estimators.l2_mechanism_mean(5, epsilon=1))(rows).round(0)
         array([3., 4.])
     """
-    length = moderate(radius, "radius")
-    budget = Budget(moderate(epsilon, "epsilon"))
+    length = noisy_totals.moderate(radius, "radius")
+    budget = Budget(noisy_totals.moderate(epsilon, "epsilon"))
     request = Request.within(budget, "l2_mechanism_mean", confidence, sampling)
     rows, amount = clip_to_norm(length), request.budget.amount
     columns = space.domain.columns

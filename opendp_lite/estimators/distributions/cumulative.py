@@ -16,15 +16,7 @@ from numpy.typing import ArrayLike
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bases.strategies import Cells, Products, Strategy, square_root, tree
 from opendp_lite.display.formatting import hold_in
-from opendp_lite.estimators.distributions.answers import (
-    Answers,
-    CellNumbers,
-    Reading,
-    Uncertain,
-    numbers_of,
-    plain,
-    shares_of,
-)
+from opendp_lite.estimators.distributions import answers
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.estimators.parts.request import bounds_come_first
 from opendp_lite.estimators.parts.types import Floats, Measured, RowSpace
@@ -68,7 +60,7 @@ _ROWS_OF_TABLE: Final = 20
 
 
 @attrs.frozen(eq=False, repr=False)
-class CumulativeDistribution(Answers):
+class CumulativeDistribution(answers.Answers):
     """How numbers are distributed: the share of rows up to each of many public edges.
 
     ``count``, ``cdf(x)``, ``quantile(q)``, ``median()``, ``density(x)``, ``mean()``,
@@ -129,10 +121,10 @@ class CumulativeDistribution(Answers):
         return tree(count, self.size is not None) if self.blocks else square_root(count)
 
     @property
-    def _shares(self) -> Reading:
+    def _shares(self) -> answers.Reading:
         strategy, edges = self.strategy, self._edges
 
-        def places_of(numbers: Floats) -> CellNumbers:
+        def places_of(numbers: Floats) -> answers.CellNumbers:
             return np.clip(np.searchsorted(edges, numbers) - 1, 0, len(edges) - 2)
 
         def rising(sums: Floats) -> Floats:
@@ -140,7 +132,7 @@ class CumulativeDistribution(Answers):
             return np.append(isotonic(shares).clip(0, 1), 1.0)
 
         middles, whole = self.cells.middles, strategy.everything
-        return Reading(edges, middles, whole, places_of, strategy.weights, rising)
+        return answers.Reading(edges, middles, whole, places_of, strategy.weights, rising)
 
     def _errors(self, shares: Floats, products: Products) -> Floats:
         """The standard errors of shares, from the products of their weights."""
@@ -158,19 +150,19 @@ class CumulativeDistribution(Answers):
         errors = self._errors(self._rising, self.strategy.of_edges)
         return np.append(errors[:-1], 0.0)
 
-    def _in_cells(self, places: CellNumbers) -> Uncertain:
+    def _in_cells(self, places: answers.CellNumbers) -> answers.Uncertain:
         shares = np.diff(self._rising)
         of_cells = self.strategy.of_cells
         products = Products(of_cells.squares[1:], of_cells.along[1:])
-        return Uncertain(shares[places], self._errors(shares, products)[places])
+        return answers.Uncertain(shares[places], self._errors(shares, products)[places])
 
-    def _up_to(self, numbers: Floats) -> Uncertain:
+    def _up_to(self, numbers: Floats) -> answers.Uncertain:
         """Interpolated: between edges the standard error is at most the interpolated one."""
         value, error = (
             np.interp(numbers, self._edges, at_edges, left=0.0)
             for at_edges in (self._rising, self._at_edges)
         )
-        return Uncertain(value, error)
+        return answers.Uncertain(value, error)
 
     @cached_property
     def _factors(self) -> tuple[float, float]:
@@ -255,11 +247,11 @@ class CumulativeDistribution(Answers):
 
         They hold wherever in a cell the rows lie.
         """
-        return self._between(numbers_of(x, "interval: x"), self._alone)
+        return self._between(answers.numbers_of(x, "interval: x"), self._alone)
 
     def band(self, x: ArrayLike) -> Ends:
         """As ``interval``, and right at the confidence for all x at once."""
-        return self._between(numbers_of(x, "band: x"), self._together)
+        return self._between(answers.numbers_of(x, "band: x"), self._together)
 
     def quantile_interval(self, q: ArrayLike) -> Ends:
         """Bounds on the number up to which there is a share q of the rows.
@@ -271,7 +263,7 @@ class CumulativeDistribution(Answers):
             The quantile lies above an edge where the share is below q, and up to an edge where it
             is q or more. So the cells at which the intervals leave this open hold it.
         """
-        shares, (low, high) = shares_of(q, "quantile_interval")[..., None], self._alone
+        shares, (low, high) = answers.shares_of(q, "quantile_interval")[..., None], self._alone
         open_ = (high >= shares) & (np.append(0.0, low[:-1]) <= shares)
         edges, cells = self._edges, len(low)
         first, last = open_.argmax(axis=-1), cells - 1 - open_[..., ::-1].argmax(axis=-1)
@@ -284,7 +276,9 @@ class CumulativeDistribution(Answers):
 
     def records(self, at: ArrayLike | None = None) -> list[Record]:
         """A row for each number of a ``table``: the share up to it, and its intervals if any."""
-        numbers = np.atleast_1d(numbers_of(self._few_edges if at is None else at, "table: at"))
+        numbers = np.atleast_1d(
+            answers.numbers_of(self._few_edges if at is None else at, "table: at")
+        )
         if numbers.ndim > 1:
             raise ParameterError(
                 f"table: at takes numbers in a list, got an array of shape {numbers.shape}"
@@ -363,7 +357,7 @@ class CumulativeDistribution(Answers):
 
 def _pair(low: Floats, high: Floats) -> Ends:
     """Floats for one number, arrays for many."""
-    found = plain(low, high)
+    found = answers.plain(low, high)
     return found.value, found.standard_error
 
 

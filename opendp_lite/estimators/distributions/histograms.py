@@ -20,16 +20,7 @@ from opendp_lite.base.errors import NoKeyError, ParameterError, SpaceError, name
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.spelling import is_row
 from opendp_lite.bodies.body import Bounds, parse_bounds
-from opendp_lite.display.formatting import (
-    align,
-    for_json,
-    hold_in,
-    html_grid,
-    key_text,
-    percent,
-    printable,
-    significant,
-)
+from opendp_lite.display import formatting
 from opendp_lite.display.pictures import Scale, step_picture
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import identity
@@ -327,14 +318,14 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             "counts": self.counts.tolist(),
             "intervals": self.intervals.tolist(),
             "joint_intervals": None if self.joint_margin is None else self.joint_intervals.tolist(),
-            "standard_error": for_json(self.standard_error),
+            "standard_error": formatting.for_json(self.standard_error),
             "confidence": self.confidence,
             "threshold": self.threshold,
         }
 
     @property
     def covers(self) -> str:
-        return hold_in(self.confidence, sampling=False)
+        return formatting.hold_in(self.confidence, sampling=False)
 
     def records(self) -> list[Record]:
         """A row for each count, with its key and its interval."""
@@ -364,11 +355,11 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
 
     def _repr_html_(self) -> str:
         if self.axes is not None and len(self.axes) == _BIN:
-            return html_grid(self._note(), *self._cross())
+            return formatting.html_grid(self._note(), *self._cross())
         spots = [each.spot() for each in self.values()]
         scale = Scale.around(spots, 0.0)
         lines, drawn = self._lines(_SHOWN), [scale.title(), *map(scale.bar, spots[:_SHOWN])]
-        table = html_grid(self._note(), self._titles(), lines, drawn)
+        table = formatting.html_grid(self._note(), self._titles(), lines, drawn)
         more = len(self) - len(lines)
         if more <= 0:
             return table
@@ -390,7 +381,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         return np.stack([self.counts - reach, self.counts + reach], axis=1)
 
     def _titles(self) -> list[str]:
-        return [*self.columns, "count", f"{percent(self.confidence)} interval"]
+        return [*self.columns, "count", f"{formatting.percent(self.confidence)} interval"]
 
     def _lines(self, most: int) -> list[list[str]]:
         several = len(self.columns) > 1
@@ -421,7 +412,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     def _digits(self, number: float) -> str:
         if self.counts.dtype.kind == "i":
             return str(int(number))
-        return significant(self.standard_error, float(number))[0]
+        return formatting.significant(self.standard_error, float(number))[0]
 
     def _note(self) -> str:
         note = f"Of these rows. Each interval goes {self._digits(self.margin)} up and down"
@@ -450,8 +441,8 @@ def label(key: Hashable) -> str:
     if isinstance(key, tuple):
         return " to ".join(map(label, key))
     if isinstance(key, str):
-        return printable(key)
-    return "missing" if key is None else key_text(key)
+        return formatting.printable(key)
+    return "missing" if key is None else formatting.key_text(key)
 
 
 def key_cells(columns: Sequence[str], key: Hashable) -> Record:
@@ -475,7 +466,7 @@ def plain_key(key: Hashable) -> object:
 def _align(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Text in columns: the last and the first to the left, the numbers between to the right."""
     numbers = {place for place, title in enumerate(titles) if place and "interval" not in title}
-    return "\n".join(align([titles, *lines], numbers))
+    return "\n".join(formatting.align([titles, *lines], numbers))
 
 
 Which = int | str | Sequence[str]

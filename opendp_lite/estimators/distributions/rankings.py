@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import NoKeyError
 from opendp_lite.display.formatting import hold_in
-from opendp_lite.estimators.distributions.histograms import (
-    Histogram,
-    histogram,
-    key_cells,
-    pick_columns,
-    plain_key,
-)
+from opendp_lite.estimators.distributions import histograms
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.measurements.thresholds import threshold_of
 from opendp_lite.measures.budgets import PrivacyBudget
@@ -65,7 +59,7 @@ class Ranking(Result):
     shown: bool
 
     @classmethod
-    def of_histogram(cls, most: int, law: Law | None, found: Histogram) -> Ranking:
+    def of_histogram(cls, most: int, law: Law | None, found: histograms.Histogram) -> Ranking:
         """The highest counts of a histogram; ``law`` is its noise where keys were not declared."""
         order = np.argsort(-found.counts, kind="stable")
         margin = found.joint_margin
@@ -114,7 +108,7 @@ class Ranking(Result):
         return [
             {
                 "place": place,
-                **key_cells(self.columns, key),
+                **histograms.key_cells(self.columns, key),
                 "count": count.item(),
                 "low": low.item(),
                 "high": high.item(),
@@ -127,7 +121,7 @@ class Ranking(Result):
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``."""
         arrays = {name: getattr(self, name).tolist() for name in ("counts", "intervals", "places")}
-        keys = [plain_key(each) for each in self.keys]
+        keys = [histograms.plain_key(each) for each in self.keys]
         return {"keys": keys, **arrays, "confidence": self.confidence, "of": self.of}
 
     @property
@@ -199,11 +193,11 @@ def top_k(
         (('Rome', 'Oslo'), [[1, 1], [2, 2]])
     """
     most = whole(k, "top_k: k, which comes first as in dp.top_k(5, 'city', ...),", least=1)
-    counted = histogram(
+    counted = histograms.histogram(
         column, categories=categories, epsilon=epsilon, rho=rho, delta=delta, confidence=confidence
     ).bind(space)
     law = None
     if categories is None:
-        keys = pick_columns(space, column, "top_k", numbers=False).output_space
+        keys = histograms.pick_columns(space, column, "top_k", numbers=False).output_space
         law = threshold_of(keys, "top_k", epsilon, delta).law
     return counted >> partial(Ranking.of_histogram, most, law)

@@ -25,16 +25,8 @@ from opendp_lite.estimators.parts.request import (
 from opendp_lite.estimators.parts.types import Measured, RowSpace
 from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
-from opendp_lite.numbers.exact import (
-    Number,
-    digits_up,
-    exact,
-    nearest,
-    positive,
-    quote,
-    rational_of_float,
-    whole,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement, Private
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimate import Estimate
@@ -202,9 +194,9 @@ class _Explanation:
         told_at = self.request.whole.reporting_delta
         rows = ceil(self.made.input_space.unit)
         power = self.made.epsilon(told_at, rows)
-        factor = f"e^{digits_up(rational_of_float(power), 3)}"
+        factor = f"e^{exact.digits_up(exact.rational_of_float(power), 3)}"
         if power < _LARGEST:
-            factor += f" = {digits_up(Fraction(exp(power)), 3)}"
+            factor += f" = {exact.digits_up(Fraction(exp(power)), 3)}"
         change = "adding or removing" if self.size is None else "replacing"
         plus = f", plus {float(told_at):g}" if told_at else ""
         likely = f"makes any conclusion at most {factor} times as likely{plus}"
@@ -302,7 +294,7 @@ def expected_error(
     if not isinstance(estimator, Private):
         raise ParameterError(
             "expected_error takes an estimator, such as dp.mean(0, 100, epsilon=1), got "
-            f"{quote(estimator)}"
+            f"{exact.quote(estimator)}"
         )
     bound = estimator.bound
     simulate = bound.facts.simulate
@@ -313,8 +305,11 @@ def expected_error(
             f"resized_mean. Got {estimator!r}. Ask pipeline.accuracy(0.95) of a pipeline that ends "
             "in noise, or give a step that takes it confidence=0.95"
         )
-    mean, variance = nearest(exact(guess, "guess")), nearest(exact(spread, "spread")) ** 2
-    scenario = Scenario(whole(n, "n", least=1), mean, variance)
+    mean, variance = (
+        exact.nearest(exact.exact(guess, "guess")),
+        exact.nearest(exact.exact(spread, "spread")) ** 2,
+    )
+    scenario = Scenario(exact.whole(n, "n", least=1), mean, variance)
     size = bound.input_space.domain.size
     if size is not None and size != scenario.rows:
         raise ParameterError(
@@ -373,7 +368,7 @@ def budget_for(
             "budget_for takes a function from a budget to an estimator: write "
             f"lambda rho: dp.mean(0, 100, rho=rho). Got the estimator {make!r}"
         )
-    allowed = nearest(positive(error, "error"))
+    allowed = exact.nearest(exact.positive(error, "error"))
 
     def meets(power: float) -> bool:
         return expected_error(make(_rounded_up(10.0**power)), n, guess, spread) <= allowed

@@ -12,13 +12,8 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.means.ratios import run_with_noise
+from opendp_lite.estimators.parts import noisy_totals
 from opendp_lite.estimators.parts.budget import Budget, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import (
-    NoisyTotals,
-    RatioOfNoisySums,
-    require_private_size,
-    share_of,
-)
 from opendp_lite.estimators.parts.request import (
     BoundedColumn,
     EstimatorPlan,
@@ -164,12 +159,12 @@ def _sum_over_count(
     The share of the sum is as given, or the best for a guess of the mean, or as published.
     """
     step, whole = request.step, request.whole
-    require_private_size(space, step)
+    noisy_totals.require_private_size(space, step)
     if share is not None and guess is not None:
         raise ParameterError(f"{step}: a guess decides the share; give one of them")
     near, reach = column.public(guess, f"{step}: guess"), column.reach(about)
     if share is not None:
-        of_sum = share_of(share, f"{step}: share")
+        of_sum = noisy_totals.share_of(share, f"{step}: share")
     elif near is None:
         of_sum = whole.even_share(reach, 2 * column.half)
     else:
@@ -179,7 +174,7 @@ def _sum_over_count(
     unit = float(space.unit)
     scales = for_sum.scale(unit * float(reach)), for_count.scale(unit)
     errors = budget.errors([scales[0], 0.0], [0.0, scales[1]])
-    ratio = RatioOfNoisySums(*column.floats, float(about), errors)
+    ratio = noisy_totals.RatioOfNoisySums(*column.floats, float(about), errors)
     released = compose(total >> for_sum.noise(), count() >> for_count.noise())
     plan = EstimatorPlan.of_one_round(column, released, ratio, sum_and_rows)
     return request.build(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")
@@ -245,10 +240,10 @@ def resized_mean(
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "resized_mean")
-    require_private_size(space, "resized_mean")
+    noisy_totals.require_private_size(space, "resized_mean")
     request = Request.of("resized_mean", confidence, sampling, rho, epsilon, delta)
     filling = column.public(fill, "resized_mean: fill")
-    of_sum = share_of(share, "resized_mean: share")
+    of_sum = noisy_totals.share_of(share, "resized_mean: share")
     resized = _Resized(column, request.budget, float(space.unit), of_sum, filling)
     filled = resized.scales[1]
     if filled > _MOST_FILLED:
@@ -270,13 +265,13 @@ class _Resized:
     share: Fraction
     fill: Fraction | None
 
-    def run(self, ask: AnyAsk) -> NoisyTotals:
+    def run(self, ask: AnyAsk) -> noisy_totals.NoisyTotals:
         """One release."""
         counted = float(ask(count() >> self.budget.part(1 - self.share).noise()))
         size = max(round(counted), 1)
         rows = resize(size, self.fill) >> center(self.column.middle) >> sum()
         total = ask(rows >> self.budget.part(self.share).noise())
-        return NoisyTotals(self.ratio, float(total[0]), float(size))
+        return noisy_totals.NoisyTotals(self.ratio, float(total[0]), float(size))
 
     @property
     def scales(self) -> tuple[float, float]:
@@ -285,16 +280,16 @@ class _Resized:
         return of_sum, self.budget.part(1 - self.share).scale(self.unit)
 
     @property
-    def ratio(self) -> RatioOfNoisySums:
+    def ratio(self) -> noisy_totals.RatioOfNoisySums:
         """How a release errs; the rows that are left out count as noise."""
         of_sum, of_rows = self.scales
         left_out = float(self.column.half) * sqrt(of_rows)
         errors = self.budget.errors([of_sum, 0.0, left_out], [0.0, of_rows, 0.0])
-        return RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)
+        return noisy_totals.RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)
 
     def simulate(
         self, scenario: Scenario, runs: int, generator: np.random.Generator
-    ) -> NoisyTotals:
+    ) -> noisy_totals.NoisyTotals:
         """With a normal for the sum of the rows that are sampled."""
         ratio, (of_sum, of_rows) = self.ratio, self.scales
         noise = self.budget.errors([of_sum, 0.0], [0.0, of_rows])
@@ -305,11 +300,11 @@ class _Resized:
         sampled = np.sqrt(scenario.variance * left) * generator.standard_normal(runs)
         filled = 0.0 if self.fill is None else float(self.fill) - ratio.about
         moved = kept * (scenario.mean - ratio.about) + (size - kept) * filled
-        return NoisyTotals(ratio, moved + sampled + total, size)
+        return noisy_totals.NoisyTotals(ratio, moved + sampled + total, size)
 
 
 @mechanism
-def _program(space: RowSpace, plan: _Resized) -> Measured[NoisyTotals]:
+def _program(space: RowSpace, plan: _Resized) -> Measured[noisy_totals.NoisyTotals]:
     return run_with_noise(space, plan.run, plan.budget, "a count, then the sum")
 
 
@@ -367,7 +362,7 @@ def simplex_mean(
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "simplex_mean")
-    require_private_size(space, "simplex_mean")
+    noisy_totals.require_private_size(space, "simplex_mean")
     request = Request.of("simplex_mean", confidence, sampling, rho, epsilon, delta)
     extra = exact(extra_count, "simplex_mean: extra_count")
     if not 0 <= extra < 1:
@@ -385,7 +380,7 @@ def simplex_mean(
         trust = free**2 / (free**2 + off**2)
     each = (1 - trust) * of_sums / width
     errors = budget.errors([of_sums / 2, -of_sums / 2, 0.0], [each, each, trust * off])
-    ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors)
+    ratio = noisy_totals.RatioOfNoisySums(*column.floats, float(column.middle), errors)
 
     def read(release: tuple[Floats, float] | Floats) -> tuple[float, float]:
         sums, counted = release if extra else (release, 0.0)

@@ -28,25 +28,11 @@ from opendp_lite.measurements.quantile.release import (
     sampling_of,
 )
 from opendp_lite.measurements.quantile.tree import Prices, plan_choices
-from opendp_lite.measures import MaxDivergence, PrivacyBudget, ZeroConcentratedDivergence
+from opendp_lite.measures import MaxDivergence, PrivacyBudget, ZeroConcentratedDivergence, profile
 from opendp_lite.measures.curve import composed_profile, curved_number
 from opendp_lite.measures.measure import AnyMeasure, proportions
-from opendp_lite.measures.profile import (
-    BoundedRangeProfile,
-    ConcentratedProfile,
-    Profile,
-    PureConcentratedProfile,
-)
-from opendp_lite.numbers.exact import (
-    Number,
-    confidence_of,
-    format_number,
-    nearest,
-    positive,
-    quote,
-    short_below,
-    sqrt_up,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
@@ -238,7 +224,7 @@ def private_quantile(
     def privacy_map(distance: Fraction) -> Fraction:
         loss = whole.amount * (distance * one_row) ** whole.power
         curves = [curve for chooser in choosers for curve in chooser.curves(distance)]
-        curves += [BoundedRangeProfile(reach * distance) for reach in ranges]
+        curves += [profile.BoundedRangeProfile(reach * distance) for reach in ranges]
         alike = columns // len(choosers)
         summed = whole.measure.profile(loss)
         return curved_number(loss, composed_profile(curves, summed, times=alike))
@@ -261,26 +247,26 @@ class _Budget:
     def of(cls, rho: Number | None, epsilon: Number | None) -> _Budget:
         """The loss that a person gave."""
         if exactly_one("private_quantile", rho=rho, epsilon=epsilon) == "rho":
-            return cls(positive(rho, "rho"), ZeroConcentratedDivergence(), 2)
-        return cls(positive(epsilon, "epsilon"), MaxDivergence(), 1)
+            return cls(exact.positive(rho, "rho"), ZeroConcentratedDivergence(), 2)
+        return cls(exact.positive(epsilon, "epsilon"), MaxDivergence(), 1)
 
     def part(self, share: Fraction) -> _Budget:
         """A share of the loss."""
         return _Budget(self.amount * share, self.measure, self.power)
 
-    def curve_of_choices(self, units: Fraction) -> Profile:
+    def curve_of_choices(self, units: Fraction) -> profile.Profile:
         """The curve of two or more choices that share it, for so many units.
 
         Ranges r of two choices that add up to it cost 2 (r / 2)^2 / 8 in zCDP; those of more, less.
         """
         given = self.amount * units**self.power
         if self.power == 1:
-            return PureConcentratedProfile(given, given * given / 16)
-        return ConcentratedProfile(given)
+            return profile.PureConcentratedProfile(given, given * given / 16)
+        return profile.ConcentratedProfile(given)
 
     def range(self) -> Fraction:
         """The range of a choice that costs all of it, or a little more."""
-        return self.amount if self.power == 1 else sqrt_up(8 * self.amount)
+        return self.amount if self.power == 1 else exact.sqrt_up(8 * self.amount)
 
     def slope(self, reach: Fraction) -> Fraction:
         """The slope that costs all of it, where a slope of 1 has this range."""
@@ -398,13 +384,13 @@ def _level(
             "private_quantile: the quantiles 0 and 1 may lie anywhere beyond the data, so they "
             "have no interval; ask for 0.01 or 0.99, or for a number alone with confidence=None"
         )
-    share = confidence_of(confidence, "private_quantile: confidence")
+    share = exact.confidence_of(confidence, "private_quantile: confidence")
     if not _RAREST <= share <= 1 - _RAREST:
         raise ParameterError(
             Argument("confidence", step="private_quantile"),
-            f" must be between 1e-9 and 1 - 1e-9, got {quote(confidence)}",
+            f" must be between 1e-9 and 1 - 1e-9, got {exact.quote(confidence)}",
         )
-    return nearest(share)
+    return exact.nearest(share)
 
 
 def _interval_law(
@@ -448,8 +434,8 @@ def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], 
                 "dp.private_quantile(0.5, bounds=(0, 100), epsilon=1)(data)"
             )
         if not 0 <= each <= 1:
-            shown = format_number(each)
-            percent = f"; {shown} % is {format_number(each / 100)}" if 1 < each <= 100 else ""
+            shown = exact.format_number(each)
+            percent = f"; {shown} % is {exact.format_number(each / 100)}" if 1 < each <= 100 else ""
             raise ParameterError(f"a quantile is between 0 and 1, got {shown}{percent}")
     return found, several
 
@@ -474,5 +460,5 @@ def _split(shares: Bounds, columns: int) -> tuple[Fraction, ...]:
 
 def _slope(given: Fraction, *, root: bool) -> Fraction:
     """The slope or its square, as a short number below, with the slack of every sampler."""
-    slope = (given / sqrt_up(given) if root else given) / SCALE_SLACK
-    return min(short_below(slope), STEEPEST)
+    slope = (given / exact.sqrt_up(given) if root else given) / SCALE_SLACK
+    return min(exact.short_below(slope), STEEPEST)

@@ -18,12 +18,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.measurements.quantile.columns import Counts, Data, SortedLine
 from opendp_lite.measurements.quantile.places import Places
 from opendp_lite.measurements.quantile.tree import Branch, Prices, cells_by_parts
-from opendp_lite.measures.profile import (
-    BoundedRangeProfile,
-    ConcentratedProfile,
-    Profile,
-    PureConcentratedProfile,
-)
+from opendp_lite.measures import profile
 from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Measurement
@@ -239,7 +234,7 @@ class Chooser(ABC):
         """
 
     @abstractmethod
-    def curves(self, rows: Fraction) -> list[Profile]:
+    def curves(self, rows: Fraction) -> list[profile.Profile]:
         """The curves of the losses of all choices, for so many rows."""
 
     @abstractmethod
@@ -270,8 +265,8 @@ class Alone(Chooser):
         ]
         return [sorted(cells) for cells in zip(*found, strict=True)]
 
-    def curves(self, rows: Fraction) -> list[Profile]:
-        return [BoundedRangeProfile(self.reach * rows)] * len(self.laws)
+    def curves(self, rows: Fraction) -> list[profile.Profile]:
+        return [profile.BoundedRangeProfile(self.reach * rows)] * len(self.laws)
 
     def why(self) -> list[str]:
         if len(self.laws) == 1:
@@ -310,11 +305,11 @@ class ByParts(Chooser):
         rows = line.place_rows(data, entropy)
         return cells_by_parts(self.root, self.prices, rows, self.count, entropy)
 
-    def curves(self, rows: Fraction) -> list[Profile]:
+    def curves(self, rows: Fraction) -> list[profile.Profile]:
         rho = self.rho * rows * rows
         if self.pure is None:
-            return [ConcentratedProfile(rho)]
-        return [PureConcentratedProfile(self.pure * rows, rho)]
+            return [profile.ConcentratedProfile(rho)]
+        return [profile.PureConcentratedProfile(self.pure * rows, rho)]
 
     def why(self) -> list[str]:
         lines = [
