@@ -14,25 +14,8 @@ from numpy.typing import NDArray
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
-from opendp_lite.bodies.body import (
-    SLACK,
-    ZERO,
-    Body,
-    Bounds,
-    Values,
-    collapse,
-    each,
-    fitting_width,
-    format_bounds,
-    largest,
-    norms_of,
-    parse_bounds,
-    pick_bounds,
-    smallest,
-    squares_up,
-    to_floats,
-    width_of,
-)
+from opendp_lite.bodies import body
+from opendp_lite.bodies.body import Values, each, format_bounds, largest, parse_bounds, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GRID_BITS, MAGIC, ORIGIN, GridRounding, grid_exponent
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
@@ -51,7 +34,7 @@ _WIDE = 1000
 
 
 @attrs.frozen(init=False, repr=False)
-class Ball(Body):
+class Ball(body.Body):
     """Rows with ``|| (row - center) / radius ||_p <= 1``.
 
     Args:
@@ -77,17 +60,21 @@ class Ball(Body):
     middle: Values
     columns: int
 
-    def __init__(self, radius: Bounds, p: float = 2, center: Bounds = 0, columns: int = 1) -> None:
+    def __init__(
+        self, radius: body.Bounds, p: float = 2, center: body.Bounds = 0, columns: int = 1
+    ) -> None:
         size, middle = parse_bounds(radius, "radius"), parse_bounds(center, "center")
         if p not in (1, 2, inf):
             raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {quote(p)}")
-        if smallest(size) <= 0:
+        if body.smallest(size) <= 0:
             raise ParameterError(f"the radius of a ball must be above 0, got {format_bounds(size)}")
-        columns = width_of("Ball", columns, size, middle)
-        initialise(self, size=collapse(size), p=p, middle=collapse(middle), columns=columns)
+        columns = body.width_of("Ball", columns, size, middle)
+        initialise(
+            self, size=body.collapse(size), p=p, middle=body.collapse(middle), columns=columns
+        )
 
     def over(self, columns: int) -> Ball:
-        return Ball(self.size, self.p, self.middle, fitting_width(self, columns))
+        return Ball(self.size, self.p, self.middle, body.fitting_width(self, columns))
 
     def _reach(self) -> Norms:
         """The norms of a row seen from the centre."""
@@ -100,7 +87,7 @@ class Ball(Body):
 
     def squares(self) -> Fraction:
         """The sum over the columns of the squared radii, or a bound just above it: ``sum_up``."""
-        return squares_up(self.size) * (self.columns // len(self.size))
+        return body.squares_up(self.size) * (self.columns // len(self.size))
 
     def _as_box(self, middle: object) -> Box:
         return Box(each(neg, self.size), self.size, self.columns).shift(
@@ -115,7 +102,7 @@ class Ball(Body):
     def radii(self) -> Norms:
         if self._around_zero:
             return self._reach()
-        return self._reach() + norms_of(each(abs, self.middle), self.columns)
+        return self._reach() + body.norms_of(each(abs, self.middle), self.columns)
 
     def diameters(self) -> Norms:
         return self._reach() * 2
@@ -133,7 +120,7 @@ class Ball(Body):
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         size, middle = self._floats
         scaled = (rows - middle) / size
-        slack = SLACK * (1 + float(np.max(np.abs(middle) / size))) + excess(self.columns)
+        slack = body.SLACK * (1 + float(np.max(np.abs(middle) / size))) + excess(self.columns)
         norms = np.linalg.norm(scaled, ord=self.p, axis=1)
         found: NDArray[np.bool_] = norms <= 1 + slack
         return found
@@ -145,10 +132,10 @@ class Ball(Body):
         size = each(lambda r, by: r * abs(by), self.size, factor)
         return Ball(size, self.p, each(mul, self.middle, factor), self.columns)
 
-    def select(self, columns: tuple[int, ...]) -> Body:
+    def select(self, columns: tuple[int, ...]) -> body.Body:
         if len(set(columns)) < len(columns):
             return self._as_box(self.middle).select(columns)
-        size, middle = pick_bounds(self.size, columns), pick_bounds(self.middle, columns)
+        size, middle = body.pick_bounds(self.size, columns), body.pick_bounds(self.middle, columns)
         return Ball(size, self.p, middle, len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
@@ -165,7 +152,7 @@ class Ball(Body):
 
     @cached_property
     def _around_zero(self) -> bool:
-        return self.middle == ZERO
+        return self.middle == body.ZERO
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
@@ -234,7 +221,7 @@ class Ball(Body):
 
     def exponent(self) -> int:
         reach = largest(self.size) + largest(each(abs, self.middle))
-        return grid_exponent("clip_to_norm", reach, smallest(self.size), GRID_BITS)
+        return grid_exponent("clip_to_norm", reach, body.smallest(self.size), GRID_BITS)
 
     def snapper(self) -> GridRounding:
         """Shrinks each row by as much as rounding may lengthen it, then rounds.

@@ -15,27 +15,8 @@ from numpy.typing import NDArray
 from opendp_lite import display
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.frozen import initialise
-from opendp_lite.bodies.body import (
-    SLACK,
-    Body,
-    Bounds,
-    Values,
-    broadcast,
-    collapse,
-    each,
-    fitting_width,
-    format_bounds,
-    larger,
-    largest,
-    norms_of,
-    parse_bounds,
-    pick_bounds,
-    smaller,
-    smallest,
-    some_columns,
-    to_floats,
-    width_of,
-)
+from opendp_lite.bodies import body
+from opendp_lite.bodies.body import Body, Bounds, Values, collapse, each, smallest, to_floats
 from opendp_lite.bodies.grid_rounding import ClippedColumn, GridRounding, grid_exponent
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.expressions import Engine, Expression
@@ -69,7 +50,7 @@ def _first_not_below(lower: Values, upper: Values) -> int | None:
         below = FractionArray.of(upper).above(FractionArray.of(lower))
         return None if below.all() else int(np.argmin(below))
     count = max(len(lower), len(upper))
-    pairs = zip(broadcast(lower, count), broadcast(upper, count), strict=True)
+    pairs = zip(body.broadcast(lower, count), body.broadcast(upper, count), strict=True)
     return next((column for column, (low, high) in enumerate(pairs) if low >= high), None)
 
 
@@ -99,8 +80,8 @@ class Box(Body):
     columns: int
 
     def __init__(self, lower: Bounds, upper: Bounds, columns: int = 1) -> None:
-        low, high = parse_bounds(lower, "lower bound"), parse_bounds(upper, "upper bound")
-        columns = width_of("Box", columns, low, high)
+        low, high = body.parse_bounds(lower, "lower bound"), body.parse_bounds(upper, "upper bound")
+        columns = body.width_of("Box", columns, low, high)
         column = _first_not_below(low, high)
         if column is not None:
             least, most = low[column % len(low)], high[column % len(high)]
@@ -119,7 +100,7 @@ class Box(Body):
     @cached_property
     def _largest(self) -> Values:
         """The size of the farther end: the upper is above the lower."""
-        return each(lambda low, high: larger(-low, high), self.lower, self.upper)
+        return each(lambda low, high: body.larger(-low, high), self.lower, self.upper)
 
     @cached_property
     def _widths(self) -> Values:
@@ -131,22 +112,24 @@ class Box(Body):
 
     @cached_property
     def _radii(self) -> Norms:
-        return norms_of(self._largest, self.columns)
+        return body.norms_of(self._largest, self.columns)
 
     @cached_property
     def _exponent(self) -> int:
-        return grid_exponent("clamp", largest(self._largest), _narrowest(self.lower, self.upper))
+        return grid_exponent(
+            "clamp", body.largest(self._largest), _narrowest(self.lower, self.upper)
+        )
 
     @cached_property
     def _holds_zero(self) -> bool:
-        return largest(self.lower) <= 0 <= smallest(self.upper)
+        return body.largest(self.lower) <= 0 <= smallest(self.upper)
 
     @property
     def _numbers(self) -> int:
         return max(len(self.lower), len(self.upper))
 
     def over(self, columns: int) -> Box:
-        width = fitting_width(self, columns)
+        width = body.fitting_width(self, columns)
         return self if width == self.columns else Box(self.lower, self.upper, width)
 
     def sketch(self) -> display.Sketch:
@@ -156,7 +139,7 @@ class Box(Body):
         return self._radii
 
     def diameters(self) -> Norms:
-        return norms_of(self._widths, self.columns)
+        return body.norms_of(self._widths, self.columns)
 
     def bounds(self) -> tuple[Values, Values]:
         return self.lower, self.upper
@@ -171,7 +154,7 @@ class Box(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         low, high = self._floats
-        slack = SLACK * np.maximum(np.abs(low), np.abs(high))
+        slack = body.SLACK * np.maximum(np.abs(low), np.abs(high))
         found: NDArray[np.bool_] = np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
         return found
 
@@ -181,7 +164,7 @@ class Box(Body):
 
     def scale(self, factor: Values) -> Box:
         one, other = (each(mul, end, factor) for end in self.bounds())
-        return Box(each(smaller, one, other), each(larger, one, other), self.columns)
+        return Box(each(body.smaller, one, other), each(body.larger, one, other), self.columns)
 
     def non_negative(self) -> bool:
         return smallest(self.lower) >= 0
@@ -192,7 +175,11 @@ class Box(Body):
         return self.lower[0], self.upper[0] - self.lower[0]
 
     def select(self, columns: tuple[int, ...]) -> Box:
-        return Box(pick_bounds(self.lower, columns), pick_bounds(self.upper, columns), len(columns))
+        return Box(
+            body.pick_bounds(self.lower, columns),
+            body.pick_bounds(self.upper, columns),
+            len(columns),
+        )
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         low, high = self._floats
@@ -241,7 +228,8 @@ class Box(Body):
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._numbers else ""
-        return f"dp.bodies.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
+        lower, upper = map(body.format_bounds, (self.lower, self.upper))
+        return f"dp.bodies.Box({lower}, {upper}{count})"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -315,7 +303,7 @@ class Everything(Body):
         inf
     """
 
-    columns: int = attrs.field(default=1, converter=some_columns)
+    columns: int = attrs.field(default=1, converter=body.some_columns)
 
     def over(self, columns: int) -> Everything:
         return Everything(columns)

@@ -13,30 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
+from opendp_lite.bodies import body, grid_rounding
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import (
-    SLACK,
-    Body,
-    Bounds,
-    FillPlaces,
-    RowSum,
-    Values,
-    fitting_width,
-    largest,
-    pick_bounds,
-    smallest,
-    some_columns,
-    to_floats,
-)
+from opendp_lite.bodies.body import SLACK, Body, FillPlaces, RowSum, Values, largest, some_columns
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.grid_rounding import (
-    GRID_BITS,
-    MAGIC,
-    ORIGIN,
-    GridRounding,
-    StepsOf,
-    grid_exponent,
-)
+from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
 from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
@@ -75,7 +56,7 @@ class Simplex(Body):
         initialise(self, total=bound, columns=some_columns(columns))
 
     def over(self, columns: int) -> Simplex:
-        return Simplex(self.total, fitting_width(self, columns))
+        return Simplex(self.total, body.fitting_width(self, columns))
 
     def sketch(self) -> Sketch:
         return LINE if self.columns == 1 else TRIANGLE
@@ -104,7 +85,7 @@ class Simplex(Body):
 
     def filling(self) -> FillRows:
         """The whole row: any entry alone might lead beyond the total."""
-        return FillRows(to_floats(self.centre()))
+        return FillRows(body.to_floats(self.centre()))
 
     def _box(self) -> Box:
         return Box(0, self.total, self.columns)
@@ -201,13 +182,13 @@ class NonNegativeBall(Ball):
         dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
     """
 
-    def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
+    def __init__(self, radius: body.Bounds, p: float = 2, columns: int = 1) -> None:
         if p not in (1, 2):
             raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {exact.quote(p)}")
         super().__init__(radius, p, columns=columns)
 
     def over(self, columns: int) -> NonNegativeBall:
-        return NonNegativeBall(self.size, self.p, fitting_width(self, columns))
+        return NonNegativeBall(self.size, self.p, body.fitting_width(self, columns))
 
     def sketch(self) -> Sketch:
         return LINE if self.columns == 1 else QUARTER if self.p == 2 else TRIANGLE
@@ -223,7 +204,7 @@ class NonNegativeBall(Ball):
         return (Fraction(0),), self.size
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
-        least = -SLACK * to_floats(self.size)
+        least = -SLACK * body.to_floats(self.size)
         found: NDArray[np.bool_] = np.all(rows >= least, axis=1) & super().holds(rows)
         return found
 
@@ -232,7 +213,7 @@ class NonNegativeBall(Ball):
 
     def scale(self, factor: Values) -> Ball:
         scaled = super().scale(factor)
-        if smallest(factor) <= 0:
+        if body.smallest(factor) <= 0:
             return scaled
         return NonNegativeBall(scaled.size, self.p, self.columns)
 
@@ -242,7 +223,7 @@ class NonNegativeBall(Ball):
         return None
 
     def select(self, columns: tuple[int, ...]) -> Body:
-        kept = pick_bounds(self.size, columns)
+        kept = body.pick_bounds(self.size, columns)
         if len(set(columns)) < len(columns):
             return Box(0, kept, len(columns))
         return NonNegativeBall(kept, self.p, len(columns))
@@ -320,7 +301,9 @@ class OneHots(Simplex):
         return 0
 
     def snapper(self) -> GridRounding:
-        return StepsOf(lambda rows: Placed(self.columns)(np.nan_to_num(_places(rows))[:, None]))
+        return grid_rounding.StepsOf(
+            lambda rows: Placed(self.columns)(np.nan_to_num(_places(rows))[:, None])
+        )
 
     def specialised_sum(self) -> RowSum[Whole]:
         return PlaceCounts(self.columns)
@@ -523,7 +506,7 @@ class OuterProducts(Body):
         return products(vectors) * short[:, None] * size
 
     def exponent(self) -> int:
-        return grid_exponent("outer_products", self.size, self.size, GRID_BITS)
+        return grid_exponent("outer_products", self.size, self.size, grid_rounding.GRID_BITS)
 
     def snapper(self) -> GridRounding:
         """Makes each row an outer product, shorter by as much as rounding may move it; rounds.
@@ -552,11 +535,11 @@ class _Rounded(GridRounding):
     body: OuterProducts
     target: float
     per_unit: float
-    origin = ORIGIN
+    origin = grid_rounding.ORIGIN
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
         rows = self.body.bring(block, self.target)
-        np.add(rows * self.per_unit, MAGIC, out=out)
+        np.add(rows * self.per_unit, grid_rounding.MAGIC, out=out)
 
 
 def products(block: Floats) -> Floats:

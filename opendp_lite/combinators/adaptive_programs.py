@@ -15,22 +15,8 @@ import numpy as np
 
 from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.base.frozen import OwnProcess
-from opendp_lite.combinators.accounts import (
-    Account,
-    AnyAccount,
-    AnySpace,
-    AnyStage,
-    MemoryAccount,
-    Order,
-    Spender,
-    find_price,
-    parts_of,
-    parts_of_unit,
-    require_query,
-    require_root,
-    witness_answer,
-    witness_program,
-)
+from opendp_lite.combinators import accounts
+from opendp_lite.combinators.accounts import AnyAccount, AnySpace, Order, parts_of_unit
 from opendp_lite.engines import Dataset, LazyTable
 from opendp_lite.engines.data.table import NamedColumns
 from opendp_lite.engines.plan import Map, Plan, evaluate
@@ -103,19 +89,19 @@ class _Running(RunningProgram):
     ) -> R:
         """Pays for an order, and then makes the release."""
         self.process.require()
-        require_root(account, self.root)
+        accounts.require_root(account, self.root)
         with self.lock:
             self.require_open()
             account.pay(order)
             answer = partial(bound.function, self.rows, entropy)
             with np.errstate(all="ignore"):
-                release: R = witness_answer(bound, order.price, answer)
+                release: R = accounts.witness_answer(bound, order.price, answer)
         self.process.require()
         return release
 
 
 @attrs.frozen(eq=False, repr=False)
-class Ask(Spender[M]):
+class Ask(accounts.Spender[M]):
     """Answers the queries of an adaptive program, which never holds the data: see ``adaptive``.
 
     Call it with a pipeline that ends in noise to get a release. A copy is the same ``ask``: it
@@ -130,7 +116,7 @@ class Ask(Spender[M]):
     """
 
     _running: _Running
-    _account: Account[M]
+    _account: accounts.Account[M]
     _entropy: Entropy
 
     def __call__(self, query: Mechanism[Space[Rows], Any, R]) -> R:
@@ -148,7 +134,7 @@ class Ask(Spender[M]):
                 has ended, or this is another process, such as a fork.
         """
         bound = self._bound(query)
-        order = Order(bound, find_price(bound, self._account.budget.measure))
+        order = Order(bound, accounts.find_price(bound, self._account.budget.measure))
         return self._running.answer(self._account, order, bound, self._entropy)
 
     @property
@@ -169,13 +155,13 @@ class Ask(Spender[M]):
             As many ``ask``, each with a budget of its own.
         """
         self._running.process.require()
-        accounts = parts_of(self._account, parts)
-        return tuple(Ask(self._running, each, self._entropy) for each in accounts)
+        found = accounts.parts_of(self._account, parts)
+        return tuple(Ask(self._running, each, self._entropy) for each in found)
 
     def _bound(
         self, query: Mechanism[Space[Rows], Any, R]
     ) -> Measurement[Space[Rows], AnyMeasure, R]:
-        require_query(query)
+        accounts.require_query(query)
         return query.bind(self.space)
 
     def __reduce__(self) -> NoReturn:
@@ -245,7 +231,7 @@ def make_adaptive(
     """As ``adaptive``, for a constructor of mechanisms. It explains where the loss goes."""
 
     def start(rows: object, entropy: Entropy) -> tuple[_Running, Ask[M]]:
-        account = MemoryAccount(PrivacyBudget(measure, budget))
+        account = accounts.MemoryAccount(PrivacyBudget(measure, budget))
         running = _Running(rows, space, account)
         return running, Ask(running, account, entropy)
 
@@ -306,7 +292,7 @@ def measure_program(
     def function(rows: object, entropy: Entropy) -> R:
         running, asks = start(rows, entropy)
         try:
-            return witness_program(partial(program, asks))
+            return accounts.witness_program(partial(program, asks))
         finally:
             running.end()
 
@@ -410,7 +396,7 @@ class _NoisyThreshold(RunningProgram):
                 self.process.require()
                 compared = partial(self._is_above, value, threshold, moved)
                 self.left -= 1
-                above = witness_answer(query, threshold, compared)
+                above = accounts.witness_answer(query, threshold, compared)
                 if above:
                     self._count()
                 else:
@@ -542,7 +528,7 @@ def _no_query(given: object) -> str:
     return f"{wanted}; got {quote(given)}"
 
 
-def _require_growing(query: AnyStage, space: AnySpace) -> None:
+def _require_growing(query: accounts.AnyStage, space: AnySpace) -> None:
     """Refuses a query that a row could move down: all but sums over rows taken one by one."""
     *before, last = query.calls
     for call in before:

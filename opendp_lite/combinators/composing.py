@@ -17,14 +17,10 @@ from opendp_lite.engines.plan import Release
 from opendp_lite.engines.rounds import Going, together
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
+from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.curve import keep_directions
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    GaussianDivergence,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-)
+from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, short_below
@@ -53,10 +49,10 @@ def _refuse_measures(*parts: tuple[object, AnyMeasure]) -> ParameterError:
     }
     said = f"compose adds losses of one measure: {', and '.join(of_each.values())}. "
     measures = [measure for _, measure in parts]
-    pair: AnyMeasure = ApproximateDivergence()
+    pair: AnyMeasure = divergences.ApproximateDivergence()
     step = "dp.to_approximate(1e-7)"
-    if not {pair, GaussianDivergence()}.intersection(measures):
-        pair, step = ZeroConcentratedDivergence(), "dp.to_zcdp()"
+    if not {pair, divergences.GaussianDivergence()}.intersection(measures):
+        pair, step = divergences.ZeroConcentratedDivergence(), "dp.to_zcdp()"
     typed = [f"{part!r}" if measure == pair else f"{part!r} >> {step}" for part, measure in parts]
     return ParameterError(f"{said}Convert the parts, as in dp.compose({', '.join(typed)})")
 

@@ -10,15 +10,9 @@ from types import ModuleType
 import attrs
 import numpy as np
 
+from opendp_lite.measures import profile
 from opendp_lite.measures.loss_distribution import Floats, LossDistribution
-from opendp_lite.measures.profile import (
-    RATE_BITS,
-    Divergences,
-    Profile,
-    float_up,
-    noise_multiplier,
-    zcdp_of_pure,
-)
+from opendp_lite.measures.profile import Profile, float_up
 from opendp_lite.numbers.exact import exp_down, exp_up, log_up
 
 # With more steps, they are not kept as atoms.
@@ -60,7 +54,7 @@ class LaplaceProfile(Profile):
     def group(self, size: int) -> Profile:
         return LaplaceProfile(self.loss * size)
 
-    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences:
+    def renyi(self, orders: tuple[Fraction, ...]) -> profile.Divergences:
         known = (min(order * self.rho, self._divergence(order)) for order in orders)
         return Fraction(0), self.loss, tuple(known)
 
@@ -77,7 +71,7 @@ class LaplaceProfile(Profile):
         return 1 - exp_down((epsilon - self.loss) / 2)
 
     def _event(self, library: ModuleType) -> object:
-        return library.LaplaceDpEvent(noise_multiplier(self.loss))
+        return library.LaplaceDpEvent(profile.noise_multiplier(self.loss))
 
     def deltas(self, levels: Floats) -> Floats:
         return -np.expm1(np.minimum(levels - float_up(self.loss), 0.0) / 2)
@@ -145,7 +139,7 @@ class DiscreteLaplaceProfile(Profile):
     def atoms(self) -> LossDistribution | None:
         if self.steps > _MOST_STEPS or self.pure > _FARTHEST:
             return None
-        rate, places = float_up(self.rate, RATE_BITS), np.arange(self.steps + 1)
+        rate, places = float_up(self.rate, profile.RATE_BITS), np.arange(self.steps + 1)
         tail = math.exp(-rate)
         masses = np.zeros(2 * self.steps + 1)
         masses[::-2] = np.exp(-places * rate) * (-math.expm1(-rate) / (1 + tail))
@@ -158,7 +152,7 @@ def _rho(loss: Fraction, kept: Fraction) -> Fraction:
 
     Never above that of any mechanism of this pure loss.
     """
-    known = zcdp_of_pure(loss)
+    known = profile.zcdp_of_pure(loss)
     return min(known, loss - kept * (1 - exp_up(-loss)))
 
 

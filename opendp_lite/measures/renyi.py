@@ -18,17 +18,8 @@ from opendp_lite.measures.curve import Pair
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.measure import AnyMeasure, Measure, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
-from opendp_lite.numbers.exact import (
-    Number,
-    digits_up,
-    exact,
-    exp_down,
-    log_up,
-    nearest,
-    quote,
-    short_above,
-    short_below,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number, digits_up, log_up, nearest, quote, short_below
 
 Charges = tuple[Fraction, ...]
 """The sum of the probabilities of events; what of its delta a budget keeps for composition; and of
@@ -79,7 +70,9 @@ def _read_weights(given: Any) -> tuple[tuple[Fraction, Fraction], ...]:
         raise ParameterError(
             f"Renyi divergences take a weight for each order, as {{8: 0.5}}; got {quote(given)}"
         ) from None
-    found = tuple((exact(order, "an order"), exact(share, "a weight")) for order, share in pairs)
+    found = tuple(
+        (exact.exact(order, "an order"), exact.exact(share, "a weight")) for order, share in pairs
+    )
     if not found or any(order < _LOWEST or share <= 0 for order, share in found):
         raise ParameterError("Renyi divergences have orders of 1.01 or more, with weights above 0")
     if sum(share for _, share in found) > 1:
@@ -170,7 +163,7 @@ class RenyiDivergence(Measure[Charges]):
         epsilon = UNBOUNDED if pure is None else pure
         # What underflow may have lost has hundreds of digits.
         event = max(event, _TINIEST) if event else event
-        return epsilon, event, Fraction(0), *map(short_above, found)
+        return epsilon, event, Fraction(0), *map(exact.short_above, found)
 
     def zero(self) -> Charges:
         return (Fraction(0),) * (_FIRST + len(self.weights))
@@ -215,7 +208,9 @@ class RenyiDivergence(Measure[Charges]):
         exponents = [rate * (room + more) for rate, room in rooms]
         if max(exponents, default=Fraction(-1)) >= 0:
             return True
-        return sum((exp_down(each) for each in exponents if each > _NOTHING), Fraction(0)) >= 1
+        return (
+            sum((exact.exp_down(each) for each in exponents if each > _NOTHING), Fraction(0)) >= 1
+        )
 
     def profile(self, loss: Charges) -> Profile:
         return PointProfile(*_pair(loss))
@@ -269,7 +264,7 @@ class RenyiDivergence(Measure[Charges]):
         composed = max(budget[0] + more, Fraction(0))
         if loss[0] <= composed:
             return loss[0], loss[1]
-        return short_above(composed), max(loss[1], budget[1]) + budget[_KEPT]
+        return exact.short_above(composed), max(loss[1], budget[1]) + budget[_KEPT]
 
     def shortage(self, loss: Charges, budget: Charges) -> str:
         if loss[1] > budget[1]:
@@ -385,7 +380,7 @@ def count_without_end(
 
 def _share(delta: Fraction, query_delta: Number | None) -> Fraction:
     """What queries may spend of a delta."""
-    queries = delta * _QUERIES if query_delta is None else exact(query_delta, "query_delta")
+    queries = delta * _QUERIES if query_delta is None else exact.exact(query_delta, "query_delta")
     if not 0 <= queries <= delta:
         raise ParameterError(
             Argument("query_delta"),

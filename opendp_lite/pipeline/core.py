@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import attrs
 import numpy as np
@@ -44,6 +44,7 @@ M = TypeVar("M", bound=AnyMeasure)
 M2 = TypeVar("M2", bound=AnyMeasure)
 Release = TypeVar("Release", contravariant=True)
 Next = TypeVar("Next", covariant=True)
+P = ParamSpec("P")
 # What a pipeline is called on where nobody said.
 _NO_DATA: Final = object()
 

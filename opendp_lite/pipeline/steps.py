@@ -8,17 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from operator import itemgetter
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Concatenate,
-    Generic,
-    ParamSpec,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, TypeVar, cast, overload
 
 import attrs
 
@@ -28,7 +18,7 @@ from opendp_lite.explain.trace import Explained, Role, TraceStep
 from opendp_lite.measures import divergences
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline import core, refusals
-from opendp_lite.pipeline.core import In, M, Measurement, Next, Out, R, Release, Transformation
+from opendp_lite.pipeline.core import In, M, Measurement, Next, Out, P, R, Release, Transformation
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, show_break, type_step
 from opendp_lite.spaces.domains import Domain
@@ -38,7 +28,6 @@ from opendp_lite.spelling.description import UNPROVED, Description, F, Proof, at
 
 Before = TypeVar("Before", bound=Space[Domain])
 Later = TypeVar("Later", bound=Space[Domain])
-P = ParamSpec("P")
 
 
 class Recipe(Pipeline):

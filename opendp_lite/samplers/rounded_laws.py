@@ -15,20 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.numbers.exact import exp_down, log_up, nearest, normal_quantile_up
-from opendp_lite.samplers import exact_reals
+from opendp_lite.samplers import exact_reals, quantile_table
 from opendp_lite.samplers.choice import exponential_bounds
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exact_reals import Lazy
 from opendp_lite.samplers.lattice import Floats, LatticeValues
 from opendp_lite.samplers.law import FEW_VALUES, Law, Offsets, fill, split_cell, usable_scale
-from opendp_lite.samplers.quantile_table import (
-    BITS,
-    MARGIN,
-    MASK,
-    QuantileTable,
-    exponential_table,
-    normal_table,
-)
+from opendp_lite.samplers.quantile_table import MASK, exponential_table
 
 
 @attrs.frozen
@@ -37,7 +30,7 @@ class QuantileLaw(Law):
 
     scale: Fraction = attrs.field(validator=usable_scale)
     exponent: int
-    margin: float = attrs.field(default=MARGIN, kw_only=True)
+    margin: float = attrs.field(default=quantile_table.MARGIN, kw_only=True)
 
     @cached_property
     def _factor(self) -> float:
@@ -55,7 +48,7 @@ class QuantileLaw(Law):
 
     @staticmethod
     @abstractmethod
-    def table() -> QuantileTable:
+    def table() -> quantile_table.QuantileTable:
         """Of the quantile function of the sizes."""
 
     @abstractmethod
@@ -166,7 +159,7 @@ class RoundedGaussian(SignedLaw):
 
     kind = "Gaussian noise"
     size = exact_reals.LazyNormal
-    table = staticmethod(normal_table)
+    table = staticmethod(quantile_table.normal_table)
     variance = 1
     quantile_up = staticmethod(normal_quantile_up)
 
@@ -245,7 +238,7 @@ class DiscreteLaplace(QuantileLaw):
     @cached_property
     def _shift(self) -> float:  # type: ignore[override]
         """t c - 1/2: to round with it is to take the floor of t (E + c), which is |N|."""
-        low, high = _start(self.scale, BITS + exact_reals.STEP)
+        low, high = _start(self.scale, quantile_table.BITS + exact_reals.STEP)
         return float(self.scale * (low + high) / 2 - _HALF)
 
     def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:

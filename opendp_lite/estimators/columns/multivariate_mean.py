@@ -15,17 +15,8 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Values, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
-from opendp_lite.estimators.columns.noisy_mean import (
-    COUNT_SHARE,
-    MEDIAN_OF_NORMAL,
-    RowCount,
-    Rowwise,
-    ask_quantiles,
-    count_share,
-    dyadic,
-    each_column,
-    error_power,
-)
+from opendp_lite.estimators.columns import noisy_mean
+from opendp_lite.estimators.columns.noisy_mean import Rowwise, ask_quantiles, count_share, dyadic
 from opendp_lite.estimators.columns.pure_columns import pure_mean
 from opendp_lite.estimators.columns.radius import (
     ALL_EQUAL,
@@ -286,12 +277,12 @@ def _fit_noise(
     sampling: bool,
 ) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
     """The program of ``plan_plus_mean``; where the bounds are a person's own, it may use these."""
-    power, whole = error_power(p), moderate(rho, "rho")
+    power, whole = noisy_mean.error_power(p), moderate(rho, "rho")
     budget = ConcentratedBudget(whole)
     request = Request.within(budget, "plan_plus_mean", confidence, sampling).on(space)
 
     def program(ask: Ask[Zcdp]) -> Floats | ByColumn:
-        people = RowCount.of(ask, whole)
+        people = noisy_mean.RowCount.of(ask, whole)
         return bounds.restore(_PlanPlus(ask, bounds, power, whole, people, request).mean())
 
     spent = "about an eighth of rho finds where the columns lie and how far rows reach"
@@ -306,7 +297,7 @@ class _PlanPlus:
     bounds: ColumnBounds
     power: float
     rho: Fraction
-    people: RowCount
+    people: noisy_mean.RowCount
     request: Request
 
     @property
@@ -331,7 +322,7 @@ class _PlanPlus:
         if self._need(nats + _LIKELY) > _MOST_FOR_ONE:
             return self._shorten_around(middle)
         cost = self._share(nats + _SURE, least=0.02)
-        spread = self._away(middle, 0.5, cost, _BITS) / MEDIAN_OF_NORMAL
+        spread = self._away(middle, 0.5, cost, _BITS) / noisy_mean.MEDIAN_OF_NORMAL
         spread = np.maximum(spread, self._tails(middle, nats, spread))
         return self._fit(self._recentre(middle, spread, rho), spread)
 
@@ -538,7 +529,7 @@ class _PlanPlus:
         shift: Shift | None = None,
         *,
         spread: Numbers = 0.0,
-        share: Fraction = COUNT_SHARE,
+        share: Fraction = noisy_mean.COUNT_SHARE,
         shrinks: bool = False,
     ) -> Floats | ByColumn:
         """The sum of rows in this frame, and for a population the sum of their squares."""
@@ -560,7 +551,10 @@ class _PlanPlus:
         variances = None
         if self.request.sampling:
             off = self._off(squares, self.ask.left) / people.rows
-            means = each_column(self.ask(squares >> gaussian(rho=self.ask.left))) / people.rows
+            means = (
+                noisy_mean.each_column(self.ask(squares >> gaussian(rho=self.ask.left)))
+                / people.rows
+            )
             variances = means - people.mean(total) ** 2, off
         return show_columns(
             self.request,
@@ -736,7 +730,7 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number, *, a
     few = f"with fewer than {enough} rows the scales of so many columns are often lost"
     looks = (size or inf) > _rows_for_looks(space, whole)
     left = whole if looks or not alone else whole * (1 - _LOOK_NEAR)
-    whole_error = bounds_error(space, bounds, left, error_power(p), bounds.halves)
+    whole_error = bounds_error(space, bounds, left, noisy_mean.error_power(p), bounds.halves)
     share = whole_error / float(np.linalg.norm(bounds.halves))
     by_size = f"by about {share:.2g} half widths of its bounds over the number of rows"
     if size is not None:

@@ -13,16 +13,8 @@ import numpy as np
 
 from opendp_lite.bodies.body import Values, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
-from opendp_lite.estimators.columns.noisy_mean import (
-    MEDIAN_OF_NORMAL,
-    JointBall,
-    Rowwise,
-    ask_quantiles,
-    dyadic,
-    each_column,
-    ratio,
-    read_both,
-)
+from opendp_lite.estimators.columns import noisy_mean
+from opendp_lite.estimators.columns.noisy_mean import JointBall, Rowwise, ask_quantiles, each_column
 from opendp_lite.estimators.columns.radius import (
     ALL_EQUAL,
     CLOSELY,
@@ -274,10 +266,10 @@ class _Run(_PureMean):
         part = self._share(looks.centres)
         lattice = {"scale": "asinh", "unit": _LINEAR, "bits": _CENTRE_BITS}
         middle = ask_quantiles(self.ask, self._rows, 0.5, bounds=(-1, 1), epsilon=part, **lattice)
-        around, part = self._rows >> center(dyadic(middle)), self._share(looks.spreads)
+        around, part = self._rows >> center(noisy_mean.dyadic(middle)), self._share(looks.spreads)
         lattice = {"scale": "log", "bits": _SPREAD_BITS, "bounds": (_NARROWEST, 2)}
         away = ask_quantiles(self.ask, around >> absolute(), 0.5, epsilon=part, **lattice)
-        return self._in_ball(around, middle, away / MEDIAN_OF_NORMAL)
+        return self._in_ball(around, middle, away / noisy_mean.MEDIAN_OF_NORMAL)
 
     def _length(self, rows: Rowwise, beyond: float, longest: float) -> float:
         """A length that a share of the rows exceeds, for what that costs."""
@@ -300,7 +292,7 @@ class _Run(_PureMean):
         widths = np.sqrt(spread + _REGULAR * spread.mean())
         widths = widths / widths.max()
         factors = 1 / widths
-        scaled = rows >> scale(dyadic(factors))
+        scaled = rows >> scale(noisy_mean.dyadic(factors))
         longest = 2 * float(np.linalg.norm(factors))
         beyond, room = (looks.shortened, 1.0) if looks.pay else (_WITHOUT_LOOKS, _ROOM)
         radius = room * self._length(scaled, beyond, longest)
@@ -388,8 +380,8 @@ class _Run(_PureMean):
             noisy: Any = rows >> sum_and_count(epsilon=amount, stretch=stretch, cube=cube)
         else:
             noisy = rows >> sum() >> (linf_mechanism if cube else l2_mechanism)(epsilon=amount)
-        total, people = read_both(ask(noisy), size)
-        means = ratio(total, people, errors.rows_deviation**2)
+        total, people = noisy_mean.read_both(ask(noisy), size)
+        means = noisy_mean.ratio(total, people, errors.rows_deviation**2)
         low, high = to_floats(self.middle) - 1, to_floats(self.middle) + 1
         if self.request.confidence is None:
             return (around + widths * means).clip(low, high)

@@ -14,14 +14,10 @@ from opendp_lite.bodies.ball import Ball
 from opendp_lite.engines.data.arrays import DENSE
 from opendp_lite.engines.data.sparse import row_totals
 from opendp_lite.estimators.columns.noisy_mean import RowCount, Rowwise, ask_quantiles
+from opendp_lite.estimators.parts import noisy_totals
 from opendp_lite.estimators.parts.bounds_search import last_seen
 from opendp_lite.estimators.parts.budget import ConcentratedBudget
-from opendp_lite.estimators.parts.noisy_totals import (
-    JointNoise,
-    NoisyTotals,
-    RatioOfNoisySums,
-    normal_score,
-)
+from opendp_lite.estimators.parts.noisy_totals import JointNoise
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.estimators.parts.types import Floats, RowSpace
 from opendp_lite.measurements.noise import Aggregate
@@ -169,7 +165,7 @@ class Shift:
         return tuple(map(self._widen, found, self.moved.tolist(), self.doubt.tolist()))
 
     def _widen(self, found: Estimate, moved: float, doubt: float) -> Estimate:
-        off = float(normal_score((1 + found.confidence) / 2)) * doubt
+        off = float(noisy_totals.normal_score((1 + found.confidence) / 2)) * doubt
         least, most = cast(tuple[float, float], found.bounds)
 
         def wide(ends: tuple[float, float]) -> tuple[float, float]:
@@ -211,8 +207,8 @@ def show_columns(
     """
     shown = []
     for place, (low, high, about, width, total) in enumerate(np.stack(columns, axis=1).tolist()):
-        law = RatioOfNoisySums(low, high, about, errors(width), ridge=1)
-        found = NoisyTotals(law, width * total, rows)
+        law = noisy_totals.RatioOfNoisySums(low, high, about, errors(width), ridge=1)
+        found = noisy_totals.NoisyTotals(law, width * total, rows)
         if variances is not None:
             square = width**2
             found = found.with_variance(variances[0][place] * square, variances[1] * square)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial, wraps
 from math import inf, sqrt
 from statistics import NormalDist
-from typing import Any, Final, ParamSpec, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import attrs
 import numpy as np
@@ -25,6 +25,7 @@ from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of, quote, sqrt_up
+from opendp_lite.pipeline.core import P
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.result import Result
@@ -36,7 +37,6 @@ from opendp_lite.transformations import clamp, count, outer_products, select, su
 from opendp_lite.transformations.row_maps import map_rows, plain_nan
 
 Column = int | str
-P = ParamSpec("P")
 R = TypeVar("R")
 _CONSTANT: Final = "intercept"
 

@@ -12,17 +12,9 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.plan import Release
+from opendp_lite.estimators.parts import noisy_totals
 from opendp_lite.estimators.parts.budget import costs_budget
-from opendp_lite.estimators.parts.noisy_totals import (
-    RIDGE,
-    JointNormal,
-    JointSumAndCount,
-    NoisyTotals,
-    RatioOfNoisySums,
-    require_private_size,
-    require_public_size,
-    share_of,
-)
+from opendp_lite.estimators.parts.noisy_totals import RIDGE, NoisyTotals, RatioOfNoisySums
 from opendp_lite.estimators.parts.request import (
     BoundedColumn,
     EstimatorPlan,
@@ -102,13 +94,13 @@ def joint_plan(
     space: RowSpace, column: BoundedColumn, request: Request, stretch: Number = 1
 ) -> EstimatorPlan:
     """The sum of (x - middle) and the count, of a private number of rows."""
-    require_private_size(space, "joint_mean")
+    noisy_totals.require_private_size(space, "joint_mean")
     stretched = exact(stretch, "joint_mean: stretch")
     if stretched < 0:
         raise ParameterError(f"joint_mean: stretch is at least 0, got {stretch}")
     amount = request.budget.amount
     each = float(amount) / float(space.unit)
-    errors = JointSumAndCount(float(column.half) / each, each, float(stretched))
+    errors = noisy_totals.JointSumAndCount(float(column.half) / each, each, float(stretched))
     ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors, ridge=RIDGE)
     released = center(column.middle) >> sum_and_count(epsilon=amount, stretch=stretched)
     return EstimatorPlan.of_one_round(column, released, ratio, sum_and_rows)
@@ -171,7 +163,7 @@ def known_size_mean(
 
 def known_size_plan(space: RowSpace, column: BoundedColumn, request: Request) -> EstimatorPlan:
     """The sum of (x - middle) over the public number of rows."""
-    size = max(require_public_size(space, "known_size_mean", "use mean()"), 1)
+    size = max(noisy_totals.require_public_size(space, "known_size_mean", "use mean()"), 1)
     budget = request.budget
     errors = budget.errors([budget.scale(float(space.unit) * 2 * float(column.half))], [0.0])
     ratio = RatioOfNoisySums(*column.floats, float(column.middle), errors)
@@ -245,7 +237,7 @@ def recentred_mean(
     """
     column = BoundedColumn.of(space, lower, upper, "recentred_mean")
     request = Request.of("recentred_mean", confidence, sampling, rho, epsilon, delta)
-    pilot = share_of(first, "recentred_mean: first")
+    pilot = noisy_totals.share_of(first, "recentred_mean: first")
     plan = recentred_plan(space, column, request, pilot)
     explanation = (
         f"{float(pilot):.3g} of the budget is for a pilot round, which says how to divide "
@@ -258,7 +250,7 @@ def recentred_plan(
     space: RowSpace, column: BoundedColumn, request: Request, pilot: Fraction = _FIRST
 ) -> EstimatorPlan:
     """Two rounds of a sum and a count, of a private number of rows."""
-    require_private_size(space, "recentred_mean")
+    noisy_totals.require_private_size(space, "recentred_mean")
     if request.whole.power == 1:
         raise ParameterError(
             "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=. For a pure "
@@ -318,7 +310,7 @@ class _Rounds:
         pairs = list(zip(pilot.deviations, main.deviations, strict=True))
         precisions = [early**-2 + late**-2 for early, late in pairs]
         trusts = [early**-2 / both for (early, _), both in zip(pairs, precisions, strict=True)]
-        errors = JointNormal(*(both**-0.5 for both in precisions))
+        errors = noisy_totals.JointNormal(*(both**-0.5 for both in precisions))
         about = float(self.column.middle)
         ratio = RatioOfNoisySums(*self.column.floats, about, errors, ridge=RIDGE)
 

@@ -15,17 +15,8 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.means.bounded_mean import joint_mean, known_size_mean, recentred_mean
-from opendp_lite.estimators.parts.bounds_search import (
-    BLOCK_BITS,
-    MOST_POWER,
-    BoundsSearch,
-    Doubts,
-    SearchPlan,
-    Side,
-    Sides,
-    around,
-    window,
-)
+from opendp_lite.estimators.parts import bounds_search
+from opendp_lite.estimators.parts.bounds_search import BoundsSearch, Doubts, SearchPlan, Side, Sides
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
@@ -323,7 +314,7 @@ class _Run:
             return self._without_bounds(rows)
         middle = self.search.middle(rows)
         reaches, hidden = self._reaches(middle, rows)
-        lower, upper = around(middle, *reaches)
+        lower, upper = bounds_search.around(middle, *reaches)
         beyond = None
         if any(reaches) and self.request.confidence is not None:
             beyond = self._count_beyond(lower, upper, reaches)
@@ -354,7 +345,9 @@ class _Run:
         """
         plan, shares = self.search.plan, _Planned(self.search.plan, rows)
         coarse, looks = self._looks(middle, shares)
-        wide, close = (window(coarse, farther) for farther in (_FARTHER, plan.doubts.unseen))
+        wide, close = (
+            bounds_search.window(coarse, farther) for farther in (_FARTHER, plan.doubts.unseen)
+        )
         if wide is None or close is None:
             return (0.0, 0.0), 0
         hidden = ceil(plan.unseen(coarse[0].deviation, plan.doubts))
@@ -399,7 +392,7 @@ class _Run:
         # Two blocks that show rows together are told by one of them.
         beside = [(max(each - 2, 0), min(each + 1, FAR_BLOCKS)) for each in shown if each]
         ends = [2**block - 1 for both in beside for block in both]
-        last = min(most + max(ends), MOST_POWER)
+        last = min(most + max(ends), bounds_search.MOST_POWER)
         least = min(most + min(ends), last - 1)
         part, doubts = self.search.plan.part(shares.group), shares.resolved(last - least)
         groups = []
@@ -424,7 +417,7 @@ class _Run:
         """At blocks, or at doublings if a sum of noises has shorter tails than one of them."""
         if self.search.plan.budget.power == 1:
             return _both(found, self._look(middle, share))
-        blocks = self._look(middle, share, BLOCK_BITS)
+        blocks = self._look(middle, share, bounds_search.BLOCK_BITS)
         return _pair(one.with_blocks(two) for one, two in zip(found, blocks, strict=True))
 
     def _look(self, middle: float, share: float, bits: int = 0) -> Sides:

@@ -13,27 +13,11 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.columns.noisy_mean import (
-    OUTSIDE_BALL,
-    SumAndRows,
-    coordinate_bound,
-    count_share,
-    dyadic,
-    each_column,
-    for_columns,
-    of_ball,
-    ratio,
-    read_both,
-    within,
-)
+from opendp_lite.estimators.columns import noisy_mean
+from opendp_lite.estimators.columns.noisy_mean import OUTSIDE_BALL, dyadic, for_columns, ratio
+from opendp_lite.estimators.parts import noisy_totals
 from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
-from opendp_lite.estimators.parts.noisy_totals import (
-    NoisyTotals,
-    RatioOfNoisySums,
-    moderate,
-    require_private_size,
-    require_public_size,
-)
+from opendp_lite.estimators.parts.noisy_totals import NoisyTotals, moderate
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Aggregate, gaussian
@@ -88,7 +72,9 @@ def gaussian_mean(
     """
     budget = ConcentratedBudget(moderate(rho, "rho"))
     request = Request.within(budget, "gaussian_mean", confidence, sampling)
-    return _ball_mean(space, radius, request, float(1 - count_share(space.domain.columns)))
+    return _ball_mean(
+        space, radius, request, float(1 - noisy_mean.count_share(space.domain.columns))
+    )
 
 
 @mechanism(
@@ -139,12 +125,12 @@ def _ball_mean(space: RowSpace, radius: Number, request: Request, share: float) 
     total = clip_to_norm(length) >> sum()
     noisy, of_sum, off = _with_rows(space, total, budget, share)
     errors = budget.errors([of_sum.scale(budget.reach(total, space)), 0.0], [0.0, off])
-    return of_ball(space, request, length, noisy, errors)
+    return noisy_mean.of_ball(space, request, length, noisy, errors)
 
 
 def _with_rows(
     space: RowSpace, total: Stage[RowSpace, Aggregate], budget: Budget, share: float
-) -> tuple[Noisy[SumAndRows], Budget, float]:
+) -> tuple[Noisy[noisy_mean.SumAndRows], Budget, float]:
     """A noisy sum for a share of the budget, and for the rest the rows where that is private.
 
     Returns:
@@ -165,11 +151,11 @@ def _noisy_mean(
     back: Callable[[Floats], Floats],
 ) -> Mechanism[RowSpace, ZeroConcentratedDivergence]:
     """The mean of bounded rows; ``back`` leads from it to what is released."""
-    share, size = float(1 - count_share(space.domain.columns)), space.domain.size
+    share, size = float(1 - noisy_mean.count_share(space.domain.columns)), space.domain.size
     noisy, _, off = _with_rows(space, rows >> sum(), ConcentratedBudget(rho), share)
 
-    def mean(release: SumAndRows) -> Floats:
-        total, counted = read_both(release, size)
+    def mean(release: noisy_mean.SumAndRows) -> Floats:
+        total, counted = noisy_mean.read_both(release, size)
         return back(total / counted if size is not None else ratio(total, counted, off**2))
 
     return noisy >> mean
@@ -362,7 +348,7 @@ def simplex_vector_mean(
         array([1., 2., 0.])
     """
     bound = positive(total, "simplex_vector_mean: total")
-    require_private_size(space, "simplex_vector_mean")
+    noisy_totals.require_private_size(space, "simplex_vector_mean")
     request = Request.of("simplex_vector_mean", confidence, sampling, rho, epsilon, delta)
     budget, most, columns = request.budget, nearest(bound), space.domain.columns
     inside = clamp(0, bound) >> clip_to_norm(bound, p=1)
@@ -370,7 +356,7 @@ def simplex_vector_mean(
     scale = budget.scale(budget.reach(summed, space))
     about = most / (columns + 1)
     errors = budget.shared_errors(scale, columns + 1, most)
-    ratio = RatioOfNoisySums(0.0, most, about, errors)
+    ratio = noisy_totals.RatioOfNoisySums(0.0, most, about, errors)
 
     def vector(sums: Floats) -> Floats:
         found = np.asarray(sums, dtype=np.float64)
@@ -496,9 +482,9 @@ def iome_mean(
         >>> (space >> dp.estimators.iome_mean(100, rho=0.03))(rows).round(0)
         array([ 1., 20.])
     """
-    most, budget = coordinate_bound(bound), moderate(rho, "rho")
+    most, budget = noisy_mean.coordinate_bound(bound), moderate(rho, "rho")
     rounds, start = whole(steps, "steps", least=1), whole(seed, "seed")
-    size = require_public_size(space, "iome_mean")
+    size = noisy_totals.require_public_size(space, "iome_mean")
     turn = Rotation(space.domain.columns, start)
     longest = most * sqrt(turn.width)
     rho_center = budget / 4
@@ -512,12 +498,12 @@ def iome_mean(
     def program(ask: Ask[ZeroConcentratedDivergence]) -> Floats:
         rotated = random_rotation(start)
         median = quantile_by_search(0.5, -longest, longest, rho=rho_center, steps=rounds)
-        middle = each_column(ask(rotated >> median))
+        middle = noisy_mean.each_column(ask(rotated >> median))
         shifted = rotated >> center(dyadic(middle))
         ends = (0, 2 * longest)
         length = quantile_by_search(1 - beyond, *ends, rho=rho_radius, steps=rounds)
         radius = max(ask(shifted >> norm() >> length), longest * _SHORTEST)
         total = ask(shifted >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
-        return within(turn.back(middle + each_column(total) / size), most)
+        return noisy_mean.within(turn.back(middle + noisy_mean.each_column(total) / size), most)
 
     return make_adaptive(space, program, ZeroConcentratedDivergence(), budget, spent)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, wraps
 from inspect import unwrap
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -21,25 +21,19 @@ from opendp_lite.estimators.parts.noisy_totals import NoisyTotals, RatioOfNoisyS
 from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.explain.trace import with_result
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.numbers.exact import (
-    Number,
-    confidence_of,
-    exact,
-    format_number,
-    nearest,
-    rational_of_float,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number, nearest
+from opendp_lite.pipeline.core import P
 from opendp_lite.pipeline.steps import Stage
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations import center, clamp, sum
 from opendp_lite.transformations.row_maps import require_one_column
 
-P = ParamSpec("P")
 R = TypeVar("R")
 Released = TypeVar("Released")
 ByColumn = tuple[float | Estimate, ...]
-_LARGEST_BOUND: Final = rational_of_float(1e100)
+_LARGEST_BOUND: Final = exact.rational_of_float(1e100)
 _BOUNDS: Final = 2
 # Of the noise of their number, in deviations: so many rows may be none in 1 of 600 releases.
 _SHOWS_ROWS: Final = 4
@@ -71,7 +65,7 @@ class BoundedColumn:
     @classmethod
     def between(cls, lower: Number, upper: Number, step: str) -> BoundedColumn:
         """The bounds, refused where they hold nothing."""
-        bounds = exact(lower, f"{step}: lower"), exact(upper, f"{step}: upper")
+        bounds = exact.exact(lower, f"{step}: lower"), exact.exact(upper, f"{step}: upper")
         if bounds[0] >= bounds[1]:
             advice = "they are equal" if bounds[0] == bounds[1] else f"swap them: {upper}, {lower}"
             raise ParameterError(
@@ -116,7 +110,7 @@ class BoundedColumn:
         """A guess inside the bounds."""
         if value is None:
             return None
-        found = exact(value, name)
+        found = exact.exact(value, name)
         if not self.lower <= found <= self.upper:
             raise ParameterError(f"{name} must lie in the bounds {self.typed}, got {value}")
         return found
@@ -305,7 +299,7 @@ class Request:
         """As ``of``, for a budget that was read before."""
         if confidence is None:
             return cls(step, whole, None, False)
-        share = float(confidence_of(confidence, f"{step}: confidence"))
+        share = float(exact.confidence_of(confidence, f"{step}: confidence"))
         return cls(step, whole, share, sampling)
 
     def on(self, space: RowSpace) -> Request:
@@ -332,7 +326,7 @@ class Request:
         rows = plan.column.rows(space).bind(space)
         made = self.whole.with_claimed_loss(rows >> (mechanism >> self.on(space).as_estimate))
         ends = plan.column.middle, plan.column.lower, plan.column.upper
-        middle, lower, upper = map(format_number, ends)
+        middle, lower, upper = map(exact.format_number, ends)
         words = f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
         trace = with_result(made.trace, words)
         # The noise of the mean itself may be of no law that is listed; that of the squares alone

@@ -13,19 +13,12 @@ import numpy as np
 from opendp_lite.bodies.points import Points
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
+from opendp_lite.estimators.parts import value_search
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import FEW, fitting_ends
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, RowSpace
-from opendp_lite.estimators.parts.value_search import (
-    Around,
-    Beyond,
-    Limits,
-    Search,
-    Unseen,
-    rings_for,
-    search_shares,
-)
+from opendp_lite.estimators.parts.value_search import Around, Unseen, search_shares
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.numbers.exact import Number, rational_of_float
 from opendp_lite.pipeline.steps import Mechanism, mechanism
@@ -78,7 +71,7 @@ class NoisyMoments:
     spread: float = 0.0
     unseen: Unseen | None = None
     possible: float = 0.0
-    beyond: tuple[Beyond, ...] = ()
+    beyond: tuple[value_search.Beyond, ...] = ()
     middle: float = 0.0
 
     @property
@@ -245,7 +238,7 @@ class SpreadPlan:
             powers = "fourth powers, which sampling=False does without,"
             column.require(_LARGEST_TO_SQUARE_TWICE, step, powers)
         (column.rows(space) >> whole.median(bounds=column.typed)).bind(space)
-        return cls(column, request, rings_for(float(2 * column.half)))
+        return cls(column, request, value_search.rings_for(float(2 * column.half)))
 
     def build(
         self, space: RowSpace, shown: Callable[[float, float], Shown]
@@ -305,7 +298,7 @@ class SpreadPlan:
         budget = self.request.budget
         middle, rings = search_shares(budget)
         rows = self.column.rows(ask.space)
-        search = Search(ask, budget.part(middle), budget.part(rings))
+        search = value_search.Search(ask, budget.part(middle), budget.part(rings))
         centre, limits = search.column(rows, self.column, self.rings)
         left = 1 - middle - rings
         if limits.unseen is not None:
@@ -317,7 +310,9 @@ class SpreadPlan:
         found = self._sums(ask, inside, limits, budget.part(left))
         return self._with_spread(ask, inside, found) if self.request.sampling else found
 
-    def _sums(self, ask: AnyAsk, inside: Around, limits: Limits, left: Budget) -> NoisyMoments:
+    def _sums(
+        self, ask: AnyAsk, inside: Around, limits: value_search.Limits, left: Budget
+    ) -> NoisyMoments:
         """The last release, but for a sample."""
         space = ask.space
         reach, size = Fraction(limits.reach), space.domain.size

@@ -18,18 +18,10 @@ from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.rounds import Elsewhere, ask_for
 from opendp_lite.engines.rows import CollectRows, FoldRequest, LazyRows, Pieces
+from opendp_lite.samplers import rank_choice
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice, Stretch
-from opendp_lite.samplers.rank_choice import (
-    CellChoice,
-    CellChoices,
-    InCells,
-    NumbersInCells,
-    PiecesInCells,
-    RankLaw,
-    counts_before,
-    nth,
-)
+from opendp_lite.samplers.rank_choice import CellChoice, InCells, NumbersInCells, RankLaw, nth
 
 Counts = NDArray[np.int64]
 Laws: TypeAlias = tuple[RankLaw, ...]
@@ -160,9 +152,11 @@ class ColumnsHere(QuantileColumns):
         self, lattices: tuple[Lattice, ...], laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         if columns == 1:
-            numbers = PiecesInCells(lattices[0], [piece[0] for piece in self.pieces])
+            numbers = rank_choice.PiecesInCells(lattices[0], [piece[0] for piece in self.pieces])
             return [CellChoice(lattices[0], laws[0]).cell_among(numbers, entropy)]
-        found = CellChoices(lattices, laws).cells(columns, self.part, self.size, entropy)
+        found = rank_choice.CellChoices(lattices, laws).cells(
+            columns, self.part, self.size, entropy
+        )
         return list(map(int, found))
 
     def part(self, start: int, stop: int) -> Floats:
@@ -232,7 +226,7 @@ class _CountBefore(_CountCells[Counts]):
     edges: Counts
 
     def count(self, cells: Counts) -> Counts:
-        return counts_before(cells, self.edges)
+        return rank_choice.counts_before(cells, self.edges)
 
 
 @attrs.frozen(eq=False, repr=False)
