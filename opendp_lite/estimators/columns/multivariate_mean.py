@@ -15,20 +15,10 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Values, to_floats
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
-from opendp_lite.estimators.columns import noisy_mean
+from opendp_lite.estimators.columns import noisy_mean, radius
 from opendp_lite.estimators.columns.noisy_mean import Rowwise, ask_quantiles, count_share, dyadic
 from opendp_lite.estimators.columns.pure_columns import pure_mean
-from opendp_lite.estimators.columns.radius import (
-    ALL_EQUAL,
-    CLOSELY,
-    WIDER,
-    Shift,
-    Shortener,
-    share_for,
-    show_columns,
-    sum_directions,
-    unseen_rows,
-)
+from opendp_lite.estimators.columns.radius import Shift, share_for, unseen_rows
 from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import JointNormal, moderate
 from opendp_lite.estimators.parts.request import BoundedColumn, ByColumn, Request, bounds_of_each
@@ -404,8 +394,8 @@ class _PlanPlus:
         longest = self._longest(middle, widths)
         ends = (min(self.bounds.largest * _NARROWEST, longest / 2), longest)
         rows = self._rows_around(middle, widths)
-        radius = self.people.radius(rows, ends, self._part(0.05))
-        return self._shorten(middle, widths, radius, widths * radius)
+        length = self.people.radius(rows, ends, self._part(0.05))
+        return self._shorten(middle, widths, length, widths * length)
 
     def _sum_in_bounds(self, spread: Numbers = 0.0) -> Floats | ByColumn:
         """Nothing is shortened: the noise is that of the person's bounds."""
@@ -471,7 +461,7 @@ class _PlanPlus:
         for widths in tried:
             rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
             ends = min(float(np.linalg.norm(least / widths)), longest / 2), longest
-            found.append((Shortener(self.people, rows, widths, ends).find(), widths))
+            found.append((radius.Shortener(self.people, rows, widths, ends).find(), widths))
         cut, widths = min(found, key=lambda each: each[0].promised)
         if self.bounds.own:
             space, away = self.ask.space, middle - self.bounds.middle
@@ -479,7 +469,7 @@ class _PlanPlus:
             if in_bounds / self.people.rows < cut.promised:
                 return self._sum_in_bounds(spread)
         each = widths * cut.length * cut.longer
-        if each.max() < self.bounds.largest * ALL_EQUAL or cut.unseen > self.people.rows / 2:
+        if each.max() < self.bounds.largest * radius.ALL_EQUAL or cut.unseen > self.people.rows / 2:
             # All rows that show are equal, or most may not show. Any may lie as far as the bounds.
             each = self._reaches(middle)
         return self._shorten(middle, widths, cut.length, each, cut.unseen, spread)
@@ -501,11 +491,13 @@ class _PlanPlus:
         rows, shift = self._rows_around(middle, widths), None
         shortened = rows >> clip_to_norm(length)
         if self.request.confidence is not None:
-            query, most = sum_directions(rows, length), each / self.people.rows
+            query, most = radius.sum_directions(rows, length), each / self.people.rows
             people = spread if self.request.sampling else 0.0
             error = self._error(shortened, widths, people)
             off = most * self._off(query, self.rho)
-            total, noise = self.people.look(query, share_for(off, WIDER * error, _BEYOND, power=2))
+            total, noise = self.people.look(
+                query, share_for(off, radius.WIDER * error, _BEYOND, power=2)
+            )
             shift = Shift(most * total, most * noise, unseen)
         return self._release(middle, widths, shortened, shift, spread=spread, shrinks=unseen > 0)
 
@@ -536,7 +528,7 @@ class _PlanPlus:
         last, squares = self.ask.left, rows >> square() >> sum()
         if self.request.sampling:
             many = self.people.rows
-            allowed = CLOSELY * many * self._error(rows, widths, spread) ** 2
+            allowed = radius.CLOSELY * many * self._error(rows, widths, spread) ** 2
             of_all = widths**2 * self._off(squares, self.rho) / many
             last -= self.rho * share_for(of_all, allowed, _SQUARES, power=2)
         total, people = self.people.total(rows >> sum(), last, share)
@@ -556,7 +548,7 @@ class _PlanPlus:
                 / people.rows
             )
             variances = means - people.mean(total) ** 2, off
-        return show_columns(
+        return radius.show_columns(
             self.request,
             (*self.bounds.floats, middle, widths, total),
             counted,
