@@ -15,7 +15,7 @@ from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies import body
-from opendp_lite.bodies.body import Values, each, format_bounds, largest, parse_bounds, to_floats
+from opendp_lite.bodies.body import Body, Bounds, Values, each, format_bounds
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GRID_BITS, MAGIC, ORIGIN, GridRounding, grid_exponent
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
@@ -34,7 +34,7 @@ _WIDE = 1000
 
 
 @attrs.frozen(init=False, repr=False)
-class Ball(body.Body):
+class Ball(Body):
     """Rows with ``|| (row - center) / radius ||_p <= 1``.
 
     Args:
@@ -60,10 +60,8 @@ class Ball(body.Body):
     middle: Values
     columns: int
 
-    def __init__(
-        self, radius: body.Bounds, p: float = 2, center: body.Bounds = 0, columns: int = 1
-    ) -> None:
-        size, middle = parse_bounds(radius, "radius"), parse_bounds(center, "center")
+    def __init__(self, radius: Bounds, p: float = 2, center: Bounds = 0, columns: int = 1) -> None:
+        size, middle = body.parse_bounds(radius, "radius"), body.parse_bounds(center, "center")
         if p not in (1, 2, inf):
             raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {quote(p)}")
         if body.smallest(size) <= 0:
@@ -80,7 +78,7 @@ class Ball(body.Body):
         """The norms of a row seen from the centre."""
         if self.p == inf:
             return self._as_box(0).radii()
-        longest = largest(self.size)
+        longest = body.largest(self.size)
         if self.p == 1:
             return Norms.squared(longest, longest * longest, longest)
         return Norms.squared(sqrt_up(self.squares()), longest * longest, longest)
@@ -91,7 +89,7 @@ class Ball(body.Body):
 
     def _as_box(self, middle: object) -> Box:
         return Box(each(neg, self.size), self.size, self.columns).shift(
-            parse_bounds(middle, "center")
+            body.parse_bounds(middle, "center")
         )
 
     def sketch(self) -> display.Sketch:
@@ -132,7 +130,7 @@ class Ball(body.Body):
         size = each(lambda r, by: r * abs(by), self.size, factor)
         return Ball(size, self.p, each(mul, self.middle, factor), self.columns)
 
-    def select(self, columns: tuple[int, ...]) -> body.Body:
+    def select(self, columns: tuple[int, ...]) -> Body:
         if len(set(columns)) < len(columns):
             return self._as_box(self.middle).select(columns)
         size, middle = body.pick_bounds(self.size, columns), body.pick_bounds(self.middle, columns)
@@ -156,7 +154,7 @@ class Ball(body.Body):
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
-        return to_floats(self.size), to_floats(self.middle)
+        return body.to_floats(self.size), body.to_floats(self.middle)
 
     @cached_property
     def _weights(self) -> Floats | None:
@@ -220,7 +218,7 @@ class Ball(body.Body):
         return np.where(factor == 1.0, entries, shrunk)
 
     def exponent(self) -> int:
-        reach = largest(self.size) + largest(each(abs, self.middle))
+        reach = body.largest(self.size) + body.largest(each(abs, self.middle))
         return grid_exponent("clip_to_norm", reach, body.smallest(self.size), GRID_BITS)
 
     def snapper(self) -> GridRounding:
@@ -250,11 +248,11 @@ class Ball(body.Body):
                 f"{self!r}: the radii differ by too much to be summed on one grid; scale() the rows"
             )
         target = float(1 - rounding) * (1 - excess(self.columns) - _ROUNDING)
-        radii = to_floats(tuple(r / unit for r in self.size))
+        radii = body.to_floats(tuple(r / unit for r in self.size))
         weighted = self._weights is not None
         if not weighted:
             radii = np.array([float(1 / unit)])
-        magic = MAGIC + to_floats(tuple(Fraction(trunc(c / unit)) for c in self.middle))
+        magic = MAGIC + body.to_floats(tuple(Fraction(trunc(c / unit)) for c in self.middle))
         return _Shrink(self, target, radii, magic, non_negative, self.columns < _WIDE)
 
     def __repr__(self) -> str:

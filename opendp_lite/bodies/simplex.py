@@ -15,7 +15,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies import body, grid_rounding
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import SLACK, Body, FillPlaces, RowSum, Values, largest, some_columns
+from opendp_lite.bodies.body import Body, Bounds, FillPlaces, RowSum, Values, largest
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
@@ -25,6 +25,7 @@ from opendp_lite.engines.data.fold import Block, Floats, Indices, Numeric, Scrat
 from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
 from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number
 from opendp_lite.numbers.norms import Norms
 
 
@@ -51,9 +52,9 @@ class Simplex(Body):
     total: Fraction
     columns: int
 
-    def __init__(self, total: exact.Number, columns: int = 1) -> None:
+    def __init__(self, total: Number, columns: int = 1) -> None:
         bound = exact.positive(total, "the total of a simplex")
-        initialise(self, total=bound, columns=some_columns(columns))
+        initialise(self, total=bound, columns=body.some_columns(columns))
 
     def over(self, columns: int) -> Simplex:
         return Simplex(self.total, body.fitting_width(self, columns))
@@ -78,8 +79,8 @@ class Simplex(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         total = exact.nearest(self.total)
-        found: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
-            rows.sum(axis=1) <= total * (1 + SLACK)
+        found: NDArray[np.bool_] = np.all(rows >= -body.SLACK * total, axis=1) & (
+            rows.sum(axis=1) <= total * (1 + body.SLACK)
         )
         return found
 
@@ -182,7 +183,7 @@ class NonNegativeBall(Ball):
         dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
     """
 
-    def __init__(self, radius: body.Bounds, p: float = 2, columns: int = 1) -> None:
+    def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
         if p not in (1, 2):
             raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {exact.quote(p)}")
         super().__init__(radius, p, columns=columns)
@@ -204,7 +205,7 @@ class NonNegativeBall(Ball):
         return (Fraction(0),), self.size
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
-        least = -SLACK * body.to_floats(self.size)
+        least = -body.SLACK * body.to_floats(self.size)
         found: NDArray[np.bool_] = np.all(rows >= least, axis=1) & super().holds(rows)
         return found
 
@@ -258,7 +259,7 @@ class OneHots(Simplex):
     """
 
     def __init__(self, columns: int = 1) -> None:
-        initialise(self, total=exact.exact(1, "total"), columns=some_columns(columns))
+        initialise(self, total=exact.exact(1, "total"), columns=body.some_columns(columns))
 
     def spread_radii(self, groups: int) -> Norms:
         """At most 1 / ``groups`` in each place, and at most 1 in all places together."""
@@ -413,9 +414,9 @@ class OuterProducts(Body):
     size: Fraction
     side: int
 
-    def __init__(self, radius: exact.Number, side: int) -> None:
+    def __init__(self, radius: Number, side: int) -> None:
         size = exact.positive(radius, "the radius of outer products")
-        initialise(self, size=size, side=some_columns(side))
+        initialise(self, size=size, side=body.some_columns(side))
         # Rows are divided by the radius as a float, also where no sum follows: it may not be 0.
         self.exponent()
 
@@ -448,7 +449,7 @@ class OuterProducts(Body):
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         off = np.linalg.norm((rows - self.project(rows)) / exact.nearest(self.size), axis=1)
-        found: NDArray[np.bool_] = off <= SLACK
+        found: NDArray[np.bool_] = off <= body.SLACK
         return found
 
     def shift(self, offset: Values) -> Ball:

@@ -28,7 +28,7 @@ from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.numbers.grid import Grid, Grids
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline import core
-from opendp_lite.pipeline.core import M, R
+from opendp_lite.pipeline.core import M, Measurement, R, Transformation
 from opendp_lite.pipeline.step_call import Call, type_step
 from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stage
 from opendp_lite.releases import ByGroup, Estimate
@@ -81,7 +81,7 @@ def group_by(
     aggregate: AnyStage,
     *,
     other: Hashable = None,
-) -> core.Transformation[Space[Tables], Space[Vectors]]:
+) -> Transformation[Space[Tables], Space[Vectors]]:
     """A sum or a count for each group of the rows, side by side in one vector.
 
     Put noise after it. ``dp.by`` does this for any mechanism and names the groups.
@@ -122,7 +122,7 @@ def group_by(
 
 def group_rows(
     space: Space[Tables], keys: Keys, aggregate: AnyStage
-) -> core.Transformation[Space[Tables], Space[Vectors]]:
+) -> Transformation[Space[Tables], Space[Vectors]]:
     """As ``group_by``, for keys that were read before."""
     inner = aggregate.bind(space_of_group(space))
     domain = inner.output_space.domain
@@ -183,7 +183,7 @@ def _bind(calls: Sequence[Call], space: AnySpace) -> AnyTransformation:
     return steps.bind(space)
 
 
-AnyTransformation: TypeAlias = core.Transformation[Any, Any]
+AnyTransformation: TypeAlias = Transformation[Any, Any]
 _SMALL: Final = private_quantile(0.5, bounds=(0, 9), epsilon=1, confidence=None)
 
 
@@ -250,7 +250,7 @@ def by(
     budget: budgets.PrivacyBudget[Any] | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-) -> core.Measurement[Space[Tables], Any, ByGroup[Any]]:
+) -> Measurement[Space[Tables], Any, ByGroup[Any]]:
     """Releases a pipeline for each group of the rows.
 
     Under add/remove it costs the loss of one group. If a unit moves several rows, or where rows are
@@ -312,7 +312,7 @@ def by(
 
 def _by_keys(
     space: Space[Tables], keys: Keys, pipeline: Mechanism[Any, M, R]
-) -> core.Measurement[Space[Tables], M, ByGroup[R]]:
+) -> Measurement[Space[Tables], M, ByGroup[R]]:
     """A release for each group, once the keys are known."""
     keys = attrs.evolve(keys, apart=space.unit <= 1)
     return _of_vector(space, keys, pipeline) or _one_by_one(space, keys, pipeline)
@@ -337,7 +337,7 @@ def _by_found(
     found: Sequence[Hashable],
     most: int,
     pipeline: Mechanism[Any, M, R],
-) -> core.Measurement[Space[Tables], M, ByGroup[R]]:
+) -> Measurement[Space[Tables], M, ByGroup[R]]:
     return _by_keys(space, Keys.of_found(tuple(columns), found, most, "by"), pipeline)
 
 
@@ -347,7 +347,7 @@ def _by_unknown(
     pipeline: Mechanism[Any, Any, R],
     epsilon: Number | None,
     delta: Number | None,
-) -> core.Measurement[Space[Tables], ApproximateDivergence, ByGroup[R]]:
+) -> Measurement[Space[Tables], ApproximateDivergence, ByGroup[R]]:
     """A program that finds the keys and then releases the pipeline for each."""
     if epsilon is None or delta is None:
         raise ParameterError(
@@ -403,14 +403,14 @@ def _by_unknown(
 
 def _of_vector(
     space: Space[Tables], keys: Keys, pipeline: Mechanism[Any, M, Any]
-) -> core.Measurement[Space[Tables], M, ByGroup[Any]] | None:
+) -> Measurement[Space[Tables], M, ByGroup[Any]] | None:
     """Independent noise on the vector of all groups' aggregates; None for other mechanisms."""
     *before, last = pipeline.calls
     if not before or not (last.is_of(gaussian) or last.is_of(laplace)):
         return None
     inner = _bind(before, space_of_group(space))
     vector = attrs.evolve(group_rows(space, keys, Stage(tuple(before))), trace=inner.trace)
-    made = cast(core.Measurement[Space[Tables], M, Any], last.join(vector))
+    made = cast(Measurement[Space[Tables], M, Any], last.join(vector))
     domain, count = inner.output_space.domain, len(keys.values)
     whole = isinstance(domain, Scalars) and made.facts.laws[0].exponent >= 0
 
@@ -428,7 +428,7 @@ def _of_vector(
     parts = attrs.evolve(parts, facts=attrs.evolve(parts.facts, errors=made.facts.errors))
     for link in map(_on_each, pipeline.after):
         parts = core.follow(parts, link)
-    found: core.Measurement[Space[Tables], M, ByGroup[Any]]
+    found: Measurement[Space[Tables], M, ByGroup[Any]]
     found = attrs.evolve(parts, trace=made.trace)
     return found
 
@@ -446,7 +446,7 @@ def _on_each(link: Any) -> Any:
 
 def _one_by_one(
     space: Space[Tables], keys: Keys, pipeline: Mechanism[Any, M, R]
-) -> core.Measurement[Space[Tables], M, ByGroup[R]]:
+) -> Measurement[Space[Tables], M, ByGroup[R]]:
     """A release for each group, independent of the others."""
     group, after = space_of_group(space), pipeline.after
     # A conversion of the loss of each group says less than one of the loss of all.
@@ -461,7 +461,7 @@ def _one_by_one(
     def privacy_map(distance: Fraction) -> object:
         return loss.of(ceil(distance * changes))
 
-    found: core.Measurement[Space[Tables], M, ByGroup[R]] = core.Measurement(
+    found: Measurement[Space[Tables], M, ByGroup[R]] = Measurement(
         space,
         measure,
         Release(Group(keys.groups, inner.function.of), SideBySide(releases, keys.label)),

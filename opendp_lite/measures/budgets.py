@@ -13,9 +13,13 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable
 from opendp_lite.display.formatting import html_table
-from opendp_lite.measures import divergences
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.divergences import ApproximateDivergence, GaussianDivergence
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    GaussianDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
 from opendp_lite.measures.measure import AnyMeasure, Measure
 from opendp_lite.numbers import exact
 from opendp_lite.numbers.exact import Number
@@ -235,7 +239,7 @@ def _refuse_named_budget(
 
 
 @overload
-def epsilon(epsilon: Number) -> PrivacyBudget[divergences.MaxDivergence]: ...
+def epsilon(epsilon: Number) -> PrivacyBudget[MaxDivergence]: ...
 @overload
 def epsilon(epsilon: Number, delta: Number) -> PrivacyBudget[ApproximateDivergence]: ...
 def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[AnyMeasure]:
@@ -264,11 +268,11 @@ def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[AnyMe
     """
     most = exact.positive(epsilon, "epsilon")
     if delta is None:
-        return PrivacyBudget(divergences.MaxDivergence(), most)
+        return PrivacyBudget(MaxDivergence(), most)
     return PrivacyBudget(ApproximateDivergence(), (most, exact.open_probability(delta, "delta")))
 
 
-def rho(rho: Number) -> PrivacyBudget[divergences.ZeroConcentratedDivergence]:
+def rho(rho: Number) -> PrivacyBudget[ZeroConcentratedDivergence]:
     """A budget of zero-concentrated differential privacy (zCDP).
 
     Args:
@@ -289,7 +293,7 @@ def rho(rho: Number) -> PrivacyBudget[divergences.ZeroConcentratedDivergence]:
         >>> dp.rho(0.03)
         <budget of rho = 0.03 zCDP>
     """
-    return PrivacyBudget(divergences.ZeroConcentratedDivergence(), exact.positive(rho, "rho"))
+    return PrivacyBudget(ZeroConcentratedDivergence(), exact.positive(rho, "rho"))
 
 
 def mu(mu: Number) -> PrivacyBudget[GaussianDivergence]:

@@ -22,6 +22,7 @@ from opendp_lite.engines.data.source import public_columns, public_size
 from opendp_lite.engines.missing import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.metrics import distances
+from opendp_lite.metrics.distances import Metric
 from opendp_lite.numbers.exact import quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.spelling.signatures import Arguments
@@ -80,12 +81,12 @@ class Domain(Storable, ABC):
     def words(self) -> str:
         """The domain in a few words."""
 
-    def check_metric(self, metric: distances.Metric) -> None:
+    def check_metric(self, metric: Metric) -> None:
         """Refuses a metric that does not measure such values."""
         if isinstance(metric, distances.RowMetric | distances.SymmetricIdDistance):
             raise self._refuse_metric(metric)
 
-    def _refuse_metric(self, metric: distances.Metric) -> SpaceError:
+    def _refuse_metric(self, metric: Metric) -> SpaceError:
         return SpaceError(f"{metric!r} does not measure {self.words()}")
 
     def sketch(self) -> display.Sketch:
@@ -117,7 +118,7 @@ class Domain(Storable, ABC):
 
     @classmethod
     @abstractmethod
-    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
+    def front(cls) -> tuple[Domain, Metric, Origin]:
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
 
 
@@ -203,7 +204,7 @@ class Rows(Domain):
             inside = ""
         return f"{count}rows{columns}{inside}"
 
-    def check_metric(self, metric: distances.Metric) -> None:
+    def check_metric(self, metric: Metric) -> None:
         if not isinstance(metric, distances.RowMetric):
             raise self._refuse_metric(metric)
         name = type(metric).__name__
@@ -232,7 +233,7 @@ class Rows(Domain):
         return tuple(found)
 
     @classmethod
-    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
+    def front(cls) -> tuple[Domain, Metric, Origin]:
         return cls(), distances.SymmetricDistance(), ("records", ())
 
 
@@ -308,7 +309,7 @@ class Vectors(Domain):
         return _NOTHING_TO_CHOOSE if issubclass(given, Scalars) else super().bridge_from(given)
 
     @classmethod
-    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
+    def front(cls) -> tuple[Domain, Metric, Origin]:
         return cls(1), distances.L2Distance(), ("vector", (("dimension", 1),))
 
 
@@ -379,7 +380,7 @@ class Scalars(Domain):
         return _ONE_NUMBER if issubclass(given, Vectors) else super().bridge_from(given)
 
     @classmethod
-    def front(cls) -> tuple[Domain, distances.Metric, Origin]:
+    def front(cls) -> tuple[Domain, Metric, Origin]:
         return cls(), distances.AbsoluteDistance(), ("scalar", ())
 
 
