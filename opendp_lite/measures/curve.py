@@ -13,13 +13,8 @@ from typing import Final, TypeVar, cast
 import attrs
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.measures.loss_distribution import (
-    LOST,
-    Convolution,
-    LossLaw,
-    combine_atoms,
-    connect_all,
-)
+from opendp_lite.measures import loss_distribution
+from opendp_lite.measures.loss_distribution import Convolution, combine_atoms
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
     Divergences,
@@ -260,7 +255,7 @@ class _DistributionProfile(Profile):
     def least_delta(self) -> Fraction:
         # The mass of infinity is in every delta; near it, no epsilon of use is found.
         spilt = sum(part.least_delta * count for part, count in self.releases)
-        return max(super().least_delta, 2 * (spilt + Fraction(LOST)))
+        return max(super().least_delta, 2 * (spilt + Fraction(loss_distribution.LOST)))
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
         found = [
@@ -286,7 +281,7 @@ class _DistributionProfile(Profile):
 @lru_cache(maxsize=64)
 def _laws(
     releases: tuple[tuple[Profile, int], ...], small: float
-) -> tuple[LossLaw, ...] | tuple[Convolution, ...]:
+) -> tuple[loss_distribution.LossLaw, ...] | tuple[Convolution, ...]:
     """Of all releases, in each direction; none where losses are too large."""
     atoms = [(part.atoms(), count) for part, count in releases]
     known = [(one, count) for one, count in atoms if one is not None]
@@ -299,7 +294,7 @@ def _laws(
         # Different numbers of rows come or go: no direction of one is that of another.
         sides, most = [(part.deltas,) for part, _ in releases], 1
     wide = [each if len(each) == most else each * most for each in sides]
-    return connect_all(
+    return loss_distribution.connect_all(
         [(each, count) for each, (_, count) in zip(wide, releases, strict=True)], small
     )
 

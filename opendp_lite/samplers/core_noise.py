@@ -11,19 +11,10 @@ from numpy.typing import NDArray
 
 from opendp_lite.numbers.exact import nearest, sqrt_up
 from opendp_lite.numbers.grid import Grid
+from opendp_lite.samplers import exact_reals
 from opendp_lite.samplers.choice import below
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exact_reals import (
-    Bracket,
-    Chi,
-    Combined,
-    Gamma,
-    Lazy,
-    LazyUniform,
-    Normal,
-    exact_floor,
-    one_normal,
-)
+from opendp_lite.samplers.exact_reals import Chi, Combined, Gamma, Lazy, Normal, exact_floor
 from opendp_lite.samplers.law import Offsets, grid_for, in_cells, usable_scale
 from opendp_lite.samplers.quantile_table import BITS, MARGIN
 
@@ -150,7 +141,7 @@ class CoreNoise:
             )
             return inside, self._beside(level, words[0], count, entropy)
         rest = Gamma(1, entropy)
-        normals = [one_normal(entropy) for _ in range(self.columns)]
+        normals = [exact_reals.one_normal(entropy) for _ in range(self.columns)]
         word = entropy.word()
         entries = self._entries(level, Chi(rest, normals), normals, sums, entropy)
         return entries, self._beside(level, word, count, entropy)
@@ -218,7 +209,7 @@ def along_level(
                 found.append(whole)
                 continue
         signed = scale if word & 1 else -scale
-        along = _along(level, stretch, LazyUniform(top))
+        along = _along(level, stretch, exact_reals.LazyUniform(top))
         found.append(exact_floor(along, signed, offsets.exactly(position) + _HALF, entropy))
     return np.array(found, dtype=np.int64)
 
@@ -226,7 +217,9 @@ def along_level(
 def _entry(level: Lazy, size: Lazy, length: Lazy) -> Lazy:
     """c |g| / L, for a g that L is made of: the length draws for it, and knows it first."""
 
-    def divide(level: Bracket, length: Bracket) -> Bracket | None:
+    def divide(
+        level: exact_reals.Bracket, length: exact_reals.Bracket
+    ) -> exact_reals.Bracket | None:
         own = size.bracket()
         if own is None or length[0] == 0:
             return None
@@ -235,6 +228,6 @@ def _entry(level: Lazy, size: Lazy, length: Lazy) -> Lazy:
     return Combined((level, length), divide)
 
 
-def _along(level: Lazy, stretch: Fraction, share: LazyUniform) -> Lazy:
+def _along(level: Lazy, stretch: Fraction, share: exact_reals.LazyUniform) -> Lazy:
     """(c + h) |U|."""
     return Combined((level, share), lambda c, u: ((c[0] + stretch) * u[0], (c[1] + stretch) * u[1]))

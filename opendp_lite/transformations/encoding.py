@@ -51,12 +51,8 @@ from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, TablesOrRows, tables_in
 from opendp_lite.spelling.suggestions import explain_names
-from opendp_lite.transformations.row_maps import (
-    fitting,
-    require_one_column,
-    row_by_row,
-    row_map_trusted,
-)
+from opendp_lite.transformations import row_maps
+from opendp_lite.transformations.row_maps import fitting, row_by_row
 
 
 @attrs.frozen(repr=False)
@@ -120,7 +116,7 @@ def bins(
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
     axis = _between_edges(edges, "bins", other=other)
-    require_one_column(space, "bins")
+    row_maps.require_one_column(space, "bins")
     placed = Map(Placed(axis.places), before=Map(_Coded((axis,))))
     after = Rows(axis.places, space.domain.size, OneHots(axis.places))
     placed_space = attrs.evolve(space, domain=after, metric=space.metric.of_new_values())
@@ -338,7 +334,7 @@ def indicator_below(
         NotPrivate([2.])
     """
     limits = to_floats(fitting(parse_bounds(threshold, "threshold"), space, "indicator_below"))
-    return row_map_trusted(
+    return row_maps.row_map_trusted(
         space, Below(limits), Box(0, 1, space.domain.columns), space.domain.names
     )
 

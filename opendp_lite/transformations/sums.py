@@ -17,16 +17,9 @@ from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies import Ball, Body, Box
 from opendp_lite.bodies.body import Projection, RowSum
 from opendp_lite.bodies.grid_rounding import ClippedColumn
+from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
-from opendp_lite.engines.data.expressions import (
-    Engine,
-    Expressed,
-    Expression,
-    GroupNumbers,
-    KeyedCells,
-    NoExpressionError,
-    total_of,
-)
+from opendp_lite.engines.data.expressions import Engine, Expressed, Expression, GroupNumbers
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map
@@ -226,9 +219,11 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
         if not 0 < len(values) <= _MOST_EXPRESSED:
-            raise NoExpressionError(f"it adds up more than {_MOST_EXPRESSED} columns")
+            raise expressions.NoExpressionError(f"it adds up more than {_MOST_EXPRESSED} columns")
         if not (grids := self._snapper.each_column()):
-            raise NoExpressionError("it rounds whole rows, and not each column by itself")
+            raise expressions.NoExpressionError(
+                "it rounds whole rows, and not each column by itself"
+            )
         return _express_sums(values, grids, engine)
 
     def of_numbers(
@@ -345,8 +340,10 @@ def _express_sums(
     values: Sequence[Expression], columns: Sequence[ClippedColumn], engine: Engine
 ) -> Expressed:
     pairs = zip(values, columns, strict=True)
-    totals = [total_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs]
-    return KeyedCells(()), totals
+    totals = [
+        expressions.total_of(engine, each, at.exponent, at.least, at.most) for each, at in pairs
+    ]
+    return expressions.KeyedCells(()), totals
 
 
 def _wrap(total: int) -> NDArray[np.int64]:
@@ -469,7 +466,7 @@ class CountFold(EntryFold[int]):
         return found[:, None]
 
     def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
-        return KeyedCells(()), [engine.count(values[0])]
+        return expressions.KeyedCells(()), [engine.count(values[0])]
 
     def of_numbers(
         self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int

@@ -11,16 +11,9 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.sampling import on_random_pairs
+from opendp_lite.estimators.columns import noisy_mean
 from opendp_lite.estimators.columns.multivariate_mean import Zcdp
-from opendp_lite.estimators.columns.noisy_mean import (
-    MEDIAN_OF_NORMAL,
-    RowCount,
-    coordinate_bound,
-    dyadic,
-    each_column,
-    error_power,
-    within,
-)
+from opendp_lite.estimators.columns.noisy_mean import MEDIAN_OF_NORMAL, dyadic, each_column
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.noisy_totals import moderate, require_public_size
 from opendp_lite.estimators.parts.types import Floats, RowSpace
@@ -79,7 +72,7 @@ def normal_variance(
         >>> round(dp.estimators.normal_variance(1e6, rho=0.03)(rows)[0])
         9
     """
-    most, budget = coordinate_bound(bound), moderate(rho, "rho")
+    most, budget = noisy_mean.coordinate_bound(bound), moderate(rho, "rho")
     check_way(by, group)
     if by == "none":
         raise ParameterError('normal_variance: by is "magnitude", "pairs", "direct" or "binary"')
@@ -202,7 +195,8 @@ def plan_mean(
         >>> (space >> dp.estimators.plan_mean(100, rho=0.03))(rows).round(0)
         array([ 1., 20.])
     """
-    most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
+    most, power = noisy_mean.coordinate_bound(bound), noisy_mean.error_power(p)
+    whole = moderate(rho, "rho")
     n = require_public_size(space, "plan_mean")
     check_way(variances, group)
     early = _QUARTER * whole
@@ -219,7 +213,7 @@ def plan_mean(
         y = center(dyadic(middle)) >> scale(dyadic(1 / shape))
         longest = _longest(sigma / shape, n) if variances != "none" else 2 * most * root
         total = shortened_sum(ask, y, longest, rho_radius, rho_sum)
-        return within(middle + shape * total / n, most)
+        return noisy_mean.within(middle + shape * total / n, most)
 
     spent = (
         "of rho 1/16 is for the centre, 3/16 for the spread of the columns, 3/16 for the radius, "
@@ -322,7 +316,7 @@ def _publish(ask: Ask[Zcdp], rho: Fraction) -> Floats:
 
 def _improve(ask: Ask[Zcdp], rho: Fraction) -> Floats:
     columns = ask.space.domain.columns
-    people = RowCount.of(ask, rho)
+    people = noisy_mean.RowCount.of(ask, rho)
     ends = (_SHORTEST, 2 * sqrt(columns))
     radius = people.radius(clamp(0, 1), ends, _LENGTH_SHARE * rho)
     summed = clamp(0, 1) >> clip_to_norm(radius) >> sum()

@@ -14,22 +14,14 @@ import numpy as np
 
 from opendp_lite import measurements
 from opendp_lite.base.errors import Argument, ParameterError
-from opendp_lite.estimators.parts.noisy_totals import (
-    Drawn,
-    JointLaplace,
-    JointNoise,
-    JointNormal,
-    normal_below,
-)
+from opendp_lite.estimators.parts import noisy_totals
+from opendp_lite.estimators.parts.noisy_totals import JointNoise, JointNormal, normal_below
 from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian, laplace
+from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair, gaussian_pair, gaussian_rho
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-)
+from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import ConcentratedProfile, gaussian_ratio
 from opendp_lite.numbers.exact import Number, nearest, open_probability, positive, rational_of_float
@@ -81,7 +73,7 @@ class SharedLaplace(JointNoise):
         found: Floats = np.einsum("...ij,i,j->...", normal_below(scores), of_one, of_others)
         return found
 
-    def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
+    def draw(self, runs: int, generator: np.random.Generator) -> noisy_totals.Drawn:
         noises = generator.laplace(scale=self.scale, size=(runs, self.count))
         whole = noises.sum(axis=1)
         return noises[:, 0] - whole / self.count, whole / self.width
@@ -174,7 +166,7 @@ class Budget:
 
     def errors(self, total: Sequence[float], rows: Sequence[float]) -> JointNoise:
         """Of a total and a number of rows that are combinations of noises of scale 1."""
-        return JointLaplace(np.array(total), np.array(rows))
+        return noisy_totals.JointLaplace(np.array(total), np.array(rows))
 
     def shared_errors(self, scale: float, count: int, width: float) -> JointNoise:
         """Of one of ``count`` noisy totals, and of the rows that their sum tells."""
@@ -278,7 +270,7 @@ class ApproximateBudget(ConcentratedBudget):
             return self._pair(measurement.output_measure, measurement.privacy_map(distance))
 
         return attrs.evolve(
-            measurement, output_measure=ApproximateDivergence(), privacy_map=privacy_map
+            measurement, output_measure=divergences.ApproximateDivergence(), privacy_map=privacy_map
         )
 
     def with_choices(self) -> Budget:
