@@ -187,13 +187,13 @@ class _PureMean:
     request: Request
     space: RowSpace
 
-    def run(self, ask: Ask[MaxDivergence]) -> _Run:
+    def run(self, ask: Ask[MaxDivergence]) -> _ColumnsRun:
         """One run, in which the number of rows is known: public, or a first count."""
         people: float | None = self.space.domain.size
         if people is None:
             people = float(ask(count() >> laplace(epsilon=self._share(_COUNT))))
         public = self.bounded, self.middle, self.request, self.space
-        return _Run(*public, ask, people, self._looks(people))
+        return _ColumnsRun(*public, ask, people, self._looks(people))
 
     def explain(self) -> str:
         """What is decided by public numbers, and the error that needs no look."""
@@ -244,7 +244,7 @@ class _PureMean:
 
 
 @attrs.frozen(slots=False, eq=False)
-class _Run(_PureMean):
+class _ColumnsRun(_PureMean):
     """One run: the number of rows, and what looks may cost."""
 
     ask: Ask[MaxDivergence]

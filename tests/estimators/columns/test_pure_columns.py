@@ -10,7 +10,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
-from opendp_lite.estimators.columns.pure_columns import Looks, _Run
+from opendp_lite.estimators.columns.pure_columns import Looks, _ColumnsRun
 from opendp_lite.estimators.parts.budget import Budget
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.testing.replayable import record_events, replay
@@ -150,7 +150,7 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
         public = dp.clamp(-1, 1), (0, 0), request, on
 
         def look(ask, public=public):
-            run = _Run(*public, ask, len(rows), Looks(1.0, 2, False))
+            run = _ColumnsRun(*public, ask, len(rows), Looks(1.0, 2, False))
             return run._look_beyond(run._rows, 0.2, np.array([0.1, 0.2]), np.zeros(2))
 
         made = make_adaptive(on, look, dp.MaxDivergence(), budget.amount, "")
