@@ -163,7 +163,8 @@ def proportion(
         level = float(confidence_of(confidence, "proportion: confidence"))
     texts = [each for each in among or () if isinstance(each, str)]
     quoted = bool(texts) and all(map(_NUMBER.fullmatch, texts))
-    noise = (best.facts.laws[0].standard_deviation ** 2,) * 2
+    variance = best.facts.laws[0].standard_deviation ** 2
+    noise = (variance, variance)
 
     def read(counts: Floats) -> float | Estimate:
         """The share of the first of two noisy counts, with an interval where one is asked for."""
