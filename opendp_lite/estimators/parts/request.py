@@ -195,7 +195,7 @@ def _check_bounds(
         )
     if len(args) == 1 and "upper" not in given:
         raise ParameterError(f"{name} takes two bounds, lower and upper: write {example}")
-    if len(args) > _BOUNDS and not isinstance(args[-1], PrivacyBudget):
+    if len(args) > _BOUNDS and not isinstance([*args][-1], PrivacyBudget):
         raise ParameterError(f"{name} takes its arguments after the bounds by name: {example}")
 
 
