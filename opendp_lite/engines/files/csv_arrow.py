@@ -149,16 +149,14 @@ class ArrowRows:
                 return
             yield batch
 
-    def _reader(self, watched: _Watched) -> csv.CSVStreamingReader:
+    def _reader(self, watch: _Watched) -> csv.CSVStreamingReader:
         names = [str(place) for place in range(self.width)]
         picked = list(dict.fromkeys(map(str, self.places)))
         return csv.open_csv(
-            arrow.PythonFile(watched, "r"),
+            arrow.PythonFile(watch, "r"),
             csv.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
             csv.ParseOptions(
-                delimiter=self.delimiter,
-                newlines_in_values=True,
-                invalid_row_handler=watched.odd_row,
+                delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=watch.odd_row
             ),
             csv.ConvertOptions(
                 include_columns=picked,
