@@ -89,8 +89,7 @@ class FileInput:
 
     def _csv(self) -> dp.Blocks:
         asked = [(self._ask(name), kind) for name, kind in self.columns]
-        found: dp.Blocks = when_run.table_of(self._source, asked, **self._form)
-        return found
+        return when_run.table_of(self._source, asked, **self._form)
 
     @property
     def _form(self) -> dict[str, Any]:

@@ -18,8 +18,7 @@ from opendp_lite.engines.data.values import Values, open_values, values_of
 @open_rows.register(nw.Series)
 def _of_frame(data: Any) -> object:
     """As the other library has it: a lazy frame is read as that library's."""
-    found: object = data.to_native()
-    return found
+    return data.to_native()
 
 
 @open_values.register(nw.Series)

@@ -307,8 +307,7 @@ def in_least_groups(told: Places, places: Places, most: int, keys: Keys) -> Plac
     least.add(told[order][first, :1], places[order][first])
     group = np.cumsum(starts) - 1
     places = places[order]
-    found: Places = places[np.isin(places[first], least.places)[group]]
-    return found
+    return places[np.isin(places[first], least.places)[group]]
 
 
 def contributions(
