@@ -122,14 +122,14 @@ PROGRAMS = IN_RADIUS | UNBOUNDED | SIZED | BINARY
 def case_of(name: str, radius: float) -> Case:
     """A program with a bound; its release is within it where it is a mean."""
     most = np.inf if name in UNBOUNDED | BINARY else radius * (1 + 1e-12)
-    shapes = (0, 3), (1, 1), (2, 4), (40, 3), (0, 1), (2, 1), (1, 5), (3, 9)
+    shapes = (0, 3), (1, 1), (2, 4), (40, 3), (0, 1), (3, 9)
     return Case(
         partial(PROGRAMS[name], radius),
         -most,
         most,
         losses=BUDGETS if radius == RADII[1] else BUDGETS[::2],
         asked=PLAIN,
-        where=(REPLACED,) if name in SIZED | BINARY else EITHER,
+        where=(REPLACED,) if name in SIZED | BINARY else EITHER if radius == RADII[1] else (ADDED,),
         shapes=shapes if radius == RADII[1] else shapes[:4],
         is_array=None if name == "quantile_by_search" else True,
     )

@@ -24,10 +24,10 @@ MU = dp.measures.GaussianDivergence()
 ZCDP = dp.ZeroConcentratedDivergence()
 MILLIONTH = Fraction(1, 10**6)
 MEASURES = [
-    (dp.MaxDivergence(), [0, 0.1, 1, 3.7, 40]),
-    (ZCDP, [0, 0.1, 50]),
-    (MU, [0, 1, 20]),
-    (dp.ApproximateDivergence(), [(0, 0), (0.1, 1e-6), (1, 0.01), (3, 0), (0, 0.2), (50, 1)]),
+    (dp.MaxDivergence(), [0, 0.1, 40]),
+    (ZCDP, [0, 0.1]),
+    (MU, [0, 20]),
+    (dp.ApproximateDivergence(), [(0, 0), (0.1, 1e-6), (3, 0), (50, 1)]),
 ]
 
 

@@ -355,7 +355,7 @@ def test_the_part_of_the_noise_is_what_an_interval_for_the_rows_has(name, loss):
             np.diff(sampled.insecure_release(NOISY, seed).value.noise_interval).item(),
             np.diff(of_rows.insecure_release(NOISY, seed).value.interval).item(),
         )
-        for seed in range(40)
+        for seed in range(20)
     ]
     part, whole = np.median(widths, axis=0)
     assert 0.75 < part / whole < 1.35

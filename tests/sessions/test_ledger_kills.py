@@ -28,11 +28,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
 
-KILLS = int(os.environ.get("OPENDP_LITE_KILLS", "30"))
+KILLS = int(os.environ.get("OPENDP_LITE_KILLS", "20"))
 PROCESSES = 8
-EACH = 20
+EACH = 12
 """So many processes are killed before the server is."""
-MOST_SECONDS = 12 if KILLS <= 30 else KILLS / 3
+MOST_SECONDS = 12 if KILLS <= 20 else KILLS / 3
 LATEST = 0.05
 """Seconds after which a process is killed at the latest."""
 

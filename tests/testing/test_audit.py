@@ -109,10 +109,10 @@ RARE = {
 }
 """How many releases show a lie, and in what words; 500 show any other."""
 CAUGHT = [
-    *[(lie, PURE, *RARE.get(lie, (500, "came in"))) for lie in LIES],
+    *[(lie, PURE, *RARE.get(lie, (300, "came in"))) for lie in LIES],
     ("noise made in floats", ZCDP, 6000, "came in"),
-    ("NaN for one dataset", ZCDP, 500, "came in"),
-    *[(lie, SMOOTH, 500, "came in") for lie in ("None for one dataset", "the parity of the value")],
+    ("NaN for one dataset", ZCDP, 300, "came in"),
+    *[(lie, SMOOTH, 300, "came in") for lie in ("None for one dataset", "the parity of the value")],
 ]
 
 

@@ -86,7 +86,7 @@ def test_means_are_unbiased_where_nothing_is_clipped(mechanism):
     public = sized(rows, mechanism)
     private = dp.records(columns=2) >> mechanism
     for bound in (public, private):
-        found = np.array([bound.insecure_release(rows, seed=s).value for s in range(500)])
+        found = np.array([bound.insecure_release(rows, seed=s).value for s in range(200)])
         error = found.std(axis=0) / np.sqrt(len(found))
         assert (np.abs(found.mean(axis=0) - [-2, 7]) < 6 * error + 1e-4).all()
 
@@ -109,7 +109,7 @@ def test_the_noise_has_the_stated_covariance(mechanism, variance):
     assert abs(np.corrcoef(found.T)[0, 1]) < 0.15
 
 
-@pytest.mark.parametrize("beyond", [0.3, 0.03, 0.003])
+@pytest.mark.parametrize("beyond", [0.3, 0.003])
 @pytest.mark.parametrize("sigma", [[1.0, 1.0, 1.0], [1.0, 10.0, 100.0], [1.0]], ids=str)
 def test_the_bound_for_normal_rows_shortens_no_more_than_the_stated_share(beyond, sigma):
     """With next to no noise the mean of one row is the row, unless that was shortened."""

@@ -249,6 +249,6 @@ def test_few_rows_for_an_epsilon_ruin_no_release(seeded):
     true = np.cov(rows.T, bias=True)
     for space in (dp.records(columns=3), dp.records(3, size=1000, metric=dp.ChangeOneDistance())):
         found = space >> dp.covariance(0, 100, epsilon=1, confidence=None)
-        errors = [np.abs(found(rows) - true).mean() for _ in range(40)]
+        errors = [np.abs(found(rows) - true).mean() for _ in range(20)]
         assert np.median(errors) < 5
         assert max(errors) < 200
