@@ -12,8 +12,6 @@ from math import prod
 import attrs
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse
 from numpy.typing import NDArray
@@ -561,64 +559,6 @@ def test_keys_come_in_an_order_of_their_own():
 
 
 CITIES = ["Rome", "Oslo", None, "Bern", "Oslo", "Rome", "Rome"] * 30
-NUMBERS = [3.0, 1.0, np.nan, 2.5, 1.0, 3.0, 3.0] * 30
-
-
-def blocks(make, values) -> dp.Blocks:
-    return dp.Blocks(lambda: (make(values[i : i + 11]) for i in range(0, len(values), 11)))
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        list,
-        tuple,
-        lambda values: np.array(values, dtype=object),
-        pd.Series,
-        lambda values: pd.Series(pd.Categorical(values)),
-        lambda values: pd.Series(values, dtype="string[pyarrow]"),
-        pl.Series,
-        lambda values: pl.Series(values, dtype=pl.Categorical),
-        pa.array,
-        lambda values: pa.array(values).dictionary_encode(),
-        lambda values: pa.chunked_array([values[:50], values[50:]]),
-        lambda values: {"city": values},
-        lambda values: pd.DataFrame({"city": values}),
-        lambda values: pl.DataFrame({"city": values}),
-        lambda values: blocks(lambda piece: pd.DataFrame({"city": piece}), values),
-        lambda values: blocks(lambda piece: {"city": pl.Series(piece)}, values),
-    ],
-)
-def test_text_in_all_containers(make):
-    """One seed gives one release, whatever holds the keys and in whichever order they come."""
-    bound = dp.table() >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
-    expected = bound.insecure_release(sorted(filter(None, CITIES)), seed=3).value
-    assert bound.insecure_release(make(CITIES), seed=3).value == expected
-    assert list(expected) == ["Bern", "Oslo", "Rome"]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        list,
-        np.array,
-        lambda values: np.array(values, dtype=np.float32),
-        lambda values: np.array(values).reshape(-1, 1),
-        pd.Series,
-        lambda values: pd.Series(values, dtype="Float64"),
-        lambda values: pl.Series(values, nan_to_null=True),
-        lambda values: pa.array(values, from_pandas=True),
-        lambda values: blocks(np.array, values),
-    ],
-)
-@pytest.mark.parametrize("space", [dp.table(), dp.records(), dp.records(columns=["a"])])
-def test_numbers_in_all_containers(make, space):
-    bound = space >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
-    expected = {1: 60, 2.5: 30, 3: 90}
-    found = bound.insecure_release(make(NUMBERS), seed=4).value
-    assert list(found) == list(expected)
-    assert found == bound.insecure_release(sorted(NUMBERS), seed=4).value
-    assert max(abs(found[key] - expected[key]) for key in found) < 25
 
 
 def test_categories_that_do_not_occur_are_no_keys():

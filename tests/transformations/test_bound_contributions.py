@@ -14,7 +14,6 @@ import attrs
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy.stats import chi2
 
@@ -350,70 +349,6 @@ def test_typed_ids_are_numbered_as_single_ones(kind):
     assert len(set(found[:exact].tolist())) == len(set(typed[:exact].tolist()))
 
 
-LONG = [2**53, 2**53 + 1, 2**53 + 2, 2**53, 2**53 + 1, 2**53 + 2] * 2
-TEXTS = ["Ann", "Bob", "Ann ", "Ann", "Bob", "Ann "] * 2
-IDS = {
-    "whole numbers": ([7, -3, 0, 7, -3, 0] * 2, "int64"),
-    "long numbers": (LONG, "int64"),
-    "unsigned numbers": ([n + 2**63 for n in LONG], "uint64"),
-    "floats": ([0.5, 1.0, -2.5, 0.5, 1.0, -2.5] * 2, "float64"),
-    "text": (TEXTS, "str"),
-}
-FRAMES = {
-    "dict of lists": lambda ids, kind: ids,
-    "dict of arrays": lambda ids, kind: np.array(ids, dtype=kind),
-    "dict of objects": lambda ids, kind: np.array(ids, dtype=object),
-    "pandas": lambda ids, kind: pd.Series(ids, dtype=kind),
-    "pandas nullable": lambda ids, kind: pd.Series(ids, dtype=NULLABLE[kind]),
-    "pandas objects": lambda ids, kind: pd.Series(ids, dtype=object),
-    "pandas categories": lambda ids, kind: pd.Series(ids, dtype=kind).astype("category"),
-    "pandas Arrow": lambda ids, kind: pd.Series(
-        ids,
-        dtype="string[pyarrow]"
-        if kind == "str"
-        else f"{kind.replace('float64', 'double')}[pyarrow]",
-    ),
-    "polars": lambda ids, kind: pl.Series(ids, dtype=POLARS[kind]),
-    "polars categories": lambda ids, kind: (
-        pl.Series(ids, dtype=pl.Categorical)
-        if kind == "str"
-        else pl.Series(ids, dtype=POLARS[kind])
-    ),
-    "Arrow": lambda ids, kind: pa.array(ids, type=ARROW[kind]),
-    "Arrow dictionary": lambda ids, kind: pa.array(ids, type=ARROW[kind]).dictionary_encode(),
-}
-NULLABLE = {"int64": "Int64", "uint64": "UInt64", "float64": "Float64", "str": "string"}
-POLARS = {"int64": pl.Int64, "uint64": pl.UInt64, "float64": pl.Float64, "str": pl.String}
-ARROW = {"int64": pa.int64(), "uint64": pa.uint64(), "float64": pa.float64(), "str": pa.string()}
-TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "Arrow": pa.table}
-
-
-def as_table(name: str, ids, values: list[float]):
-    """A table with a column of ids, in the library of that column."""
-    make = next((make for library, make in TABLES.items() if name.startswith(library)), dict)
-    return make({"id": ids, "city": [0] * len(values), "x": values})
-
-
-@pytest.mark.parametrize("ids", IDS)
-@pytest.mark.parametrize("name", FRAMES)
-def test_every_container_tells_people_apart(name, ids):
-    given, kind = IDS[ids]
-    values = [float(n) for n in range(12)]
-    words = np.random.default_rng(3).permutation(12)
-    step = dp.bound_contributions(2) >> dp.select("x")
-    expected = set()
-    for person in dict.fromkeys(given):
-        own = [place for place in range(12) if given[place] == person]
-        expected |= set(sorted(own, key=words.__getitem__)[:2])
-    whole = as_table(name, FRAMES[name](given, kind), values)
-    cuts = [slice(0, 1), slice(1, 5), slice(5, 5), slice(5, 12)]
-    parts = [as_table(name, FRAMES[name](given[cut], kind), values[cut]) for cut in cuts]
-    for data in (whole, dp.Blocks(lambda: iter(parts), columns=None)):
-        found = kept(data, by_place(words), step, columns=1)
-        assert set(found[:, 0].tolist()) == expected
-        assert len(found) == len(expected)
-
-
 @pytest.mark.parametrize("make", [np.array, list, lambda rows: in_threads(np.array(rows, float))])
 def test_arrays_and_lists_of_rows(make):
     rows = [[1, 0, n] for n in range(5)] + [[2, 0, 9]]
@@ -479,21 +414,6 @@ def test_rows_of_an_unknown_container_are_not_picked():
 
     with pytest.raises(dp.DataError, match="Odd cannot be picked"):
         take(Odd(), np.zeros(1, dtype=np.int64))
-
-
-def test_long_ids_stay_exact_beside_missing_ones():
-    ids = [2**53, None, 2**53 + 1, 2**53, None, 2**53 + 1]
-    others = {"city": [0] * 6, "x": [1] * 6}
-    for column in (
-        pd.Series(ids, dtype="Int64"),
-        pd.Series(ids, dtype="int64[pyarrow]"),
-        pl.Series(ids, dtype=pl.Int64),
-        pa.chunked_array([ids[:1], ids[1:]], type=pa.int64()),
-        np.ma.array([each or 0 for each in ids], mask=[each is None for each in ids]),
-        ids,
-    ):
-        found = kept({"id": column, **others}, drawn(0), dp.bound_contributions(1))
-        assert len(found) == 2, type(column)
 
 
 def test_a_sparse_matrix_is_refused():

@@ -1,10 +1,6 @@
 """Filters of a table: which rows stay, and how far neighbours move apart."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pytest
 
 import opendp_lite as dp
 
@@ -16,16 +12,14 @@ TABLE = {
     "visits": [1, 2, 4, 8, 16],
 }
 VISITS = dp.select("visits") >> dp.clamp(0, 100) >> dp.sum()
-CONTAINERS = [TABLE, pd.DataFrame(TABLE), pl.DataFrame(TABLE), pa.table(TABLE)]
 
 
-@pytest.mark.parametrize("table", CONTAINERS, ids=lambda table: type(table).__module__)
-def test_rows_that_stay(table):
+def test_rows_that_stay():
     def total(*steps):
         pipeline = VISITS
         for step in reversed(steps):
             pipeline = step >> pipeline
-        return pipeline(table).tolist()
+        return pipeline(TABLE).tolist()
 
     assert total(dp.keep("age", between=(18, 65))) == [14]
     assert total(dp.keep("age", between=(18, None))) == [14]
@@ -33,17 +27,16 @@ def test_rows_that_stay(table):
     assert total(dp.keep("region", among=["north", "south"])) == [19]
     assert total(dp.keep("region", among=["east", None])) == [12]
     assert total(dp.keep("region", among=["north"]), dp.keep("age", between=(0, 99))) == [1]
-    assert (dp.keep("age", between=(18, 65)) >> dp.count())(table) == 3
-    assert (dp.keep("age", between=(18, 65)) >> dp.select("region") >> dp.count())(table) == 2
+    assert (dp.keep("age", between=(18, 65)) >> dp.count())(TABLE) == 3
+    assert (dp.keep("age", between=(18, 65)) >> dp.select("region") >> dp.count())(TABLE) == 2
 
 
-@pytest.mark.parametrize("table", CONTAINERS, ids=lambda table: type(table).__module__)
-def test_the_column_that_decides_may_be_the_one_that_is_read(table):
+def test_the_column_that_decides_may_be_the_one_that_is_read():
     adults = dp.keep("age", between=(18, 65)) >> dp.select("age")
-    assert (adults >> dp.clamp(0, 99) >> dp.sum())(table).tolist() == [113]
-    assert (adults >> dp.count())(table) == 3
+    assert (adults >> dp.clamp(0, 99) >> dp.sum())(TABLE).tolist() == [113]
+    assert (adults >> dp.count())(TABLE) == 3
     among = dp.keep("region", among=["north", "east"]) >> dp.select("region")
-    assert (among >> dp.one_hot(["north", "east"]) >> dp.sum())(table).tolist() == [2, 1]
+    assert (among >> dp.one_hot(["north", "east"]) >> dp.sum())(TABLE).tolist() == [2, 1]
 
 
 def test_rows_of_an_array_stay_by_their_declared_names():

@@ -309,10 +309,3 @@ def test_weights_move_noise_to_fine_functions(kind):
     )
     ratio = both[1].cdf(AT[1:]).standard_error / both[0].cdf(AT[1:]).standard_error
     assert (ratio < 0.85).all()
-
-
-def test_weights_go_through_json():
-    release = E.basis_distribution(dp.bases.Weighted(dp.bases.Haar(8, 0, 1)), epsilon=1)
-    assert dp.from_json(release.to_json()) == release
-    with pytest.raises(dp.ParameterError, match="Weighted needs a basis"):
-        dp.bases.Weighted(5)
