@@ -135,7 +135,7 @@ def test_examples_are_spelled(name):
 )
 def test_examples_are_stable(name):
     step, given = EXAMPLES[name]
-    dp.assert_stable(pipeline_of(step, given), given.space, trials=12)
+    dp.assert_stable(pipeline_of(step, given), given.space, trials=8)
 
 
 def hostile_data(space):

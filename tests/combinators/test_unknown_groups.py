@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
@@ -26,19 +25,10 @@ TABLE = {
 APPROXIMATE = dp.ApproximateDivergence()
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        TABLE,
-        pd.DataFrame(TABLE),
-        pd.DataFrame({**TABLE, "key": pd.Categorical(TABLE["key"])}),
-        pl.DataFrame(TABLE),
-        pl.DataFrame(TABLE).lazy(),
-        pa.table(TABLE),
-        dp.Blocks(lambda: (pd.DataFrame(TABLE)[i : i + 2] for i in range(0, 14, 2)), columns=None),
-    ],
-    ids=lambda table: type(table).__module__,
-)
+IN_BLOCKS = dp.Blocks(lambda: (pd.DataFrame(TABLE)[i : i + 2] for i in range(0, 14, 2)))
+
+
+@pytest.mark.parametrize("table", [TABLE, pl.DataFrame(TABLE).lazy(), IN_BLOCKS], ids=type)
 def test_groups_are_the_rows_of_keys_that_occur_and_there_are_no_others(table):
     assert dict(ALL(table)) == {("a", 2): 4, ("b", 1): 4, ("b", 3): 2}
     total = dp.select("x") >> dp.clamp(0, 99) >> dp.sum() >> dp.laplace(epsilon=SURE)

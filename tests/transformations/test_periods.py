@@ -72,7 +72,7 @@ def texts(folder: Path):
     yield "CSV", dp.csv_table(path, {"day": str, "x": float})
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", ["week", "quarter"])
 def test_every_container_has_the_same_periods(unit, tmp_path):
     keys = dp.periods(unit, "2023-12-25", "2024-06-30")
     days = [day for day in SOME if day is not None]

@@ -133,25 +133,12 @@ def test_bins_within_categories_by_group():
     assert counts(lambda _: unknown(SURVEY)["f"]) == {3: 8}
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        list,
-        lambda v: np.array(v, dtype=object),
-        pd.Series,
-        pl.Series,
-        pa.array,
-        lambda v: {"sex": v},
-        lambda v: pd.DataFrame({"sex": v}),
-        lambda v: pl.DataFrame({"sex": v}),
-        lambda v: pa.table({"sex": v}),
-        lambda v: dp.Blocks(lambda: (pd.DataFrame({"sex": v[i : i + 7]}) for i in range(0, 40, 7))),
-    ],
-)
-def test_the_column_may_be_left_out(make):
-    found = dp.histogram(categories=["f", "m"], **EXACT)(make(SURVEY["sex"]))
-    assert found.counts.tolist() == [16, 8]
-    assert list(dp.histogram(epsilon=30, delta=0.3)(make(SURVEY["sex"]))) == ["?", "f", "m"]
+def test_the_column_may_be_left_out():
+    for make in (list, pl.Series, pa.array, lambda v: {"sex": v}, lambda v: pa.table({"sex": v})):
+        data = make(SURVEY["sex"])
+        found = dp.histogram(categories=["f", "m"], **EXACT)(data)
+        assert found.counts.tolist() == [16, 8]
+        assert list(dp.histogram(epsilon=30, delta=0.3)(data)) == ["?", "f", "m"]
 
 
 @pytest.mark.parametrize("space", [dp.records(), dp.table(), dp.records(columns=["a"])])
