@@ -32,7 +32,7 @@ _ROUNDED: Final[Mapping[str, Rounding]] = {
     "band_high": ceil,
 }
 _SIDES: Final[Mapping[Rounding, int]] = {floor: -1, ceil: 1}
-_STATISTICS: Final = frozenset({*_ROUNDED, "standard_error", "rows"})
+_STATISTICS: Final = frozenset({*_ROUNDED, "standard_error", "rows", "p_value"})
 _HOW_MANY: Final = ("count", "rows")
 # Whole steps that are meant for digits where the numbers are not whole. A mean in fives is usual.
 _DIGITS: Final = (2, 3, 4)

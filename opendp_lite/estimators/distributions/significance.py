@@ -85,8 +85,8 @@ class SignificanceTest(Result):
         return self.released.covers
 
     def records(self) -> list[Record]:
-        """The rows of what was released."""
-        return self.released.records()
+        """The rows of what was released, each with the p-value: so tables by group have theirs."""
+        return [{**row, "p_value": self.p_value} for row in self.released.records()]
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``; "p" is the p-value in words."""

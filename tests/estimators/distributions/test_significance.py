@@ -123,6 +123,7 @@ def test_a_difference_is_seen(name, loss):
     least = "p <= 0.001" if found.p_value == 0.001 else f"p = {found.p_value:.3f}"
     assert f"{name}: {least}, statistic" in repr(found)
     assert least in found.table().note
+    assert {row["p_value"] for row in found.records()} == {found.p_value}
     assert found.as_dict()["p"] == least
     assert "low to high: 95 % of " in found.table().note
 
