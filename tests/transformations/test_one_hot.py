@@ -72,7 +72,7 @@ def test_bins_are_those_of_numpy(space):
 
 
 def test_no_rows_are_written_out(monkeypatch):
-    """A sum takes the places themselves: so many categories cost no such number of entries a row."""
+    """A sum takes the places themselves: many categories cost no entries of each row."""
     counts = dp.one_hot(range(10**5)) >> dp.sum() >> dp.laplace(epsilon=1)
     found = counts(np.arange(100_000) % 10)
     assert found.shape == (10**5,)
