@@ -1,6 +1,6 @@
 """Processes that spend from one ledger and are killed at any point, and a server that is killed.
 
-In continuous integration 30 are killed. ``OPENDP_LITE_KILLS=1000 pytest -s`` on this file kills as
+In continuous integration 20 are killed. ``OPENDP_LITE_KILLS=1000 pytest -s`` on this file kills as
 many as you say, and prints what it met.
 """
 
