@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -54,6 +55,7 @@ FINE = {
         *("normal_quantile_up", "short_below", "short_above", "sum_up"),
     )
 }
+PLAIN = {**FINE, "exact": exact}
 BENT = {
     "log_up": lambda found: found + OFF,
     "normal_tail": lambda found: (found[0] * (1 - OFF), min(found[1] * (1 + OFF), F(1))),
@@ -71,8 +73,8 @@ def bend(name: str, found):
 def coarse(errs: Callable[[str, int], bool]) -> Iterator[Counter[str]]:
     """The calls of certified functions that ``errs`` picks err, in every module of the package.
 
-    A module has a function by a name of its own. What was worked out before would be taken from
-    the caches, so they are emptied.
+    A module has a function by a name of its own, or ``exact`` by one. What was worked out before
+    would be taken from the caches, so they are emptied.
     """
     calls: Counter[str] = Counter()
 
@@ -81,26 +83,28 @@ def coarse(errs: Callable[[str, int], bool]) -> Iterator[Counter[str]]:
         calls[name] += 1
         return bend(name, found) if errs(name, number) else found
 
-    places = find_places()
+    errs_here = {name: functools.partial(bent, name) for name in FINE}
+    # ``exact`` itself is not to call what errs: ``exp_down`` is made of ``exp_up``.
+    seen = SimpleNamespace(**vars(exact) | errs_here)
     empty_caches()
-    for module, name in places:
-        setattr(module, name, functools.partial(bent, name))
+    for module, name in find_places():
+        setattr(module, name, seen if name == "exact" else errs_here[name])
     try:
         yield calls
     finally:
-        for module, name in places:
-            setattr(module, name, FINE[name])
+        for module, name in find_places():
+            setattr(module, name, PLAIN[name])
         empty_caches()
 
 
 @functools.cache
 def find_places() -> list[tuple[Any, str]]:
-    """Where a function has a name. ``exp_down`` is made of ``exp_up``, and is to keep its side."""
+    """Where a function, or ``exact``, has a name."""
     return [
         (module, name)
         for key, module in list(sys.modules.items())
-        for name in FINE
-        if key.startswith("opendp_lite.") and vars(module).get(name) is FINE[name]
+        for name in PLAIN
+        if key.startswith("opendp_lite.") and vars(module).get(name) is PLAIN[name]
         if module is not exact or name == "normal_tail"
     ]
 
