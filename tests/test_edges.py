@@ -1,5 +1,6 @@
 """Where numbers lie among rising edges: as a search says, whichever way it is found."""
 
+import pickle
 from math import inf, nextafter
 
 import numpy as np
@@ -49,6 +50,7 @@ def test_places_and_counts_are_those_of_a_search(edges, quick):
     generator.shuffle(numbers)
     passed = np.searchsorted(edges, numbers, side="right")
     assert np.array_equal(rising.passed(numbers), passed)
+    assert len(pickle.dumps(rising)) < len(pickle.dumps(edges)) + 100
     # A number has its place whatever stands beside it.
     assert [int(rising.passed(each)) for each in numbers[:300]] == passed[:300].tolist()
     pairs = len(numbers) // 2 * 2

@@ -220,6 +220,7 @@ MESSAGES = [
     ),
     ("shares.records()", "a Distribution is no table; type release.as_dict() for its parts"),
     ("dp.Ledger('x', budget=dp.rho(1), unit='row')", "dp.Ledger.create(path, budget=dp.rho(1)"),
+    ("dp.Ledger(path='x')", "open a ledger by dp.Ledger.open(path)"),
     (
         "dp.mean([0, 0], [100, 24], epsilon=1)",
         "dp.multivariate_mean([(0, 100), (0, 24)], epsilon=1)",

@@ -51,6 +51,10 @@ class RisingEdges:
 
     edges: Numeric
 
+    def __reduce__(self) -> tuple[type[RisingEdges], tuple[Numeric]]:
+        # Without its table, which is large and soon made: pickles go to all workers of a cluster.
+        return RisingEdges, (self.edges,)
+
     def passed(self, numbers: Numeric) -> Indices:
         """How many edges each number has passed."""
         if np.size(numbers) < _FEW or self._before is None:

@@ -38,7 +38,9 @@ _CALLS: Final = frozenset({"collect", "compute", "evaluate", "execute", "fit", "
 
 
 def link_text(link: Any) -> str:
-    """A step of a recipe as it would be typed."""
+    """A step of a recipe as it would be typed; of a partial the function, which has a name."""
+    if isinstance(link, functools.partial):
+        return link_text(link.func)
     named = isinstance(link, type | np.ufunc) or inspect.isroutine(link)
     return one_line(str(link.__name__) if named else repr(link))
 

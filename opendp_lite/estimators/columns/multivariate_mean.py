@@ -708,10 +708,10 @@ def multivariate_mean(
         request = Request.within(whole, "multivariate_mean", confidence, sampling)
         made = pure_mean(space, bounds.rows, bounds.exact_middle, bounds.restore, request)
     names = space.domain.names
-    return made if names is None or confidence is None else made >> partial(_by_name, names)
+    return made if names is None or confidence is None else made >> partial(name_columns, names)
 
 
-def _by_name(names: tuple[str, ...], found: tuple[Estimate, ...]) -> ByName:
+def name_columns(names: tuple[str, ...], found: tuple[Estimate, ...]) -> ByName:
     return ByName(dict(zip(names, found, strict=True)))
 
 

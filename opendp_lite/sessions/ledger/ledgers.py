@@ -17,7 +17,7 @@ from opendp_lite.engines.columns import names_itself
 from opendp_lite.engines.data.identities import PrivateName, content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.numbers.exact import Number, quote
+from opendp_lite.numbers.exact import Number
 from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.sessions import Session, open_session, require_space
@@ -149,15 +149,6 @@ _FIRST = "data"
 _SHOWN = 20
 
 
-def _require_file(_: object, __: attrs.Attribute[LedgerFile], given: LedgerFile) -> None:
-    """Refuses a path in place of an opened file."""
-    if not isinstance(given, LedgerFile):
-        raise ParameterError(
-            "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
-            f"budget=dp.rho(1), unit='row'); dp.Ledger got {quote(given)}"
-        )
-
-
 @attrs.frozen(eq=False, repr=False)
 class Ledger:
     """A privacy budget in a file, which many releases spend over days and processes.
@@ -181,12 +172,17 @@ class Ledger:
         Fraction(3, 4)
     """
 
-    file: LedgerFile = attrs.field(validator=_require_file)
+    file: LedgerFile
 
     if not TYPE_CHECKING:
         # Hidden from type checkers, which are to flag what is refused here.
 
-        def __init__(self, file: object = None, *_: object, **_terms: object) -> None:
+        def __init__(self, file: LedgerFile | None = None, *more: object, **terms: object) -> None:
+            if more or terms or not isinstance(file, LedgerFile):
+                raise ParameterError(
+                    "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
+                    "budget=dp.rho(1), unit='row'); dp.Ledger(...) does neither"
+                )
             initialise(self, file=file)
 
         def __call__(self, *_: object) -> NoReturn:
