@@ -101,4 +101,5 @@ class RisingEdges:
     @cached_property
     def _per_unit(self) -> Numeric:
         with np.errstate(all="ignore"):
-            return 2 / np.diff(self.edges).min(keepdims=True)
+            found: Numeric = 2 / np.diff(self.edges).min(keepdims=True)
+        return found

@@ -307,7 +307,8 @@ def in_least_groups(told: Places, places: Places, most: int, keys: Keys) -> Plac
     least.add(told[order][first, :1], places[order][first])
     group = np.cumsum(starts) - 1
     places = places[order]
-    return places[np.isin(places[first], least.places)[group]]
+    found: Places = places[np.isin(places[first], least.places)[group]]
+    return found
 
 
 def contributions(

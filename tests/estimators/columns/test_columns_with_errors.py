@@ -205,7 +205,7 @@ def test_a_spread_whose_squares_are_no_floats_is_told():
 @pytest.mark.parametrize("name", ["gaussian_mean", "laplace_mean"])
 def test_the_errors_of_a_ball_are_those_of_its_noises(name, columns, monkeypatch):
     """Sum and count, each with its share: the count's is too small to be seen in a spread."""
-    module = import_module("opendp_lite.estimators.papers.many_columns")
+    module = import_module("opendp_lite.estimators.columns.noisy_mean")
     seen = []
 
     def spied(space, request, radius, noisy, errors):
