@@ -17,7 +17,7 @@ from opendp_lite.engines.columns import names_itself
 from opendp_lite.engines.data.identities import PrivateName, content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.numbers.exact import Number
+from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.sessions import Session, open_session, require_space
@@ -181,7 +181,7 @@ class Ledger:
             if more or terms or not isinstance(file, LedgerFile):
                 raise ParameterError(
                     "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
-                    "budget=dp.rho(1), unit='row'); dp.Ledger(...) does neither"
+                    f"budget=dp.rho(1), unit='row'); dp.Ledger got {quote(file)}"
                 )
             initialise(self, file=file)
 
