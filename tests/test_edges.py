@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.numbers.edges import RisingEdges, counts_between
+from opendp_lite.numbers.edges import RisingEdges, count_between
 
 LARGEST = np.finfo(np.float64).max
 WILD = [np.nan, inf, -inf, LARGEST, -LARGEST, 5e-324, -5e-324, 2.0**-1030, 0.0, -0.0]
@@ -49,18 +49,20 @@ def test_places_and_counts_are_those_of_a_search(edges, quick):
         numbers = np.concatenate([edges - 1, edges, edges + 1, generator.integers(-9, 9, 3000)])
     generator.shuffle(numbers)
     passed = np.searchsorted(edges, numbers, side="right")
-    assert np.array_equal(rising.passed(numbers), passed)
+    assert np.array_equal(rising.count_passed(numbers), passed)
     assert len(pickle.dumps(rising)) < len(pickle.dumps(edges)) + 100
     # A number has its place whatever stands beside it.
-    assert [int(rising.passed(each)) for each in numbers[:300]] == passed[:300].tolist()
+    assert [int(rising.count_passed(each)) for each in numbers[:300]] == passed[:300].tolist()
     pairs = len(numbers) // 2 * 2
-    assert np.array_equal(rising.passed(numbers[:pairs].reshape(-1, 2)).ravel(), passed[:pairs])
+    assert np.array_equal(
+        rising.count_passed(numbers[:pairs].reshape(-1, 2)).ravel(), passed[:pairs]
+    )
     for some in (numbers, numbers[:3], numbers[:0]):
         for side, other in (("left", "right"), ("right", "left")):
             places = np.searchsorted(edges, some, side=other)
             counts = np.bincount(places, minlength=len(edges) + 1)
-            assert np.array_equal(counts_between(edges, some, side), counts)
-            assert side == "right" or np.array_equal(rising.counts(some), counts)
+            assert np.array_equal(count_between(edges, some, side), counts)
+            assert side == "right" or np.array_equal(rising.count_by_place(some), counts)
 
 
 @pytest.mark.parametrize("edges", [[0, 10, 20, 30.5], [0, 1e-9, 1], range(0, 101, 10)])

@@ -240,8 +240,9 @@ class Ball(Body):
         unit = Fraction(2) ** self.exponent()
         repeats = self.columns // len(self.size)
         halves = [unit / (2 * r) for r in self.size]
-        rounding = sum_up(halves) * repeats
-        if self.p == 2:
+        if self.p == 1:
+            rounding = sum_up(halves) * repeats
+        else:
             rounding = sqrt_up(sum_up([half * half for half in halves]) * repeats)
         if rounding > Fraction(1, 2**8):
             raise ParameterError(

@@ -201,7 +201,7 @@ class Points(Body):
 
     def places_of(self, numbers: Floats) -> NDArray[np.intp]:
         """The place of the point that each number belongs to."""
-        return self.cells.passed(numbers)
+        return self.cells.count_passed(numbers)
 
     @cached_property
     def cells(self) -> RisingEdges:
@@ -327,7 +327,7 @@ class PointSum(RowSum[Whole]):
     def summarise(self, block: Floats, scratch: Scratch) -> Whole:
         body = self._body
         if block.shape[1] != body.columns:
-            return body.cells.counts(block[:, 0])
+            return body.cells.count_by_place(block[:, 0])
         return np.bincount(body.places_in(block), minlength=len(body.steps))
 
     def finish(self, summary: Whole) -> Numeric:

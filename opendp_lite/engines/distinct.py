@@ -210,6 +210,10 @@ KeysByPlace: TypeAlias = Callable[[], list[Hashable]]
 """Lists the keys of all places, in order."""
 
 
+def _list_values(column: Distinct) -> list[Hashable]:
+    return column.keys
+
+
 def _list_tuples(columns: Sequence[Distinct], rows: Distinct) -> list[Hashable]:
     keys = [column.keys for column in columns]
     return [tuple(map(getitem, keys, cast(Iterable[int], row))) for row in rows.keys]
@@ -303,7 +307,7 @@ class CountKeys(LaterReduction):
         else:
             read = ReadColumns(tuple(range(self.columns)), tuple(map(Numbered, columns)))
             places = rows.map_rows(Part(read, step))
-        keys: KeysByPlace = partial(getattr, columns[0], "keys")
+        keys: KeysByPlace = partial(_list_values, columns[0])
         if self.columns > 1:
             rows_met = Distinct()
             keys = partial(_list_tuples, columns, rows_met)

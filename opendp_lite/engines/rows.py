@@ -45,7 +45,7 @@ from opendp_lite.engines.data.source import (
 )
 from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
 from opendp_lite.engines.data.table import Column
-from opendp_lite.numbers.edges import counts_between
+from opendp_lite.numbers.edges import count_between
 
 # Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096
@@ -487,4 +487,4 @@ class CellCounts(Reduction[Whole]):
         return np.zeros(len(self._edges) + 1, dtype=np.int64)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Whole:
-        return counts_between(self._edges, block[:, 0], "right")
+        return count_between(self._edges, block[:, 0], "right")

@@ -19,7 +19,7 @@ _MOST_CELLS: Final = 2**15
 _FEW: Final = 2**10
 
 
-def counts_between(edges: Numeric, numbers: Numeric, side: Literal["left", "right"]) -> Counts:
+def count_between(edges: Numeric, numbers: Numeric, side: Literal["left", "right"]) -> Counts:
     """How many numbers lie before the first of rising edges, between each two, and after the last.
 
     NaN counts as after all. Numbers are sorted first: to look each up among the edges, as it comes,
@@ -55,7 +55,7 @@ class RisingEdges:
         # Without its table, which is large and soon made: pickles go to all workers of a cluster.
         return RisingEdges, (self.edges,)
 
-    def passed(self, numbers: Numeric) -> Indices:
+    def count_passed(self, numbers: Numeric) -> Indices:
         """How many edges each number has passed."""
         if np.size(numbers) < _FEW or self._before is None:
             return self.edges.searchsorted(numbers, "right")
@@ -63,11 +63,11 @@ class RisingEdges:
         found += numbers >= self._and_none[found]
         return found
 
-    def counts(self, numbers: Numeric) -> Counts:
+    def count_by_place(self, numbers: Numeric) -> Counts:
         """How many numbers have passed no edge, one, two, up to all of them."""
         if self._before is None:
-            return counts_between(self.edges, numbers, "left")
-        return _tally(self.passed(numbers), self.edges)
+            return count_between(self.edges, numbers, "left")
+        return _tally(self.count_passed(numbers), self.edges)
 
     @cached_property
     def _and_none(self) -> Numeric:

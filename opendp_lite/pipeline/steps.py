@@ -283,7 +283,7 @@ def stage(
     """
 
     said = Description(does, changes, proof, examples)
-    return _typed(Stage, partial(type_step, Stage), constructor, said)
+    return _make_step(Stage, partial(type_step, Stage), constructor, said)
 
 
 @overload
@@ -332,7 +332,7 @@ def mechanism(
     """
 
     said = Description(does, changes, proof, examples)
-    return _typed(Mechanism, partial(type_step, Mechanism), constructor, said)
+    return _make_step(Mechanism, partial(type_step, Mechanism), constructor, said)
 
 
 def _links_of(before: object) -> tuple[object, ...]:
@@ -342,7 +342,7 @@ def _links_of(before: object) -> tuple[object, ...]:
     return (before,) if isinstance(before, Space) else ()
 
 
-def _typed(
+def _make_step(
     kind: type, make: Callable[..., object], given: Callable[..., object] | None, said: Description
 ) -> object:
     """What is typed of a function: its parameters but the first make something of a kind."""
@@ -421,4 +421,4 @@ def postprocessor(
     def make(function: Callable[..., object], args: Any, kwargs: Any) -> object:
         return Postprocessor(function, signatures.named_arguments(function, args, kwargs))
 
-    return _typed(Postprocessor, make, function, Description(does, proof=proof))
+    return _make_step(Postprocessor, make, function, Description(does, proof=proof))

@@ -459,7 +459,7 @@ class _Intervals:
         return cls(ends, np.array([beyond, *range(count), beyond], dtype=np.float64))
 
     def __call__(self, numbers: Numeric) -> Floats:
-        found: Floats = self.places[self.ends.passed(numbers)]
+        found: Floats = self.places[self.ends.count_passed(numbers)]
         if not np.isnan(self.places[0]):
             found[np.isnan(numbers)] = np.nan
         return found

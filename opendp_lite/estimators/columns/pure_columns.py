@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
 from math import log, sqrt
 from typing import Any, Final, cast
 
@@ -169,7 +168,10 @@ def pure_mean(
         restore: Gives means in other units.
         request: What was asked for.
     """
-    plan = _PureMean(rows, middle, request.on(space), space)
+    inside = rows >> center(middle)
+    if space.domain.size is not None:
+        inside = inside >> impute(0)
+    plan = _PureMean(inside, middle, request.on(space), space)
 
     def program(ask: Ask[MaxDivergence]) -> Floats | ByColumn:
         return restore(plan.run(ask).mean())
@@ -180,9 +182,13 @@ def pure_mean(
 
 @attrs.frozen(slots=False, eq=False)
 class _PureMean:
-    """The program. Its rows are in the cube around 0: the bounds become -1 and 1."""
+    """The program.
 
-    bounded: Rowwise
+    Its rows are between -1 and 1, and 0 for a missing value where their number is public. They are
+    clamped before all else: sums, medians and lengths then agree on what a row is.
+    """
+
+    rows: Rowwise
     middle: Values
     request: Request
     space: RowSpace
@@ -192,7 +198,7 @@ class _PureMean:
         people: float | None = self.space.domain.size
         if people is None:
             people = float(ask(count() >> laplace(epsilon=self._share(_COUNT))))
-        public = self.bounded, self.middle, self.request, self.space
+        public = self.rows, self.middle, self.request, self.space
         return _ColumnsRun(*public, ask, people, self._looks(people))
 
     def explain(self) -> str:
@@ -225,15 +231,6 @@ class _PureMean:
         """So many rows, far from all others, may not stand out."""
         return round(_CLEAR * float(self.space.unit / self._share(_CHECK)))
 
-    @cached_property
-    def _rows(self) -> Rowwise:
-        """The rows between -1 and 1. Where their number is public, 0 for a missing value.
-
-        They are clamped before all else: sums, medians and lengths then agree on what a row is.
-        """
-        inside = self.bounded >> center(self.middle)
-        return inside if self.space.domain.size is None else inside >> impute(0)
-
     def _looks(self, people: float) -> Looks:
         rows = people * float(self.request.whole.amount / self.space.unit)
         return Looks(rows, self._columns, self.space.domain.size is not None)
@@ -258,15 +255,15 @@ class _ColumnsRun(_PureMean):
             return self._in_box()
         if not looks.pay:
             nowhere = np.zeros(self._columns)
-            return self._in_ball(self._rows, nowhere, nowhere + 1)
+            return self._in_ball(self.rows, nowhere, nowhere + 1)
         if looks.first:
             most = _LONG * (1 - looks.whole) * sqrt(self._columns)
-            if self._count_beyond(self._rows, most, looks.first) > self.people / 2:
+            if self._count_beyond(self.rows, most, looks.first) > self.people / 2:
                 return self._in_box()
         part = self._share(looks.centres)
         lattice = {"scale": "asinh", "unit": _LINEAR, "bits": _CENTRE_BITS}
-        middle = ask_quantiles(self.ask, self._rows, 0.5, bounds=(-1, 1), epsilon=part, **lattice)
-        around, part = self._rows >> center(noisy_mean.dyadic(middle)), self._share(looks.spreads)
+        middle = ask_quantiles(self.ask, self.rows, 0.5, bounds=(-1, 1), epsilon=part, **lattice)
+        around, part = self.rows >> center(noisy_mean.dyadic(middle)), self._share(looks.spreads)
         lattice = {"scale": "log", "bits": _SPREAD_BITS, "bounds": (_NARROWEST, 2)}
         away = ask_quantiles(self.ask, around >> absolute(), 0.5, epsilon=part, **lattice)
         return self._in_ball(around, middle, away / noisy_mean.MEDIAN_OF_NORMAL)
@@ -350,7 +347,7 @@ class _ColumnsRun(_PureMean):
         """With noise of the bounds. Nothing is shortened."""
         middle, widths = to_floats(self.middle), np.ones(self._columns)
         some = attrs.evolve(self, people=max(self.people, 1.0))
-        return some._release(self._rows, middle, widths, cube=True, spread=spread)
+        return some._release(self.rows, middle, widths, cube=True, spread=spread)
 
     def _release(
         self,

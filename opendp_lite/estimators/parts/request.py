@@ -183,7 +183,8 @@ def _check_bounds(
             f"{name} takes bounds on the values before the budget: write "
             f"{path_of(estimator)}(0, 100, dp.epsilon(1))"
         )
-    if name == "mean" and len(args) > 1 and all(isinstance(each, list | tuple) for each in args):
+    lists = [each for each in args if isinstance(each, list | tuple)]
+    if name == "mean" and len(lists) == len(args) > 1:
         raise ParameterError(
             "mean is of one column: for several write dp.multivariate_mean([(0, 100), (0, 24)], "
             f"{shown}), with the bounds of each"
@@ -195,7 +196,7 @@ def _check_bounds(
         )
     if len(args) == 1 and "upper" not in given:
         raise ParameterError(f"{name} takes two bounds, lower and upper: write {example}")
-    if len(args) > _BOUNDS and not isinstance([*args][-1], PrivacyBudget):
+    if len(args) > _BOUNDS and not isinstance(args[-1], PrivacyBudget):
         raise ParameterError(f"{name} takes its arguments after the bounds by name: {example}")
 
 

@@ -151,7 +151,7 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
 
         def look(ask, public=public):
             run = _ColumnsRun(*public, ask, len(rows), Looks(1.0, 2, False))
-            return run._look_beyond(run._rows, 0.2, np.array([0.1, 0.2]), np.zeros(2))
+            return run._look_beyond(run.rows, 0.2, np.array([0.1, 0.2]), np.zeros(2))
 
         made = make_adaptive(on, look, dp.MaxDivergence(), budget.amount, "")
         told.append(made(rows))
