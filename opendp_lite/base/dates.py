@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from opendp_lite.base.spelling import Named, call_when_read
+
 _DAY: Final = np.dtype("M8[D]")
 # The parts of a second that Python's times have.
 _FINEST: Final = np.dtype("M8[us]")
@@ -52,8 +54,40 @@ def date_meant(key: object, known: Iterable[object]) -> object:
         datetime.date(2024, 2, 1)
     """
     said = str(key).removesuffix(" 00:00:00")
-    dates = [each for each in known if isinstance(each, date) and str(each).startswith(said)]
-    return dates[0] if len(dates) == 1 and len(said) >= _MONTH else key
+    read = max(len(said), _MONTH)
+    dates = [each for each in known if isinstance(each, date)]
+    meant = [each for each in dates if said in (str(each)[:read], getattr(each, "label", None))]
+    return meant[0] if len(meant) == 1 else key
+
+
+class PeriodKey(date):
+    """The first day of a period, where ``dp.period`` made it: tables show it as the period.
+
+    In all else it is that date, and equals it.
+
+    Args:
+        year: Of the day.
+        month: Likewise.
+        day: Likewise.
+        label: The period as people write it.
+
+    Example:
+        >>> key = PeriodKey(2024, 1, 15, "2024-W03")
+        >>> key == date(2024, 1, 15), key.label
+        (True, '2024-W03')
+    """
+
+    label: str
+
+    # Of three numbers Python itself makes one, as the day after it: that is no period.
+    def __new__(cls, year: int, month: int, day: int, label: str = "") -> PeriodKey:
+        found = super().__new__(cls, year, month, day)
+        found.label = label
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        fields = self.year, self.month, self.day, self.label
+        return call_when_read(Named.of(PeriodKey), *fields)
 
 
 _PLAIN: Final = frozenset({str, int, float, date, datetime})

@@ -314,7 +314,8 @@ def _by_keys(
     space: Space[Tables], keys: Keys, pipeline: Mechanism[Any, M, R]
 ) -> Measurement[Space[Tables], M, ByGroup[R]]:
     """A release for each group, once the keys are known."""
-    keys = attrs.evolve(keys, apart=space.unit <= 1)
+    values = space.domain.mark_periods(keys.columns, keys.values)
+    keys = attrs.evolve(keys, values=values, apart=space.unit <= 1)
     return _of_vector(space, keys, pipeline) or _one_by_one(space, keys, pipeline)
 
 

@@ -33,8 +33,10 @@ def printable(name: str) -> str:
 
 
 def key_text(key: object) -> str:
-    """A key as a table shows it: of a time that begins a day the date."""
-    return str(key).removesuffix(" 00:00:00") if isinstance(key, date) else str(key)
+    """A key as a table shows it: of a time that begins a day the date, of a period its name."""
+    if not isinstance(key, date):
+        return str(key)
+    return getattr(key, "label", "") or str(key).removesuffix(" 00:00:00")
 
 
 def fields_text(value: object) -> str:

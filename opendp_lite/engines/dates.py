@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.dates import day_number, of_each, tick_number, ticks, whole_days
+from opendp_lite.base.dates import PeriodKey, day_number, of_each, tick_number, ticks, whole_days
 from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.data.categories import is_day
 from opendp_lite.engines.data.fold import Floats, Numeric, identity
@@ -28,6 +28,8 @@ Dates = NDArray[np.datetime64]
 _DAY: Final = np.dtype("M8[D]")
 _FIRST: Final = day_number(date.min)
 _LAST: Final = day_number(date.max)
+# As people write the periods, and weeks as ISO 8601 does.
+_LABELS: Final = {"week": "%G-W%V", "month": "%Y-%m", "quarter": "%Y-Q{}", "year": "%Y"}
 
 
 def are_dates(given: object) -> bool:
@@ -284,3 +286,11 @@ def list_periods(period: str, first: date, last: date) -> list[date]:
     months = {"month": 1, "quarter": 3, "year": 12}[period]
     numbers = range(start.year * 12 + start.month - 1, stop.year * 12 + stop.month, months)
     return [date(number // 12, number % 12 + 1, 1) for number in numbers]
+
+
+def mark_period(key: Hashable, period: str | None) -> Hashable:
+    """The first day of a period as that; another key as it is: its rows are no whole period's."""
+    if not is_day(key) or period not in _LABELS or list_periods(period, key, key) != [key]:
+        return key
+    label = key.strftime(_LABELS[period].format((key.month + 2) // 3))
+    return PeriodKey(key.year, key.month, key.day, label)

@@ -1,3 +1,4 @@
+from opendp_lite.base.dates import PeriodKey as PeriodKey
 from opendp_lite.estimators.columns.components import Correlation as Correlation
 from opendp_lite.estimators.columns.components import PrincipalComponents as PrincipalComponents
 from opendp_lite.estimators.columns.covariance import Covariance as Covariance

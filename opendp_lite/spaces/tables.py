@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
@@ -13,6 +13,7 @@ from opendp_lite import display, engines
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.display.formatting import printable
 from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.dates import mark_period
 from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.numbers.exact import quote
 from opendp_lite.spaces.domains import Domain, Origin, Rows
@@ -30,7 +31,7 @@ class Tables(Rows):
         body: Everything: the values are not known to lie anywhere.
         names: Of the columns; None where the data brings its own.
         limit: How many rows a person has, in words; empty where nothing is said.
-        periods: The columns of which each date is the first day of its period.
+        periods: The columns of which each date is the first day of its period, and its name.
 
     Example:
         >>> import opendp_lite as dp
@@ -43,7 +44,18 @@ class Tables(Rows):
     bridge = "Start with dp.records(columns=[...]), or put it before the other steps."
 
     limit: str = ""
-    periods: tuple[str, ...] = ()
+    periods: tuple[tuple[str, str], ...] = ()
+
+    def mark_periods(self, columns: Sequence[str], keys: Sequence[Any]) -> tuple[Hashable, ...]:
+        """Keys, of several columns in tuples, where they are first days of periods as these."""
+        made = [dict(self.periods).get(each) for each in columns]
+        if not any(made):
+            return tuple(keys)
+        several = len(made) > 1
+        return tuple(
+            tuple(map(mark_period, key, made)) if several else mark_period(key, *made)
+            for key in keys
+        )
 
     def to_internal(self, value: object) -> engines.LazyTable:
         return engines.LazyTable(engines.Dataset(value, self.names, self.size), self.names)

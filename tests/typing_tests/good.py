@@ -311,6 +311,7 @@ weekly = (
     >> dp.one_hot(dp.periods("week", "2024-01-01", date(2024, 3, 31)))
 )
 assert_type(dp.periods("week", "2024-01-01", "2024-03-31"), list[date])
+assert_type(dp.releases.PeriodKey(2024, 1, 15, "2024-W03").label, str)
 assert_type(dp.keep("day", between=(date(2024, 1, 1), None)), dp.Stage[Named, Named])
 dated = dp.histogram("day", edges=[date(2024, 1, 1), date(2024, 2, 1)], epsilon=1)
 by_unknown = dp.by("sex", dp.count() >> dp.laplace(epsilon=1), epsilon=2, delta=1e-6)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from math import isfinite, nan
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import attrs
 import numpy as np
@@ -322,7 +322,7 @@ def _same_day(value: date) -> date | None:
     return value.date() if value.tzinfo is None else None
 
 
-def is_day(value: object) -> bool:
+def is_day(value: object) -> TypeGuard[date]:
     """Whether it is a date alone, and no time."""
     return isinstance(value, date) and not isinstance(value, datetime)
 

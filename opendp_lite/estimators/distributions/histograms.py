@@ -582,6 +582,9 @@ def histogram(
         shown = _Shown(titles, threshold.law, level, least=threshold.least, several=several)
         return start >> unknown >> shown.shown_counts_with_intervals
     keys, axes, placed = _declare(domain.columns, categories, edges, other)
+    if isinstance(domain, Tables):
+        keys = domain.mark_periods(titles, keys)
+        axes = axes and tuple(map(domain.mark_periods, zip(titles), axes))
     best = count_places(start >> placed, whole)
     hint = _say_days(domain, keys)
     shown = _Shown(titles, best.facts.laws[0], level, keys, axes, hint=hint, several=several)

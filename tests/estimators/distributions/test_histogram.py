@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 import opendp_lite as dp
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace
+from tests.public_names import modules_in
 
 REPLACE = dp.records(columns=["sex", "age"], size=40, metric=dp.ChangeOneDistance())
 SURVEY = {"sex": ["f", "m", None, "f", "?"] * 8, "age": [3.0, 10.0, 20.0, float("nan"), 21.0] * 8}
@@ -363,6 +364,43 @@ def test_noise_that_two_numbers_share_is_known():
     for asked in ((), ("x", "y"), ("z",)):
         with pytest.raises(dp.ParameterError, match="marginal takes some of the columns x, y"):
             found.marginal(*asked)
+
+
+@pytest.mark.parametrize(
+    ("period", "shown"),
+    [
+        ("week", ["2025-W01", "2025-W02"]),
+        ("month", ["2024-12", "2025-01"]),
+        ("quarter", ["2024-Q4", "2025-Q1"]),
+        ("year", ["2024", "2025"]),
+    ],
+)
+def test_tables_show_periods_as_people_write_them(period, shown):
+    """Only what a step made periods of, and only their first days."""
+    rows = {"day": [datetime.date(2024, 12, 30), datetime.date(2025, 1, 8)] * 50, "x": [1, 2] * 50}
+    keys = dp.periods(period, "2024-12-30", "2025-01-08")
+    made, wait = dp.period("day", period), dp.select("x") >> dp.mean(0, 9, epsilon=9)
+    counted, odd = dp.histogram("day", categories=keys, epsilon=9), datetime.date(2024, 12, 31)
+    pairs = dp.histogram(["day", "x"], categories=[keys, [1, 2]], epsilon=9)
+    by_both = dp.by(["day", "x"], [(keys[0], 1), (keys[1], 2)], wait)
+    found = (made >> counted)(rows)
+    for each in (found, (made >> dp.by("day", keys, wait))(rows)):
+        assert [line.split()[0] for line in str(each).splitlines()[1:3]] == shown
+        assert [line.split()[0] for line in str(each.table()).splitlines()[1:3]] == shown
+        assert [line.split(",")[0] for line in each.to_csv().splitlines()[1:]] == shown
+        assert list(each) == keys
+        assert each[shown[1]] == each[keys[1]]
+        assert not modules_in(each)
+        assert str(pickle.loads(pickle.dumps(each))) == str(each)
+    assert found.shares().names == tuple(shown)
+    assert found.rolling(2).names == (" to ".join(shown),)
+    for each in ((made >> pairs)(rows), (made >> pairs)(rows).marginal("day")):
+        assert str(each).splitlines()[1].startswith(f"{shown[0]} ")
+    assert f"{shown[0]}, 1" in str((made >> by_both)(rows))
+    # Each of these counts other rows than those of a period.
+    assert str(counted(rows)).splitlines()[1].startswith(f"{keys[0]} ")
+    other = (made >> dp.histogram("day", categories=[odd], epsilon=9))(rows)
+    assert str(other).splitlines()[1].startswith("2024-12-31 ")
 
 
 def test_first_days_without_a_period_are_days():
