@@ -76,8 +76,9 @@ def draw(rooms: list[str], count: int, seed: int, known: set[str]) -> list[Mutan
     chosen = [each for each in _read_table() if each.path in paths]
     while len(chosen) < count and any(left):
         for mutants in left:
-            if mutants and len(chosen) < count:
-                chosen.append(mutants.pop())
+            if mutants and len(chosen) < count and _parses(mutants[-1]):
+                chosen.append(mutants[-1])
+            del mutants[-1:]
     return list(dict.fromkeys(chosen))
 
 
@@ -107,18 +108,17 @@ def _change_file(path: Path) -> Iterator[Mutant]:
     for line, start, end, text, kind in _find_changes(ast.parse(source)):
         old = lines[line - 1].encode()
         new = (old[:start] + text(old[start:end].decode()).encode() + old[end:]).decode()
-        changed = [*lines[: line - 1], new, *lines[line:]]
-        if new != lines[line - 1] and _parses("\n".join(changed)):
+        if new != lines[line - 1]:
             nth = lines[: line - 1].count(lines[line - 1])
             yield Mutant(str(path.relative_to(PACKAGE)), lines[line - 1], new, nth, kind)
 
 
-def _parses(source: str) -> bool:
+def _parses(mutant: Mutant) -> bool:
+    place = mutant.place()
     try:
-        ast.parse(source)
+        return place is not None and bool(ast.parse(place[1]))
     except SyntaxError:
         return False
-    return True
 
 
 def _find_changes(tree: ast.Module):
