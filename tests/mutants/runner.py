@@ -153,9 +153,9 @@ def _import_all(modules: Iterable[str]) -> _Imported:
     functions: dict[str, list[types.FunctionType]] = {}
     caches = []
     for each in gc.get_objects():
-        if isinstance(each, types.FunctionType):
+        if type(each) is types.FunctionType:  # isinstance fails for proxies of what is gone
             functions.setdefault(each.__code__.co_filename, []).append(each)
-        elif isinstance(each, functools._lru_cache_wrapper):
+        elif type(each) is functools._lru_cache_wrapper:
             caches.append(each)
     gc.freeze()
     return _Imported(functions, caches)
