@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from math import nan
@@ -26,6 +26,7 @@ from opendp_lite.numbers.exact import quote
 
 Dates = NDArray[np.datetime64]
 _DAY: Final = np.dtype("M8[D]")
+_MONTH: Final = np.dtype("M8[M]")
 _FIRST: Final = day_number(date.min)
 _LAST: Final = day_number(date.max)
 # As people write the periods, and weeks as ISO 8601 does.
@@ -122,7 +123,15 @@ def _inside(lower: date | None, upper: date | None, dates: Dates) -> Floats:
     return np.where(np.isnat(dates), np.nan, stays)
 
 
-_PERIODS: Final = ("day", "week", "month", "quarter", "year")
+# What each is counted in, how many of these it has, and how many the first of 1970 lies behind its
+# beginning: day 0 was a Thursday, and a week begins on Monday, as ISO 8601 has it.
+_PERIODS: Final = {
+    "day": (_DAY, 1, 0),
+    "week": (_DAY, 7, 3),
+    "month": (_MONTH, 1, 0),
+    "quarter": (_MONTH, 3, 0),
+    "year": (_MONTH, 12, 0),
+}
 
 
 def require_period(given: object, step: str) -> str:
@@ -142,15 +151,9 @@ def first_days(dates: Dates, period: str) -> Dates:
     there = ~np.isnat(dates) & (numbers >= _FIRST) & (numbers <= _LAST)
     # Where there is none, any day will do until the end.
     numbers = np.where(there, numbers, 0)
-    if period == "week":
-        # Day 0 of 1970 was a Thursday, and a week begins on Monday, as ISO 8601 has it.
-        first = (numbers - (numbers + 3) % 7).astype(_DAY)
-    elif period == "quarter":
-        months = numbers.astype(_DAY).astype("M8[M]").astype(np.int64)
-        first = (months - months % 3).astype("M8[M]").astype(_DAY)
-    else:
-        unit = {"day": "M8[D]", "month": "M8[M]", "year": "M8[Y]"}[period]
-        first = numbers.astype(_DAY).astype(unit).astype(_DAY)
+    unit, length, ahead = _PERIODS[period]
+    units = numbers.astype(_DAY).astype(unit).astype(np.int64)
+    first = (units - (units + ahead) % length).astype(unit).astype(_DAY)
     return np.where(there, first, np.datetime64("NaT", "D"))
 
 
@@ -180,13 +183,7 @@ class ByPeriod:
         if values.dates is not None:
             read: Callable[[object], Dates] = values.dates
             return Values.of_dates(values.column, True, lambda piece: self._first(read(piece)))
-        if values.levels is None:
-            return Values.of_dates(
-                values.column, True, lambda piece: self._of_values(values.array(piece))
-            )
-        each = np.fromiter([*values.levels, None], object, len(values.levels) + 1)
-        levels = self._of_values(each)
-        return Values.of_dates(values.column, True, lambda places: levels[np.maximum(places, -1)])
+        return Values.of_dates(values.column, True, values.once_each(self._of_values))
 
     def of_numbers(self, numbers: Floats) -> Dates:
         """The first days of the periods of days that are numbers."""
@@ -278,14 +275,12 @@ def require_form(given: object) -> str | None:
 
 def list_periods(period: str, first: date, last: date) -> list[date]:
     """The first days of all periods from that of one date to that of another."""
-    days = np.array([first, last], dtype=_DAY)
-    start, stop = first_days(days, period).astype(object).tolist()
-    if period in ("day", "week"):
-        step = 7 if period == "week" else 1
-        return [start + timedelta(days=ahead) for ahead in range(0, (stop - start).days + 1, step)]
-    months = {"month": 1, "quarter": 3, "year": 12}[period]
-    numbers = range(start.year * 12 + start.month - 1, stop.year * 12 + stop.month, months)
-    return [date(number // 12, number % 12 + 1, 1) for number in numbers]
+    unit, length, _ = _PERIODS[period]
+    days = first_days(np.array([first, last], dtype=_DAY), period)
+    start, stop = days.astype(unit).astype(np.int64).tolist()
+    found = np.arange(start, stop + 1, length).astype(unit).astype(_DAY)
+    listed: list[date] = found.astype(object).tolist()
+    return listed
 
 
 def mark_period(key: Hashable, period: str | None) -> Hashable:

@@ -14,7 +14,7 @@ from opendp_lite.base.dates import are_days, dates_in, python_dates
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data import arrays, open_data
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Floats, Numeric, identity
+from opendp_lite.engines.data.fold import Floats, Numeric, Scalar, identity
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 
@@ -79,13 +79,22 @@ class Values:
             refuse = categories.refuse_text if self.is_text else categories.refuse_numbers
             refuse()
 
-    def as_numbers(self, numbers: Callable[[Numeric], Floats]) -> arrays.ColumnRows:
-        """One column of numbers, by a function of some values, which may be objects."""
+    def once_each(
+        self, make: Callable[[Numeric], NDArray[Scalar]]
+    ) -> Callable[[Any], NDArray[Scalar]]:
+        """What a function of some values, which may be objects, makes of a slice of the column.
+
+        Where the different values are listed, it is asked for each of them once.
+        """
         if self.levels is None:
-            return arrays.ColumnRows(self, numbers)
-        # Behind them the number of a missing one: it is taken for all places below 0.
-        of_levels = numbers(np.fromiter([*self.levels, None], object, len(self.levels) + 1))
-        return arrays.ColumnRows(self, lambda piece: of_levels[np.maximum(piece, -1)])
+            return lambda piece: make(self.array(piece))
+        # Behind them what is made of a missing one: it is taken for all places below 0.
+        of_levels = make(np.fromiter([*self.levels, None], object, len(self.levels) + 1))
+        return lambda piece: of_levels[np.maximum(self.array(piece), -1)]
+
+    def as_numbers(self, numbers: Callable[[Numeric], Floats]) -> arrays.ColumnRows:
+        """One column of numbers, by a function as for ``once_each``."""
+        return arrays.ColumnRows(self.column, self.once_each(numbers))
 
     def require_dates(self, step: str, mend: str) -> None:
         """Refuses a column of which no value is a date, by its type; of text it says the mend."""
@@ -96,8 +105,8 @@ class Values:
 
     def as_dates(self, numbers: Callable[[NDArray[np.datetime64]], Floats]) -> arrays.ColumnRows:
         """As ``as_numbers``, by a function of numpy's dates; NaT for what is none."""
-        if self.dates is not None:
-            return arrays.ColumnRows(attrs.evolve(self, array=self.dates), numbers)
+        if (read := self.dates) is not None:
+            return arrays.ColumnRows(self.column, lambda piece: numbers(read(piece)))
         return self.as_numbers(lambda values: numbers(python_dates(values.tolist())))
 
 
