@@ -161,6 +161,9 @@ class ArrayRows(InMemory):
             rows = _unmask(rows)
         return rows if rows.dtype.kind != "O" else floats_of(rows, odd)
 
+    def cut(self, start: int, stop: int) -> ArrayRows:
+        return attrs.evolve(self, rows=self.rows[start:stop], size=stop - start)
+
 
 class Cuttable(Protocol):
     """A column in memory, of which a slice is a column as well."""
@@ -191,6 +194,9 @@ class ColumnRows(InMemory):
         found = self.numbers(self.column[start:stop])
         found = found if found.dtype.kind != "O" else floats_of(found, odd)
         return found if found.ndim == 2 else found.reshape(-1, 1)
+
+    def cut(self, start: int, stop: int) -> ColumnRows:
+        return ColumnRows(self.column[start:stop], self.numbers)
 
 
 def is_masked(array: object) -> TypeGuard[_Masked]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import singledispatch
 from importlib import import_module
+from itertools import pairwise, starmap
 from threading import RLock
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -149,6 +150,10 @@ class InMemory(Source):
         refusal comes when all rows were read, so that its time does not tell where the cause was.
         """
 
+    @abstractmethod
+    def cut(self, start: int, stop: int) -> InMemory:
+        """Some of the rows, of which nothing is read or copied yet."""
+
     @property
     def by_value(self) -> bool:
         """Whether the type of each single value must be looked at."""
@@ -183,7 +188,7 @@ class InMemory(Source):
         if count < 2 or self.by_value:
             return (self,)
         ends = [self.size * part // count for part in range(count + 1)]
-        return [_Span(self, ends[part], ends[part + 1]) for part in range(count)]
+        return list(starmap(self.cut, pairwise(ends)))
 
 
 def blocks_of(rows: Numeric) -> Iterator[Floats]:
@@ -197,38 +202,6 @@ def _cut(rows: Numeric, entries: int) -> Iterator[Numeric]:
     if 0 < len(rows) <= step:
         return iter((rows,))
     return (rows[place : place + step] for place in range(0, len(rows), step))
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Span(InMemory):
-    """A range of rows in memory."""
-
-    whole: InMemory
-    start: int
-    stop: int
-
-    @property
-    def columns(self) -> int:
-        return self.whole.columns
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        return self.whole.names
-
-    @property
-    def size(self) -> int:
-        return self.stop - self.start
-
-    @property
-    def plain(self) -> bool:
-        return self.whole.plain
-
-    @property
-    def views(self) -> bool:
-        return self.whole.views
-
-    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
-        return self.whole.between(self.start + start, self.start + stop, odd)
 
 
 @attrs.frozen(eq=False, repr=False)

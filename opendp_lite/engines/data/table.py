@@ -220,6 +220,9 @@ class TableRows(InMemory):
             found[:, place] = self._column(place, start, stop, odd)[:, 0]
         return found
 
+    def cut(self, start: int, stop: int) -> TableRows:
+        return attrs.evolve(self, held=tuple(each.cut(start, stop) for each in self.held))
+
     def _column(self, place: int, start: int, stop: int, odd: set[str]) -> Numeric:
         here: set[str] = set()
         found = self.held[place].between(start, stop, here)
