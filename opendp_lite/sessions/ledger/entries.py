@@ -40,7 +40,7 @@ class EntryState(Enum):
     """A content of the data got a name."""
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class LedgerEntry:
     """One entry of a ledger.
 
@@ -70,11 +70,11 @@ class LedgerEntry:
     total: Loss = attrs.field(repr=False)
     budget: Loss = attrs.field(repr=False)
     unit: str
-    scope: str
-    asked: str = attrs.field(repr=False)
-    note: str
-    closes: int | None
-    content: str = attrs.field(repr=False)
+    scope: str = ""
+    asked: str = attrs.field(default="", repr=False)
+    note: str = ""
+    closes: int | None = None
+    content: str = attrs.field(default="", repr=False)
     time: str
     version: str = attrs.field(repr=False)
     machine: str = attrs.field(repr=False)
