@@ -76,7 +76,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         SystemExit: With status 2 for an unknown option, with 0 after ``--help``.
     """
     parser = _parser()
-    words = _shield(argv)
+    words = _split_words(argv)
     for flag, word, after in zip(words, words[1:], [*words[2:], "--"], strict=False):
         parts = [part.strip() for part in word.split(",")]
         if flag in _PAIRS and len(parts) > 1 and after[:1] == "-" and all(map(is_number, parts)):
@@ -94,7 +94,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
-def _shield(argv: Sequence[str]) -> list[str]:
+def _split_words(argv: Sequence[str]) -> list[str]:
     """The words as argparse reads them: ``--bounds=-10`` is two of them, and ``-10`` no option."""
     words: list[str] = []
     for word in argv:

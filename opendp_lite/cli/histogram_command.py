@@ -42,7 +42,7 @@ def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         lines=partial(_lines, several=several),
         note=("counted", kept),
         picks=True,
-        tell=_threshold,
+        tell=_tell_threshold,
         titles=tuple(
             f"column {name}" if name and arguments.header is False else name or "value"
             for name in columns
@@ -66,7 +66,7 @@ def _lines(found: dp.releases.Histogram, *, several: bool) -> list[ReportLine]:
     ]
 
 
-def _threshold(found: dp.releases.Histogram) -> dict[str, str]:
+def _tell_threshold(found: dp.releases.Histogram) -> dict[str, str]:
     """The least count that is shown, where no categories were declared."""
     return {} if found.threshold is None else {"threshold": str(found.threshold)}
 

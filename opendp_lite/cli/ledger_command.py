@@ -85,7 +85,7 @@ def _summary(view: when_run.LedgerView) -> dict[str, str]:
     found = {
         "ledger": terms.identity,
         "data": terms.data,
-        "protected": terms.protected,
+        "protected": terms.protects,
         "losses are for": view.neighbours,
         "budget": view.budget.words(),
         "spent": measure.words(head.reach(measure)),

@@ -140,7 +140,7 @@ def _parquet(report: when_run.Report) -> bytes:
     """The table, with the statement of the loss under "opendp_lite" in the file's metadata."""
     arrow, parquet = _arrow()
     table = arrow.table(report.columns())
-    statement = json.dumps({"column": report.column, **report.statement})
+    statement = json.dumps({"column": report.column, **report.without_numbers})
     found = io.BytesIO()
     parquet.write_table(table.replace_schema_metadata({"opendp_lite": statement}), found)
     return found.getvalue()

@@ -264,7 +264,7 @@ class Payment:
                 "opendp-lite ledger create FILE --unit row"
             )
             raise dp.ParameterError(
-                f"--ledger: this ledger protects {terms.protected}, and the release is for "
+                f"--ledger: this ledger protects {terms.protects}, and the release is for "
                 f"{space.metric.protected(space.unit)}. Nothing was read or spent. {mend}, with "
                 "its budget"
             )

@@ -89,7 +89,7 @@ class Report:
     grouped: bool
 
     @property
-    def statement(self) -> dict[str, object]:
+    def without_numbers(self) -> dict[str, object]:
         """All but the numbers."""
         claim = self.claim
         found = {
@@ -111,7 +111,7 @@ class Report:
             found["releases"] = [self._as_object(line) for line in self.lines]
         else:
             found.update(self._as_object(self.lines[0]))
-        return json.dumps({**found, **self.statement}, indent=2, allow_nan=False)
+        return json.dumps({**found, **self.without_numbers}, indent=2, allow_nan=False)
 
     def _as_object(self, line: ReportLine) -> dict[str, object]:
         found: dict[str, object] = {

@@ -22,11 +22,11 @@ INK_GREEN: Final = "#00856a"
 _NAMES: Final = 12
 
 
-def element(name: str, inside: str = "", /, **attributes: object) -> str:
+def tag(name: str, inside: str = "", /, **attributes: object) -> str:
     """An element around others. An underscore in a name stands for a hyphen.
 
     Example:
-        >>> element("line", x1=0.123, stroke_width=2)
+        >>> tag("line", x1=0.123, stroke_width=2)
         '<line x1="0.12" stroke-width="2"/>'
     """
     told = "".join(
@@ -38,7 +38,7 @@ def element(name: str, inside: str = "", /, **attributes: object) -> str:
 
 def line(d: str, **look: object) -> str:
     """A line along a path, in the colour of the text around the picture if ``look`` has none."""
-    return element("path", d=d, **{"fill": "none", "stroke": "currentColor", **look})
+    return tag("path", d=d, **{"fill": "none", "stroke": "currentColor", **look})
 
 
 def text(words: str, x: float, y: float, **attributes: object) -> str:
@@ -48,7 +48,7 @@ def text(words: str, x: float, y: float, **attributes: object) -> str:
         >>> text("a < b", 1, 2)
         '<text x="1" y="2">a &lt; b</text>'
     """
-    return element("text", escape(words), x=x, y=y, **attributes)
+    return tag("text", escape(words), x=x, y=y, **attributes)
 
 
 def picture(inside: str, width: float, height: float, title: str, description: str) -> str:
@@ -60,10 +60,10 @@ def picture(inside: str, width: float, height: float, title: str, description: s
     # Imported only here: OpenSSL takes two milliseconds, and a release draws nothing.
     digest = import_module("hashlib").sha256(f"{told}{inside}".encode()).hexdigest()
     name = f"opendp-lite-{digest[:_NAMES]}"
-    alternative = element("title", escape(title), id=f"{name}-t") + element(
+    alternative = tag("title", escape(title), id=f"{name}-t") + tag(
         "desc", escape(description), id=f"{name}-d"
     )
-    return element(
+    return tag(
         "svg",
         alternative + inside,
         xmlns="http://www.w3.org/2000/svg",
@@ -154,7 +154,7 @@ class Scale:
         if isnan(spot.value):
             return ""
         zero, end = self._x(0), self._x(spot.value)
-        drawn = element(
+        drawn = tag(
             "rect",
             x=min(zero, end),
             y=_MIDDLE - _BAR / 2,
@@ -170,7 +170,7 @@ class Scale:
         if isnan(spot.value):
             return ""
         axis = line(f"M{_EDGE:g} {_MIDDLE:g}H{_WIDTH - _EDGE:g}", stroke_opacity=0.35)
-        drawn = element("circle", cx=self._x(spot.value), cy=_MIDDLE, r=_DOT, fill=INK_ORANGE)
+        drawn = tag("circle", cx=self._x(spot.value), cy=_MIDDLE, r=_DOT, fill=INK_ORANGE)
         return self._frame(axis + self._whiskers(spot) + drawn, spot)
 
     def _x(self, number: float) -> float:
@@ -261,7 +261,7 @@ def band_picture(
 
     below = ((x, spot.low) for x, spot in known)
     above = ((x, spot.high) for x, spot in reversed(known))
-    band = element("path", d=path(chain(below, above)), fill=INK_BLUE, fill_opacity=0.3)
+    band = tag("path", d=path(chain(below, above)), fill=INK_BLUE, fill_opacity=0.3)
     zero = line(f"M{_LEFT:g} {height(0):.1f}H{_RIGHT:g}", stroke_opacity=0.5)
     values = line(path((x, spot.value) for x, spot in known), stroke=INK_BLUE, stroke_width=1.2)
     text_until = partial(text, font_size=_SIZE, text_anchor="end")

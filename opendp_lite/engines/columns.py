@@ -189,14 +189,14 @@ class Dataset:
         return found, None
 
     @cached_property
-    def listed(self) -> tuple[str, ...] | None:
+    def text_names(self) -> tuple[str, ...] | None:
         """The names of all columns, where they are known."""
         there = self.whole.names
         return None if there is None else tuple(map(str, there))
 
     def require(self, names: Sequence[str], step: str) -> None:
         """Refuses names that a step asks for and a table does not have. No row is read."""
-        there = self.listed
+        there = self.text_names
         if there is None or getattr(self.whole, "by_rows", False):
             return
         try:
@@ -280,7 +280,7 @@ def names_itself(data: object) -> bool:
 
     A list does not, whatever its rows are: one without rows could not say it.
     """
-    return not isinstance(data, list | tuple) and Dataset(data, None, None).listed is not None
+    return not isinstance(data, list | tuple) and Dataset(data, None, None).text_names is not None
 
 
 def _columns_of(asked: tuple[Column, ...], declared: Names | None, block: object) -> RowBlocks:

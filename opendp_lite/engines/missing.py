@@ -90,7 +90,7 @@ class LeaveOut:
         """The same: NULL counts as nothing, and of several columns one blanks the rest."""
         if len(values) <= 1:
             return values
-        whole = reduce(and_, map(engine.known, values))
+        whole = reduce(and_, map(engine.is_there, values))
         return [engine.choose(whole, value) for value in values]
 
     def on_sparse_rows(self, rows: SparseRows) -> SparseRows:

@@ -278,7 +278,7 @@ class Statement:
         return {
             "statement": 1,
             "made": list(self.made),
-            "deployment": self._deployment(),
+            "deployment": self._as_deployment(),
             "to_fill": {name: list(fields) for name, fields in _TO_FILL.items()},
             "loss": self.loss.as_dict(),
             "unit": attrs.asdict(self.unit),
@@ -296,7 +296,7 @@ class Statement:
             "pipeline": self.pipeline,
         }
 
-    def _deployment(self) -> dict[str, Any]:
+    def _as_deployment(self) -> dict[str, Any]:
         loss, unit = self.loss, self.unit
         lines = {title: "\n".join(said) for title, said in self.sections.items()}
         # The registry has no field for other numbers, such as mu: these are what it implies.

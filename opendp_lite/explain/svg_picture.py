@@ -50,13 +50,13 @@ class _Shape:
     arriving: tuple[str, ...] = ()
 
     @property
-    def lead(self) -> float:
+    def arrow_length(self) -> float:
         """The length of the arrow to it."""
         return max([_ARROW, *(len(line) * _WORD_WIDTH + 14 for line in self.arriving)])
 
     def at(self, x: float, y: float) -> str:
         """The piece with its upper left corner there."""
-        return pictures.element("g", self.inside, transform=f"translate({x:.1f} {y:.1f})")
+        return pictures.tag("g", self.inside, transform=f"translate({x:.1f} {y:.1f})")
 
 
 def svg_picture(told: Explained) -> str:
@@ -84,7 +84,7 @@ def _flow(pieces: Sequence[_Shape], width: float, lead_in: bool = False) -> _Sha
     rows: list[list[tuple[_Shape, float]]] = [[]]
     x = 0.0
     for place, piece in enumerate(pieces):
-        lead = piece.lead if place or lead_in else 0.0
+        lead = piece.arrow_length if place or lead_in else 0.0
         if rows[-1] and x + lead + piece.width > width:
             rows.append([])
             x = 0.0
@@ -112,7 +112,7 @@ def _arrow(
 ) -> str:
     """An arrow to a piece, from the row above if the piece begins a row; its words above it."""
     x, y = to
-    start = x - piece.lead
+    start = x - piece.arrow_length
     if before is None or before[1] == y:
         path = f"M{start + 2:.1f} {y:.1f}H{x - _HEAD:.1f}"
     else:
@@ -122,7 +122,7 @@ def _arrow(
             f"H{start + 2:.1f}V{y:.1f}H{x - _HEAD:.1f}"
         )
     tip = f"M{x - 1:.1f} {y:.1f}l-{_HEAD + 1} -4v8z"
-    head = pictures.element("path", d=tip, fill_opacity=0.6)
+    head = pictures.tag("path", d=tip, fill_opacity=0.6)
     middle, lowest = (start + x - _HEAD) / 2 + 1, len(piece.arriving) - 1
     words = "".join(
         _centre(each, middle, y - 6 - _LINE * (lowest - place))
@@ -136,7 +136,7 @@ def _pill(title: str, words: str) -> _Shape:
     width = max(_wide([title], _WORD_WIDTH), _wide(lines, _BOLD_WIDTH)) + 2 * _PAD
     height = (1 + len(lines)) * _LINE + 1.2 * _PAD
     look = {"fill_opacity": 0.07, "stroke": "currentColor", "stroke_opacity": 0.5}
-    shape = pictures.element("rect", width=width, height=height, rx=14, **look)
+    shape = pictures.tag("rect", width=width, height=height, rx=14, **look)
     head = _centre(title, width / 2, _LINE, opacity=0.8)
     told = (
         _centre(line, width / 2, _LINE * (2 + place), font_weight="bold")
@@ -158,7 +158,7 @@ def _draw(passage: Passage, width: float) -> _Shape:
     if not passage.inside:
         shape = _rect(label.width, label.height, role)
         return attrs.evolve(label, inside=shape + label.inside, arriving=arriving)
-    lead = _Shape("", 0.0, 0.0, arriving).lead
+    lead = _Shape("", 0.0, 0.0, arriving).arrow_length
     room = width - 2 * _PAD - lead - _TURN
     parts = [_branch(name, inside, room) for name, inside in passage.branches]
     wide = max(label.width, *(part.width + 2 * _PAD for part in parts))
@@ -201,7 +201,7 @@ def _label(passage: Passage, width: float) -> _Shape:
 
 def _rect(width: float, height: float, role: Role) -> str:
     look = _LOOKS[role]
-    return pictures.element(
+    return pictures.tag(
         "rect", width=width, height=height, rx=5, fill=look["stroke"], fill_opacity=0.09, **look
     )
 
@@ -220,10 +220,10 @@ def _shape(sketch: pictures.Sketch, role: Role, x: float, y: float) -> str:
     if sketch.outline:
         first, *rest = map(place, sketch.outline)
         path = f"M{first}L{' '.join(rest)}Z"
-        drawn.append(pictures.element("path", d=path, stroke=colour, fill=colour, fill_opacity=0.3))
+        drawn.append(pictures.tag("path", d=path, stroke=colour, fill=colour, fill_opacity=0.3))
     for dot in sketch.dots:
         cx, cy = place(dot).split()
-        drawn.append(pictures.element("circle", cx=cx, cy=cy, r=2.4, fill=colour))
+        drawn.append(pictures.tag("circle", cx=cx, cy=cy, r=2.4, fill=colour))
     return "".join(drawn)
 
 

@@ -328,7 +328,7 @@ def test_refusals_are_those_of_blocks(answered):
 
 
 @pytest.mark.parametrize("engine", [of_polars._Query, of_duckdb._Relation])
-@pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "known", "among"])
+@pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "is_there", "among"])
 def test_an_engine_that_errs_on_the_public_table_is_not_asked(engine, wrong, answered, monkeypatch):
     right = getattr(engine, wrong)
     errs = {
@@ -336,7 +336,7 @@ def test_an_engine_that_errs_on_the_public_table_is_not_asked(engine, wrong, ans
         "total": lambda self, *given: right(self, *given) + 1,
         "key": lambda self, name, kind: lower_case(right(self, name, kind)),
         "choose": lambda self, condition, value: value,
-        "known": lambda self, value: right(self, value) & (value > value),
+        "is_there": lambda self, value: right(self, value) & (value > value),
         "among": lambda self, key, values: right(self, key, values[1:]),
     }
     monkeypatch.setattr(engine, wrong, errs[wrong])

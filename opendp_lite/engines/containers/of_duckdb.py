@@ -85,7 +85,7 @@ class _Relation(StoredPart, Engine):
     def choose(self, condition: _Expression, value: _Expression) -> _Expression:
         return CaseExpression(condition, value)
 
-    def known(self, value: _Expression) -> _Expression:
+    def is_there(self, value: _Expression) -> _Expression:
         return value.isnotnull()
 
     def among(self, key: _Expression, values: Sequence[Any]) -> _Expression:

@@ -127,7 +127,7 @@ class _Query(StoredPart, Engine):
     def choose(self, condition: pl.Expr, value: pl.Expr) -> pl.Expr:
         return pl.when(condition).then(value)
 
-    def known(self, value: pl.Expr) -> pl.Expr:
+    def is_there(self, value: pl.Expr) -> pl.Expr:
         return value.is_not_null()
 
     def among(self, key: pl.Expr, values: Sequence[Any]) -> pl.Expr:

@@ -89,7 +89,7 @@ class _Frame(DistributedRows, Engine):
     def choose(self, condition: sql.Column, value: sql.Column) -> sql.Column:
         return functions.when(condition, value)
 
-    def known(self, value: sql.Column) -> sql.Column:
+    def is_there(self, value: sql.Column) -> sql.Column:
         return value.isNotNull()
 
     def among(self, key: sql.Column, values: Sequence[Any]) -> sql.Column:

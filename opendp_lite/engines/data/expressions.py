@@ -82,7 +82,7 @@ class Engine(ABC):
         """The value where a comparison holds; NULL where it does not, or is NULL itself."""
 
     @abstractmethod
-    def known(self, value: Expression) -> Expression:
+    def is_there(self, value: Expression) -> Expression:
         """Whether it is not NULL."""
 
     @abstractmethod
@@ -320,7 +320,7 @@ def _is_right(kind: type[Engine], session: Hashable) -> bool:
     engine = kind.public(session, columns)
     key, listed = key_of(engine, "k", declared), (_TEXTS[0], *declared[1::2])
     told = engine.among(key, list(map(to_key, listed)))
-    wanted = [engine.count(engine.choose(each, key)) for each in (told, engine.known(key))]
+    wanted = [engine.count(engine.choose(each, key)) for each in (told, engine.is_there(key))]
     for name in rows:
         value = engine.number(name)
         wanted += [engine.count(engine.choose(each, value)) for each in _comparisons(value)]

@@ -114,7 +114,7 @@ class NamedColumns(Table):
     """Whether the rows say which columns there are, so that a refusal would tell of them."""
 
     @cached_property
-    def listed(self) -> tuple[str, ...]:
+    def text_names(self) -> tuple[str, ...]:
         """The names as text."""
         return tuple(map(str, self.names))
 
@@ -123,18 +123,18 @@ class NamedColumns(Table):
             return self.rows([Column(name, reading) for name in names])
         if not self.names:
             return NoRows()
-        count = len(self.listed)
+        count = len(self.text_names)
         lead = _PICK if count > 1 else ""
         return self._read(range(count), [reading] * count, lead)
 
     def rows(self, columns: Sequence[Column]) -> Source:
         """The rows of some columns, side by side in the order that was asked."""
-        places = places_of([column.name for column in columns], self.listed, self.more)
+        places = places_of([column.name for column in columns], self.text_names, self.more)
         return self._read(places, [column.reading for column in columns])
 
     def pick(self, names: Sequence[str]) -> NamedColumns:
         """The table of some columns alone."""
-        places = places_of(names, self.listed, self.more)
+        places = places_of(names, self.text_names, self.more)
         return NamedColumns(tuple(names), lambda place: self.column(places[place]), self.size)
 
     def without_rows(self) -> NamedColumns:
@@ -152,8 +152,8 @@ class NamedColumns(Table):
     ) -> Source:
         """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
-            return _unread(self.size)
-        titles = tuple(map(self.listed.__getitem__, places))
+            return _zero_each(self.size)
+        titles = tuple(map(self.text_names.__getitem__, places))
         many = len(places) > 1 and all(each.as_they_are for each in readings)
         together = self.together(places) if many else None
         if together is not None:
@@ -166,7 +166,7 @@ class NamedColumns(Table):
             try:
                 rows = reading(column)
                 if isinstance(rows, NoRows):
-                    rows = _unread(0)
+                    rows = _zero_each(0)
                 if not isinstance(rows, InMemory) or rows.columns != 1:
                     raise DataError("a column of a table is one column in memory")
             except DataError as problem:
@@ -230,7 +230,7 @@ class TableRows(InMemory):
         return found
 
 
-def _unread(size: int) -> ColumnRows:
+def _zero_each(size: int) -> ColumnRows:
     """The rows of a table of which no column is read: a zero each."""
     return ColumnRows(range(size), lambda piece: np.zeros(len(piece)))
 

@@ -284,7 +284,7 @@ class _ServerQuery(StoredPart, expressions.Engine):
     def choose(self, condition: _Sql, value: _Sql) -> _Sql:
         return _Sql(value.text, (*value.conditions, condition.text))
 
-    def known(self, value: _Sql) -> _Sql:
+    def is_there(self, value: _Sql) -> _Sql:
         return _Sql(f"({value.is_there})")
 
     def among(self, key: _Sql, values: Sequence[object]) -> _Sql:

@@ -212,7 +212,7 @@ class LedgerTerms:
         return digest_of(self.row())
 
     @property
-    def protected(self) -> str:
+    def protects(self) -> str:
         """Whom the budget protects."""
         return f"any one {self.unit}" + ("" if self.is_row else ", with all rows")
 

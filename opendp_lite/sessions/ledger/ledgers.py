@@ -352,7 +352,7 @@ class Ledger:
             "... Or make a ledger of rows: dp.Ledger.create(path, budget=..., unit='row')"
         )
         return LedgerError(
-            f"this ledger protects {terms.protected}, and the session is for "
+            f"this ledger protects {terms.protects}, and the session is for "
             f"{'one row' if space is None else space.metric.protected(space.unit)}. Nothing was "
             f"read or spent. {mend}"
         )
