@@ -2,6 +2,7 @@
 
 import csv
 import dis
+import inspect
 import json
 import re
 import sys
@@ -99,30 +100,51 @@ def solutions_of(path: Path) -> Mapping[int, str]:
     return {number: each for each in code if (number := exercise_in(each)) is not None}
 
 
+def judge(number: int, attempts: Sequence[str]) -> None:
+    """Runs cells in the kernel, each with its check, and prints what the checks say as JSON.
+
+    Sent one by one, two thousand cells would take as long as all that they do.
+    """
+    from IPython import get_ipython
+    from IPython.utils.capture import capture_output
+
+    told, shell = [], get_ipython()
+    for attempt in attempts:
+        with capture_output():
+            shell.run_cell(attempt)
+        with capture_output() as said:
+            shell.run_cell(f"check({number})")
+        told.append(said.stdout.strip())
+    print(json.dumps(told))
+
+
 def answered(notebook, lesson: str, solutions: Mapping[int, str]):
-    """The notebook with each exercise as it is, its check, and then again with every answer.
+    """The notebook with each exercise as it is, its check, and then a cell with every answer.
 
     The solution comes first, so that a wrong answer is refused although a right one was there. A
-    cell that checks has its role and its answer as metadata.
+    cell that checks has as metadata the role and the answer of each check.
     """
     cells = []
     for cell in notebook.cells:
         cells.append(cell)
         if (number := check_in(cell.source)) is None:
             continue
-        cell.metadata["role"] = ["waits", number, ""]
+        cell.metadata["roles"] = [["waits", number, ""]]
         solution = solutions[number]
         names = sorted(globals_written(solution))
         given = ANSWERS.get((lesson, number), Answers())
         wrongs = ["\n".join(f"{name} = {each}" for name in names) for each in WRONG]
         told = [(each, "wrong") for each in (*wrongs, "another = 5")]
         told += [(each, hint) for each, hint in given.wrong.items()]
-        for code, role in [*((each, "right") for each in (solution, *given.right)), *told]:
-            attempt, again = deepcopy(cell), deepcopy(cell)
-            attempt.source = code if code is solution else f"# Exercise {number}\n{code}"
-            attempt.metadata = {"tags": ["raises-exception"]}
-            again.metadata["role"] = [role, number, code]
-            cells += [attempt, again]
+        attempts = [*((each, "right") for each in (solution, *given.right)), *told]
+        sources = [
+            code if code is solution else f"# Exercise {number}\n{code}" for code, _ in attempts
+        ]
+        again = deepcopy(cell)
+        again.source = f"import json\n{inspect.getsource(judge)}\njudge({number}, {sources})"
+        again.source = again.source.replace("Sequence[str]", "list")
+        again.metadata["roles"] = [[role, number, code] for code, role in attempts]
+        cells.append(again)
     notebook.cells = cells
     return notebook
 
@@ -186,9 +208,11 @@ def main() -> None:
             except CellExecutionError as error:
                 told = str(error)
             else:
-                cells = zip(notebook.cells, texts, strict=True)
-                roles = [(cell.metadata.get("role"), text.strip()) for cell, text in cells]
-                told = [[*role, text] for role, text in roles if role]
+                told = []
+                for cell, text in zip(notebook.cells, texts, strict=True):
+                    roles = cell.metadata.get("roles", ())
+                    verdicts = json.loads(text) if len(roles) > 1 else [text.strip()]
+                    told += [[*role, said] for role, said in zip(roles, verdicts, strict=False)]
             print(json.dumps({"told": told}), flush=True)
 
 
