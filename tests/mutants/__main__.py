@@ -21,7 +21,8 @@ import sys
 import time
 from pathlib import Path
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads do not survive a fork
+# Threads do not survive a fork: what waits for one that the tests began on import waits for ever.
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 

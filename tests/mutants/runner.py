@@ -17,7 +17,6 @@ import time
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import TextIO
 
@@ -184,6 +183,9 @@ def _fork(work: Callable[[], Iterable[object]]) -> Iterator:
     if child == 0:
         os.setsid()
         os.close(reading)
+        if worker := os.fork():
+            os.waitpid(worker, 0)
+            os.killpg(0, signal.SIGKILL)  # with what its tests began, which has the pipe too
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
@@ -196,8 +198,6 @@ def _fork(work: Callable[[], Iterable[object]]) -> Iterator:
     os.close(writing)
     with os.fdopen(reading) as lines:
         yield from map(json.loads, lines)
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # what its tests started
     os.waitpid(child, 0)
 
 
@@ -244,6 +244,7 @@ def _outcomes(
         yield item.nodeid, failed
         most -= failed
         if not most:
+            item.session._setupstate.teardown_exact(None)  # a server would run on
             return
 
 
