@@ -219,6 +219,8 @@ def test_an_exact_loss_of_one_s_own_is_taken(road):
     honest = losing(dp.MaxDivergence(), lambda distance: distance / 2)
     with suppress(Released):
         ROADS[road](honest)
+    # A whole one is a Fraction from then on: half of it is one too, and no float.
+    assert type(losing(dp.MaxDivergence(), int).loss(1)) is Fraction
 
 
 def test_the_noise_of_a_threshold_is_for_what_the_map_says():
