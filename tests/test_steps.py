@@ -4,6 +4,7 @@ import inspect
 import pickle
 import re
 from itertools import pairwise
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,64 @@ def test_a_choice_is_true_or_false(name, choice):
     if choice in given.kwargs:
         likewise = {**given.kwargs, choice: np.bool_(given.kwargs[choice])}
         assert step(*given.args, **likewise) == step(*given.args, **given.kwargs)
+
+
+NO_NUMBER = {nan: "finite", "1": "a number"}
+POSITIVE = {0: "above 0", -1: "above 0", **NO_NUMBER}
+WRONG = {
+    "epsilon rho mu radius scale total": {inf: "finite", **POSITIVE},
+    "beyond confidence delta first share": dict.fromkeys((0, 1, -1), "between 0 and 1") | NO_NUMBER,
+    "extra_count": dict.fromkeys((1, -1), "from 0 to below 1") | NO_NUMBER,
+    "factor fill guess middle most threshold value": NO_NUMBER,
+    "quantile quantiles": {1.1: "between 0 and 1", **NO_NUMBER},
+    "rate": {1.01: "at most 1", **POSITIVE},
+    "stretch": {-1: "at least 0", inf: "finite", None: "a number", **NO_NUMBER},
+    "cells group k rows size steps": {0: "at least 1", 1.5: "whole", "2": "number", True: "number"},
+    "seed": dict.fromkeys((-1, 1.5, "a", True, None), "whole number|a number"),
+}
+"""What is given amiss for these parameters, and the words of the refusal."""
+BUDGETS = {"epsilon", "rho", "mu", "scale", "delta"}
+
+
+def given_amiss(typed, taken):
+    """What is changed in a call, with the words of the refusal: of numbers, bounds and budgets."""
+    for names, wrong in WRONG.items():
+        for name in names.split():
+            unset = None if name in BUDGETS else 0
+            if name not in taken or isinstance(typed.get(name, unset), str | None):
+                continue  # A scale may be a word.
+            said = rf"\b{name.removesuffix('s')}s?\b(?!=).* (is|must) .*"
+            for value, words in wrong.items():
+                yield {name: value}, f"{said}({words})|give one of them|both go with a column"
+    if {"lower", "upper"} <= typed.keys():
+        ends = {"lower": typed["upper"], "upper": typed["lower"]}
+        for wrong in (ends, {"lower": ends["lower"]}):
+            yield wrong, "must be below"
+        yield {"lower": nan}, "must be finite"
+    budget = {each for each in typed.keys() & BUDGETS if isinstance(typed[each], int | float)}
+    if budget:
+        for more in taken.keys() & BUDGETS - budget - {"scale", "delta"}:
+            yield {more: 1}, "takes? one of|delta goes with epsilon"
+        if "delta" in taken and "epsilon" not in budget:
+            yield {"delta": 0.1}, "delta goes with epsilon|takes one of"
+        if all(taken[each].default is None for each in budget):
+            words = "needs a privacy budget|takes? one of|give epsilon= and delta="
+            yield dict.fromkeys(budget), words
+
+
+def test_numbers_bounds_and_budgets_are_refused_in_words():
+    tried = set()
+    for name, (step, given) in EXAMPLES.items():
+        signature = inspect.signature(inspect.unwrap(step))
+        call = signature.bind(given.space, *given.args, **given.kwargs)
+        for change, words in given_amiss(call.arguments, signature.parameters):
+            tried |= change.keys()
+            call = signature.bind(given.space, *given.args, **given.kwargs)
+            call.arguments.update(change)
+            with pytest.raises(dp.ParameterError) as refused:
+                given.space >> step(*call.args[1:], **call.kwargs)
+            assert re.search(words, str(refused.value)), (name, change)
+    assert tried >= {"upper", *" ".join(WRONG).split()}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

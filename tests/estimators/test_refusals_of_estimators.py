@@ -40,33 +40,11 @@ PARAMETERS = {
         "mean: lower must be below upper, got 5, 5; they are equal"
     ),
     "E.centered_mean(6, 5, rho=1)": "centered_mean: lower .* got 6, 5; swap them",
-    "dp.mean(0, 1, epsilon=-1, confidence=None)": "mean: epsilon must be above 0",
-    "dp.mean(0, 1, epsilon=1, delta=0, confidence=None)": "mean: delta",
-    "dp.mean(0, 1, rho=1, confidence=1, sampling=False)": (
-        "mean: confidence must be between 0 and 1"
-    ),
-    "dp.mean(nan, 1, rho=1, confidence=None)": "mean: lower",
     "E.recentred_mean(0, 1, epsilon=1)": "needs Gaussian noise.*joint_mean",
-    "E.recentred_mean(0, 1, rho=1, first=0)": "recentred_mean: first must be between",
-    "E.recentred_mean(0, 1, rho=1, first=1)": "recentred_mean: first must be between",
-    "E.joint_mean(0, 1, epsilon=1, stretch=-1)": "stretch is at least 0, got -1",
-    "E.joint_mean(0, 1, epsilon=0)": "joint_mean: epsilon must be above 0",
-    "E.simplex_mean(0, 1, rho=1, extra_count=1)": "share of the budget, from 0 to below",
-    "E.simplex_mean(0, 1, rho=1, extra_count=-0.1)": "got -0.1",
-    "E.centered_mean(0, 1, rho=1, share=0)": "centered_mean: share must be between",
-    "E.plug_in_mean(0, 1, rho=1, share=1)": "plug_in_mean: share must be between",
     "E.plug_in_mean(0, 1, rho=1, share=0.5, guess=0.5)": "give one of them",
     "E.centered_mean(0, 1, rho=1, guess=2)": "guess must lie in the bounds .* got 2",
     "E.resized_mean(0, 1, rho=1, fill=-1)": "fill must lie in the bounds .* got -1",
-    "E.resized_mean(0, 1, rho=1, share=1)": "resized_mean: share must be between",
     "E.resized_mean(0, 1, epsilon=1e-07)": r"noise of about 2e\+07, .* use mean\(\)",
-    "dp.mean(0, 1, rho=1e-31, confidence=None)": (
-        "mean: rho must lie between 1e-30 and 1e30, got 1e-31"
-    ),
-    "dp.mean(0, 1, epsilon=1e+31, confidence=None)": "mean: epsilon must lie between",
-    "dp.mean(0, 1, epsilon=5e-324, confidence=None)": "mean: epsilon must lie between",
-    "dp.mean(0, 1, rho=Fraction(10**400), confidence=None)": "mean: rho must lie between",
-    "TABLE >> dp.weighted_mean(1, 0, most=1, rho=1, confidence=None)": "swap them",
     "TABLE >> dp.weighted_mean(0, 1, most=0, rho=1, confidence=None)": "most",
     "dp.mean(lower=0, rho=1, confidence=None)": "two bounds or none, upper is missing",
     "dp.mean(upper=0, rho=1, confidence=None)": "two bounds or none, lower is missing",
@@ -74,46 +52,27 @@ PARAMETERS = {
         "mean: 50 rows are too few .* Give bounds, .* here rho="
     ),
     "dp.private_bounds(99, rho=1)": "share",
-    "dp.private_bounds(0, rho=1)": "share",
     "NINE >> dp.private_bounds(0.9, rho=1)": "9 rows are too few",
-    "dp.centered_sum()": "needs a privacy budget",
-    "dp.centered_sum(rho=1, epsilon=1)": "takes one of",
     "dp.centered_sum(epsilon=1, confidence=0.9)": "confidence goes with rho",
-    "dp.centered_sum(rho=1, confidence=95)": "95 % is 0.95",
-    "TABLE >> dp.covariance(0, [1, -1], rho=1)": "covariance.*below upper",
-    "E.simplex_vector_mean(0, rho=1).bind(TABLE)": "simplex_vector_mean: total must be above",
-    "E.binary_mean(rho=0)": "rho must",
-    "dp.multivariate_mean(5, rho=1, epsilon=1)": "one of rho= or epsilon=",
     "dp.multivariate_mean(5)": r"needs a privacy budget: add rho=0\.03",
-    "dp.cdf(0, 100, rho=1, cells=0, confidence=None)": (
-        "cdf: cells must be a whole number of at least 1"
-    ),
     "dp.cdf(0, 100, rho=1, cells=10**6, confidence=None)": "cdf: cells must be at most 4096",
-    "dp.cdf(101, 100, rho=1, confidence=None)": "cdf: lower must be below upper.*swap",
     "dp.cdf([1.0, 2.0], rho=1, confidence=None)": "the data in a second call",
     "COSINES >> E.distribution(None, 1)": "needs a basis",
     "COSINES >> E.distribution(COSINE, 0)": "deviation",
     "E.distribution(COSINE, 0)([1.0] * 3)": "deviation",
     "E.distribution(COSINE, 1)([1.0, 2.0])": "3 sums",
-    "E.basis_distribution(COSINE, epsilon=-1)": "epsilon must be above 0",
     "COSINES >> E.distribution(COSINE, 1, 0)": "size",
     "SPACE >> E.plan_plus_mean(1, rho=1, p=0.9)": "p must be at least 1",
     "SPACE >> E.plan_mean(1, rho=1, p=inf)": "p must be finite",
     "SPACE >> E.plan_mean(1, rho=1, variances='median')": '"pairs", "direct"',
-    "SPACE >> E.plan_mean(1, rho=1, group=0)": "group must be a whole number of at least 1",
-    "SPACE >> E.iome_mean(1, rho=1, steps=0)": "steps must be a whole number of at least 1",
     "SPACE >> E.plan_plus_mean(1e+101, rho=1)": "bound must lie between 1e-100 and 1e100",
     "SPACE >> E.gaussian_mean(1e-101, rho=1)": "radius must lie between 1e-100 and 1e100",
     "SPACE >> E.elliptical_mean(1, 1, rho=1)": "must be below its upper",
     "SPACE >> E.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1)": "a width must lie",
     "SPACE >> E.scaled_mean([1, 0], rho=1)": "sigma must be above 0",
     "SPACE >> E.scaled_mean([1, 1e-200], rho=1)": "sigma must lie between",
-    "SPACE >> E.scaled_mean(1, rho=1, beyond=1)": "beyond must be between 0 and 1",
     "SPACE >> E.normal_variance(1, rho=1, by='median')": '"pairs", "direct"',
     "SPACE >> E.normal_variance(1, rho=1, by='none')": "by is",
-    "SPACE >> E.quantile_by_search(1.1, 0, 1, rho=1)": "between 0 and 1",
-    "SPACE >> E.quantile_by_search(0.5, 1, 0, rho=1)": "must be below its upper",
-    "SPACE >> E.quantile_by_search(0.5, 0, 1, rho=1, steps=0)": "steps must be",
     "dp.table() >> dp.t_test('w', 't', ['a', 'b', 'c'], bounds=(0, 1), epsilon=1)": (
         "dp.anova takes more"
     ),
@@ -123,7 +82,6 @@ PARAMETERS = {
     "dp.table() >> dp.anova('w', 't', ['a', 'b', 'c'], bounds=7, rho=1)": "takes a pair",
     "dp.table() >> dp.chi_square(['w'], [[0, 1]], epsilon=1)": "two columns",
     "dp.table() >> dp.chi_square(['w', 't'], [[0], [0, 1]], epsilon=1)": "two columns",
-    "dp.table() >> dp.chi_square(['w', 't'], [[0, 1], [0, 1]])": "budget",
     "dp.records() >> dp.proportion(epsilon=1)": (
         r"one of between=.*; of a column of True and False, among=\[True\]"
     ),
@@ -138,8 +96,6 @@ PARAMETERS = {
     ),
     "dp.records() >> dp.proportion(among=[1, 1], epsilon=1)": "twice",
     "dp.records() >> dp.proportion(between=(5, 4), epsilon=1)": "holds nothing; swap",
-    "dp.table() >> dp.histogram('a', categories=[1])": "needs a privacy budget",
-    "dp.table() >> dp.histogram('a', categories=[1], epsilon=1, rho=1)": "takes one of",
     "dp.table() >> dp.histogram('a', categories=[1], edges=[0, 1], epsilon=1)": "not both",
     "dp.table() >> dp.histogram('a', epsilon=1)": "delta",
     "dp.table() >> dp.histogram('a', rho=1)": "epsilon= and delta=",
@@ -151,7 +107,6 @@ PARAMETERS = {
     "dp.table() >> dp.histogram('a', categories='fm', epsilon=1)": "list of categories",
     "dp.table() >> dp.histogram('a', edges=[1], epsilon=1)": "edges",
     "dp.table() >> dp.histogram('a', edges=[1, 1], epsilon=1)": "rise",
-    "dp.table() >> dp.histogram('a', categories=[1], epsilon=1, confidence=95)": "0.95",
     "dp.table() >> dp.histogram('a', categories=range(10**9), epsilon=1)": (
         "1000000000 entries; at most 2\\^24"
     ),
@@ -164,7 +119,6 @@ PARAMETERS = {
     "dp.table() >> dp.histogram('a', edges=pd.interval_range(0, 9, 3), epsilon=1)": (
         "edges must be a number"
     ),
-    "dp.linear_regression('y', ['a', 'b'], LINE)": "linear_regression needs a privacy budget",
     "dp.linear_regression('y', 'a', {'y': (0, 1)}, rho=1)": "'a': \\(0, 100\\)",
     "dp.linear_regression('y', 'a', {'y': 1, 'a': 2}, rho=1)": "are two numbers",
     "dp.linear_regression('y', 'a', [(0, 1)], rho=1)": "2 pairs in all; got 1",
@@ -179,26 +133,6 @@ PARAMETERS = {
     "dp.histogram(['a', 'b'], categories=[range(5000)] * 2, epsilon=1)": (
         "25000000 cells are more than 2"
     ),
-    **{
-        f"dp.records() >> dp.top_k({k}, categories=[0, 1], epsilon=1)": "k"
-        for k in ("0", "-1", "1.5", "'two'")
-    },
-    **{
-        f"dp.{step}({given}, rho=1)": f"^{step}.*{words}"
-        for step in ("variance", "standard_deviation")
-        for given, words in (
-            ("lower=1, upper=0", "lower must be below upper"),
-            ("lower=[1, 2, 3]", "two numbers"),
-        )
-    },
-    **{
-        f"TABLE >> E.{make}(5, {loss}=1, confidence=95)": f"^{make}.*confidence"
-        for make, loss in (
-            ("gaussian_mean", "rho"),
-            ("laplace_mean", "epsilon"),
-            ("l2_mechanism_mean", "epsilon"),
-        )
-    },
     **{
         f"TABLE >> dp.multivariate_mean({given}, rho=1)": "bound|lower"
         for given in ("[(0, 1, 2), (0, 1)]", "[(0, 1), 3]", "[(1, 0), (0, 1)]", "'3'")

@@ -11,19 +11,11 @@ import opendp_lite as dp
 REPLACED = dp.records(size=5, metric=dp.ChangeOneDistance())
 CENTRED = dp.clamp(0, 100) >> dp.center(50)
 REFUSALS = {
-    "quantile(1.1, bounds=(0, 1), rho=1)": "between 0 and 1",
     "quantile(-1e-09, bounds=(0, 1), rho=1)": "between 0 and 1",
     "quantile([0.5, 2], bounds=(0, 1), rho=1)": "between 0 and 1",
-    "quantile(nan, bounds=(0, 1), rho=1)": "finite",
-    "quantile('0.5', bounds=(0, 1), rho=1)": "quantiles",
     "quantile([], bounds=(0, 1), rho=1)": "at least one",
     "quantile(True, bounds=(0, 1), rho=1)": "number",
     "quantile(np.zeros((1, 1)), bounds=(0, 1), rho=1)": "number",
-    "quantile(0.5, bounds=(0, 1))": "one of rho= or epsilon=",
-    "quantile(0.5, bounds=(0, 1), rho=1, epsilon=1)": "one of rho= or epsilon=",
-    "quantile(0.5, bounds=(0, 1), rho=0)": "above 0",
-    "quantile(0.5, bounds=(0, 1), epsilon=-1)": "above 0",
-    "quantile(0.5, bounds=(0, 1), epsilon=inf)": "finite",
     "quantile(0.5, rho=1)": "got neither",
     "quantile(0.5, bounds=5, rho=1)": r"bounds=\(0, 100\); got 5",
     "quantile(0.5, bounds=(0, 1, 2), rho=1)": r"got \[0, 1, 2\]",
@@ -70,44 +62,27 @@ REFUSALS = {
     "dp.records() >> CENTRED >> sum_and_count(epsilon=1e-300)": "scale",
     "sum_and_count(epsilon=1, stretch=1e+305).bind(dp.records())": "bounded",
     "(dp.records(columns=3) >> dp.clamp(0, 1) >> sum_and_count(epsilon=1))([1.0])": "3 columns",
-    "l2_mechanism()": "one of",
-    "l2_mechanism(scale=1, epsilon=1)": "one of",
     "dp.vector(3) >> l2_mechanism(scale=1e+300)": "scale",
     "dp.vector(3, unit=0) >> l2_mechanism(epsilon=1)": "depends on no row",
     "dp.clamp(0, 100) >> l2_mechanism(epsilon=1)": r"Put sum\(\) or count\(\) between",
     "l2_mechanism(epsilon=1).map(-1)": "at least 0",
     "(dp.vector(3) >> l2_mechanism(epsilon=1))(np.zeros(4))": "3 entries",
-    "dp.gaussian(epsilon=1, delta=0)": "between 0 and 1",
-    "dp.gaussian(epsilon=1, delta=1)": "between 0 and 1",
     "dp.gaussian(epsilon=1)": "delta is missing",
     "dp.gaussian(delta=0.1)": "epsilon is missing",
-    "dp.gaussian(rho=1, scale=1)": "one of",
-    "dp.gaussian(rho=1, epsilon=1, delta=0.1)": "one of",
-    "dp.laplace(scale=1, epsilon=1)": "one of",
     "dp.clamp(0, 100) >> dp.gaussian(rho=1)": r"Put sum\(\) or count\(\) between",
     "dp.gaussian(rho=1).map(-1)": "at least 0",
     "dp.gaussian(rho=1).map(nan)": "finite",
     "(dp.vector(3) >> dp.gaussian(rho=1))(np.zeros(4))": "3 entries",
-    "dp.noisy_max()": "one of epsilon= or rho=",
-    "dp.noisy_max(epsilon=1, rho=1)": "one of epsilon= or rho=",
-    "dp.noisy_max(epsilon=0)": "above 0",
-    "exponential_mechanism(rho=-1)": "above 0",
-    "exponential_mechanism()": "exponential_mechanism takes one of",
     "dp.vector(3) >> dp.noisy_max(epsilon=1, names=['a', 'b'])": "2 names for 3",
     "dp.vector(2) >> dp.noisy_max(epsilon=1, names=['a', 'a'])": "twice",
     "dp.vector(2) >> dp.noisy_max(epsilon=1, names=[1, 2])": r"list of texts.*\[1, 2\]",
     "dp.vector(2) >> dp.noisy_max(epsilon=1, names=5)": "list of texts.*got 5",
-    "dp.vector(2) >> dp.noisy_max(epsilon=1, lowest='no')": "True or False, got 'no'",
-    "dp.vector(2) >> exponential_mechanism(rho=1, lowest=1)": "True or False, got 1",
     "dp.count() >> dp.noisy_max(epsilon=1)": "gives one number. There is nothing to ch",
     "dp.clamp(0, 1) >> dp.noisy_max(epsilon=1)": "vector",
-    "quantile(0.5, bounds=(0, 1), rho=1, confidence=0.9, sampling=2)": "True or False",
-    "quantile(0.5, bounds=(0, 1), rho=1, confidence=0.9, sure='yes')": "sure is True or False",
     "quantile(np.arange(1, 64) / 64, bounds=(0, 9), epsilon=1e-300, confidence=None)": (
         "outside of what floats can hold"
     ),
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=95)": "0.95",
-    "quantile(0.5, bounds=(0, 1), rho=1, confidence=1)": "between 0 and 1",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=100)": "out of reach, ask for 0.99",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=150)": "between 0 and 1",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=1e-17)": "between 1e-9",
@@ -115,37 +90,13 @@ REFUSALS = {
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=1 - Fraction(1, 10**30))": "at most 1 - 1e-20",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=1 - Fraction(1, 10**10))": "between 1e-9",
     "quantile(0.5, bounds=(0, 1), rho=1, confidence=1 - 1e-16, sampling=True)": "between 1e-9",
-    "quantile(0.5, bounds=(0, 1), rho=1, confidence='high')": "confidence",
     "quantile([0, 0.5], bounds=(0, 1), rho=1, confidence=0.9)": "have no interval",
     "quantile(1, bounds=(0, 1), rho=1, confidence=0.9)": "have no interval",
-    "thresholded_counts(epsilon=1, delta=0)": "delta",
-    "thresholded_counts(epsilon=0, delta=0.1)": "epsilon",
     "thresholded_counts(epsilon=1e-7, delta=1e-12)": r"noise of more than 2\^20",
     "thresholded_counts(epsilon=1, delta=Fraction(1, 10**400))": "1e-300",
     **{
-        f"{step}({name}={bad})": "0|finite|number"
-        for step, name in [
-            ("dp.gaussian", "rho"),
-            ("dp.gaussian", "scale"),
-            ("dp.laplace", "epsilon"),
-            ("l2_mechanism", "scale"),
-            ("l2_mechanism", "epsilon"),
-            ("sum_and_count", "epsilon"),
-        ]
-        for bad in ("0", "-1", "nan", "inf", "'1'")
-    },
-    **{
         f"dp.vector(2) >> dp.noisy_max(epsilon=1, names={names})": "list of texts"
         for names in ("'ab'", "{'a', 'b'}", "{'a': 1, 'b': 2}", "iter('ab')", "{'a': 1}.keys()")
-    },
-    **{
-        f"sum_and_count(epsilon=1, stretch={bad})": "stretch"
-        for bad in ("-1", "-1e-300", "nan", "inf", "'1'", "None")
-    },
-    **{
-        f"dp.{step}=1, confidence={bad})": "confidence"
-        for step in ("laplace(epsilon", "gaussian(rho")
-        for bad in ("0", "1", "95", "'a'")
     },
 }
 """Code that a person types, and the words of its refusal."""
