@@ -192,6 +192,7 @@ def test_floats_are_read_as_the_dyadic_rationals_that_they_are(low, high):
         [-0.0, 1e15, 12.5],
         [123456789.123456, 0.000001],
         [999999999999999.0, 0.5],
+        [12345678901234.37, 0.5],
         [1e-12, 3.000000000001],
         np.round(GENERATOR.normal(0, 1e3, 300), 2).tolist(),
         np.round(GENERATOR.normal(0, 1e3, 300), 9).tolist(),

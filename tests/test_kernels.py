@@ -250,11 +250,11 @@ with np.errstate(over="ignore"):
     FOUND = ADD_BITS.function(*SUM)
 
 
-def fresh(monkeypatch: pytest.MonkeyPatch, njit) -> Kernel:
+def fresh(monkeypatch: pytest.MonkeyPatch, njit, known: Kernel = ADD_BITS) -> Kernel:
     """A kernel that nobody compiled, in a numba that compiles so."""
     fake = SimpleNamespace(njit=njit, config=SimpleNamespace(DISABLE_JIT=0))
     monkeypatch.setitem(sys.modules, "numba", fake)
-    return Kernel(ADD_BITS.function, ADD_BITS.example)
+    return Kernel(known.function, known.example)
 
 
 def fails(*given: object):
@@ -278,6 +278,12 @@ def other(*given: Any) -> Any:
 )
 def test_a_kernel_that_faults_is_not_used(compiled, monkeypatch):
     assert fresh(monkeypatch, lambda **_: lambda function: compiled)(*SUM) is None
+
+
+def test_a_kernel_that_fills_no_output_is_not_used(monkeypatch):
+    idle = fresh(monkeypatch, lambda **_: lambda _: lambda *given: True, DRAW)
+    kinds = map(np.dtype, ("i8", "f8", "f8", "f8", "f8", "?"))
+    assert kernels._compile(idle, tuple(kinds)) is None
 
 
 def test_a_kernel_that_is_not_compiled_is_not_used(monkeypatch):

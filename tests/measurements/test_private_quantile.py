@@ -68,6 +68,15 @@ def test_a_row_that_moves_two_has_the_same_curve(loss, confidence):
         assert 0 < pipeline.delta(epsilon) == plain.bind(dp.records()).delta(epsilon)
 
 
+def test_shares_that_are_nearly_even_have_nearly_the_curve_of_even_ones():
+    given = {"bounds": (0, 9), "confidence": 0.9, "sampling": False, "epsilon": 2}
+    even, uneven = (
+        dp.records(columns=2) >> dp.private_quantile(0.5, shares=shares, **given)
+        for shares in (None, [1, 1 + 1e-9])
+    )
+    assert uneven.delta(0.5) == pytest.approx(even.delta(0.5), rel=1e-3)
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("shares", [None, [1, 1, 1], [5, 1, 0.1], [1 / 3, 1e-9, 7]], ids=str)
 @pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 1 / 3}], ids=str)

@@ -75,7 +75,7 @@ REFUSALS = {
     "(dp.vector(3) >> dp.gaussian(rho=1))(np.zeros(4))": "3 entries",
     "dp.vector(3) >> dp.noisy_max(epsilon=1, names=['a', 'b'])": "2 names for 3",
     "dp.vector(2) >> dp.noisy_max(epsilon=1, names=['a', 'a'])": "twice",
-    "dp.vector(2) >> dp.noisy_max(epsilon=1, names=[1, 2])": r"list of texts.*\[1, 2\]",
+    "dp.vector(2) >> dp.noisy_max(epsilon=1, names=['a', 2])": r"list of texts.*\['a', 2\]",
     "dp.vector(2) >> dp.noisy_max(epsilon=1, names=5)": "list of texts.*got 5",
     "dp.count() >> dp.noisy_max(epsilon=1)": "gives one number. There is nothing to ch",
     "dp.clamp(0, 1) >> dp.noisy_max(epsilon=1)": "vector",
