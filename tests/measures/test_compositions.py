@@ -29,6 +29,7 @@ from scipy.special import ndtr
 import opendp_lite as dp
 from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures import curve as composed
+from opendp_lite.measures import loss_distribution
 from opendp_lite.measures.curve import (
     ComposedProfile,
     composed_profile,
@@ -300,6 +301,14 @@ def test_large_and_tiny_losses_have_curves():
         summed = sum(p.gaussian_ratio or p.pure for p in profiles)
         found = composed_profile(profiles, PointProfile(Fraction(summed), Fraction(0)))
         assert least <= found.epsilon(DELTA) <= most
+
+
+@pytest.mark.parametrize("limit", ["_MOST_OF_ALL", "_MOST_SIZE"])
+def test_a_sum_that_is_too_large_to_be_worked_out_promises_nothing(monkeypatch, limit):
+    """Another curve serves then, so no composition shows it."""
+    monkeypatch.setattr(loss_distribution, limit, -1)
+    (whole,) = loss_distribution.connect_all([((LaplaceProfile(Fraction(1)).deltas,), 3)], 1e-9)
+    assert loss_distribution._convolve(whole, 0).delta(0.5) == 1
 
 
 @pytest.mark.parametrize("alpha", [0, 1e-9, 0.05, 0.5, 0.99, 1])
