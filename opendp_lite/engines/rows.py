@@ -365,21 +365,13 @@ class _StepByStep:
 
     def add(self, block: RowBlock) -> None:
         """Adds a block."""
-        mapped: list[Any] = [block]
+        mapped = [block]
+        for place, part in self._steps:
+            mapped.append(apply_block(mapped[place], part.function, part.step))
         wanted = zip(self._places, self.plans, strict=True)
-        # What is made of a dense block is dense too, and few rows feel each call.
-        if isinstance(block, np.ndarray):
-            for place, part in self._steps:
-                mapped.append(part.function(mapped[place]))
-            found = [plan.how.summarise(mapped[at], self.scratch) for at, plan in wanted]
-        else:
-            for place, part in self._steps:
-                mapped.append(apply_block(mapped[place], part.function, part.step))
-            found = [
-                summarise_block(mapped[at], plan.how, self.scratch, plan.step)
-                for at, plan in wanted
-            ]
-        self.add_totals(found)
+        self.add_totals(
+            [summarise_block(mapped[at], x.how, self.scratch, x.step) for at, x in wanted]
+        )
 
     def add_totals(self, found: list[object]) -> None:
         """Adds the summaries of other rows."""
