@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError
-from opendp_lite.engines.data import expressions
-from opendp_lite.engines.data.arrays import ColumnRows, EntryMap, Layout
+from opendp_lite.engines.data import arrays, expressions, sparse
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
 from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, all_missing, check_size, opened_table, read
 from opendp_lite.engines.data.source import BLOCK_ENTRIES, RowBlocks, Source, attempt
-from opendp_lite.engines.data.sparse import apply_block
 from opendp_lite.engines.data.table import Column, ColumnReading, NamedColumns, place_of, places_of
 from opendp_lite.engines.data.values import categories_in, is_column, values_of
 
@@ -39,7 +37,7 @@ class _Presence(ColumnReading):
         lacking = values.lacking
         if lacking is None:
             return values.as_numbers(_mark_missing)
-        return ColumnRows(values.column, lambda piece: np.where(lacking(piece), np.nan, 0.0))
+        return arrays.ColumnRows(values.column, lambda piece: np.where(lacking(piece), np.nan, 0.0))
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
@@ -97,10 +95,10 @@ def _mark_missing(values: Numeric) -> Floats:
 
 
 @attrs.frozen(repr=False)
-class _Presences(EntryMap):
+class _Presences(arrays.EntryMap):
     """A block function that reads all columns of numbers as ``PRESENCE`` does."""
 
-    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+    def on_entries(self, entries: Floats, layout: arrays.Layout) -> Floats:
         return PRESENCE.of_numbers(entries)
 
 
@@ -288,7 +286,7 @@ def _columns_of(asked: tuple[Column, ...], declared: Names | None, block: object
     source, function = Dataset(block, declared, None).columns(asked)
     if function is None:
         return read(source)
-    return (apply_block(rows, function, "select") for rows in read(source))
+    return (sparse.apply_block(rows, function, "select") for rows in read(source))
 
 
 BATCH_ENTRIES: Final = 8 * BLOCK_ENTRIES

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import DataError
 from opendp_lite.base.spelling import is_span
 from opendp_lite.engines.columns import ReadColumns
-from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.categories import Categories, is_missing
+from opendp_lite.engines.data import arrays, categories, source
 from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Scratch
-from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.data.values import categories_in
 from opendp_lite.engines.grouped import LazyTable
@@ -108,7 +106,7 @@ def canonical(value: object) -> str | int | float | None:
     if isinstance(value, float):
         return _shortest(float(value))
     try:
-        return None if is_missing(value) else _convert(value)
+        return None if categories.is_missing(value) else _convert(value)
     except Exception:
         return None
 
@@ -162,7 +160,7 @@ class Numbered(ColumnReading):
 
     distinct: Distinct
 
-    def __call__(self, column: object) -> Source:
+    def __call__(self, column: object) -> source.Source:
         return categories_in(column).as_numbers(self.distinct.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
@@ -176,9 +174,9 @@ class KeysFound(ColumnReading):
     The rows of a key are those that were counted for it, whatever the type of the column is.
     """
 
-    keys: Categories
+    keys: categories.Categories
 
-    def __call__(self, column: object) -> Source:
+    def __call__(self, column: object) -> source.Source:
         return categories_in(column).as_numbers(self.of_numbers)
 
     def of_numbers(self, numbers: Numeric) -> Floats:
@@ -223,7 +221,7 @@ def _list_tuples(columns: Sequence[Distinct], rows: Distinct) -> list[Hashable]:
 class Tally:
     """How often the key at each place occurs."""
 
-    counts: Whole
+    counts: arrays.Whole
     keys: KeysByPlace
 
     def items(self) -> dict[Hashable, int]:
@@ -274,7 +272,7 @@ class KeyCounts:
     """The keys that occur, in an order that does not depend on the data's, and their counts."""
 
     keys: tuple[Hashable, ...]
-    counts: Whole
+    counts: arrays.Whole
 
     @classmethod
     def of(cls, tally: Tally) -> KeyCounts:

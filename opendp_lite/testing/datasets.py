@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body, to_floats
 from opendp_lite.combinators.accounts import AnySpace
+from opendp_lite.engines.data import open_data, source, sparse
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.open_data import open_source
-from opendp_lite.engines.data.source import RowBlocks, Source
-from opendp_lite.engines.data.sparse import SparseMatrix
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.spaces.tables import PersonTables, Tables
 
@@ -305,33 +303,33 @@ def containers(data: Floats, names: Sequence[str] | None = None) -> Iterator[tup
 
 
 @attrs.frozen(eq=False)
-class _Shards(Source):
+class _Shards(source.Source):
     """Rows in parts that threads go through side by side."""
 
-    each: Sequence[Source]
+    each: Sequence[source.Source]
 
     @property
     def columns(self) -> int | None:
         return self.each[0].columns
 
-    def blocks(self) -> RowBlocks:
+    def blocks(self) -> source.RowBlocks:
         for share in self.each:
             yield from share.blocks()
 
-    def parts(self, most: int) -> Sequence[Source]:
+    def parts(self, most: int) -> Sequence[source.Source]:
         return self.each
 
 
-def in_threads(data: Floats) -> Source:
+def in_threads(data: Floats) -> source.Source:
     """The same rows, admitted, in three parts for three threads."""
-    return _Shards([open_source(part) for part in np.array_split(data, 3)])
+    return _Shards([open_data.open_source(part) for part in np.array_split(data, 3)])
 
 
-def without_zeros(data: Floats) -> Source:
+def without_zeros(data: Floats) -> source.Source:
     """The same rows, admitted, as a sparse matrix; a step that needs the zeros refuses it."""
     row, column = np.nonzero(data)
     ends = np.searchsorted(row, np.arange(len(data) + 1))
-    return SparseMatrix(data[row, column], column, ends, data.shape)
+    return sparse.SparseMatrix(data[row, column], column, ends, data.shape)
 
 
 _FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], object]]] = {

@@ -22,9 +22,7 @@ from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.samplers.entropy import InsecureSeededEntropy, Words
 from opendp_lite.spaces.maps import PrivacyMap
 from opendp_lite.spaces.space import Space
-from opendp_lite.testing.lawful import require
-from opendp_lite.testing.replayable import alike
-from opendp_lite.testing.stable import exact_norms
+from opendp_lite.testing import lawful, replayable, stable
 
 
 @attrs.frozen
@@ -138,7 +136,7 @@ class _Observer:
         place = len(steps)
         step = _Step(release, value, (self.seed, place))
         steps.append(step)
-        require(place < len(drawn), "a later dataset has more noises than the first")
+        lawful.require(place < len(drawn), "a later dataset has more noises than the first")
         first = drawn[place]
         if first is step or not first.leaf:
             if release.asks:
@@ -165,7 +163,7 @@ class _Observer:
         name = "a noise of which no map was asked" if known is None else str(known[0].step)
         real = None
         if one.numbers is not None and two.numbers is not None:
-            real = exact_norms(one.numbers, two.numbers)
+            real = stable.exact_norms(one.numbers, two.numbers)
         return NoiseStep(name, self.find_declared(one, apart), real)
 
 
@@ -201,9 +199,9 @@ def record_pairs(
             seen.runs.append([])
             found.append(bound._release(each, InsecureSeededEntropy(seed)))
             same = len(seen.runs[-1]) == len(seen.runs[0])
-            require(same, "a later dataset has fewer noises than the first")
-            told = alike(found[0], found[-1])
-            require(told, "the release tells more than its noisy values and choices")
+            lawful.require(same, "a later dataset has fewer noises than the first")
+            told = replayable.alike(found[0], found[-1])
+            lawful.require(told, "the release tells more than its noisy values and choices")
     return {pair: seen.compare(*pair, apart) for pair, apart in exact.items()}
 
 

@@ -19,13 +19,9 @@ from opendp_lite.combinators.adaptive_programs import Ask, ThresholdTest, adapti
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
-from opendp_lite.pipeline import core
-from opendp_lite.pipeline.questions import Pipeline, link_text
-from opendp_lite.pipeline.steps import Mechanism, Recipe
+from opendp_lite.pipeline import core, questions, steps
 from opendp_lite.sessions.sessions import table_of
-from opendp_lite.testing.audits import leaves
-from opendp_lite.testing.lawful import require
-from opendp_lite.testing.stable import closure, parts_of
+from opendp_lite.testing import audits, lawful, stable
 
 AnyBound: TypeAlias = core.AnyTransformation | core.AnyMeasurement
 # Objects that are looked at.
@@ -48,7 +44,7 @@ def held_data(holder: object, data: object) -> str | None:
             return name
         if id(found) not in seen:
             seen[id(found)] = found
-            waiting.extend(parts_of(found))
+            waiting.extend(stable.parts_of(found))
     return None
 
 
@@ -108,7 +104,7 @@ def _compared_by(value: object) -> Sequence[object] | None:
 
 @_compared_by.register
 def _of_code(value: FunctionType) -> Sequence[object]:
-    return value.__code__, value.__defaults__, value.__kwdefaults__, closure(value)
+    return value.__code__, value.__defaults__, value.__kwdefaults__, stable.closure(value)
 
 
 @_compared_by.register(tuple)
@@ -120,7 +116,7 @@ def _of_entries(value: Sequence[object]) -> Sequence[object]:
 _compared_by.register(MethodType, attrgetter("__func__", "__self__"))
 _compared_by.register(partial, attrgetter("func", "args", "keywords"))
 # Step by step: equality alone would tell functions apart that are made anew.
-_compared_by.register(Recipe, attrgetter("calls", "after"))
+_compared_by.register(steps.Recipe, attrgetter("calls", "after"))
 _compared_by.register(core.Transformation, attrgetter("input_space", "recipe"))
 _compared_by.register(core.Measurement, attrgetter("input_space", "recipe"))
 
@@ -163,7 +159,7 @@ class Exchange:
 
 def brief(query: object) -> str:
     """A query as it is typed, without its space, and cut short."""
-    text = " >> ".join(map(link_text, cast(AnyBound, query).recipe))
+    text = " >> ".join(map(questions.link_text, cast(AnyBound, query).recipe))
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
 
 
@@ -291,7 +287,7 @@ def _copy(result: Answer) -> Answer:
 
 def _tell(result: object) -> list[str]:
     """The form of a result and its numbers, as text; of objects without a text the type."""
-    parts = (f"{name} {list(numbers)!r}" for name, numbers in leaves(result))
+    parts = (f"{name} {list(numbers)!r}" for name, numbers in audits.leaves(result))
     return [_ADDRESS.sub("", part) for part in parts]
 
 
@@ -362,7 +358,7 @@ def assert_replayable(
     """
     work = _work_of(program, budget)
     name = held_data(program, data)
-    require(
+    lawful.require(
         name is None,
         f"the program holds the data, as {name!r}: it may know nothing but its answers",
     )
@@ -388,14 +384,14 @@ _ELSEWHERE = "run on the neighbour, with the same answers, {}. So it learnt of t
 
 
 def _require_same(fault: str | None, words: str) -> None:
-    require(fault is None, "the program departed: " + words.format(fault))
+    lawful.require(fault is None, "the program departed: " + words.format(fault))
 
 
 def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> WorkOnData:
     """What is done with a dataset."""
     if isinstance(program, core.Private):
         return program.bound
-    if isinstance(program, Pipeline) or not callable(program):
+    if isinstance(program, questions.Pipeline) or not callable(program):
         raise ParameterError(
             "assert_replayable takes a pipeline that runs programs, a function of ask, or a "
             f"function of the data; got {quote(program)}"
@@ -406,7 +402,7 @@ def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> WorkO
     return partial(_of_data, program)
 
 
-def _ask(program: Mechanism[Any, Any], data: object) -> object:
+def _ask(program: steps.Mechanism[Any, Any], data: object) -> object:
     """A release of a program, from a table where the data is one, as in ``dp.session``."""
     space = table_of(data)
     return program(data) if space is None else (space >> program)(data)

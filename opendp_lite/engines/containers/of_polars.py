@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
-from opendp_lite.engines.data.arrays import ColumnRows, array_rows, no_numbers
-from opendp_lite.engines.data.blocks import Blocks
-from opendp_lite.engines.data.expressions import DeclaredKeys, Engine
-from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import Source
-from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
+from opendp_lite.engines.data import arrays, blocks, expressions, open_data, source, table
 from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
@@ -35,23 +30,23 @@ def _numbers(piece: pl.Series) -> np.ndarray:
     return piece.cast(pl.Float64, strict=False).to_numpy()
 
 
-@open_rows.register
-def _of_series(data: pl.Series) -> Source:
+@open_data.open_rows.register
+def _of_series(data: pl.Series) -> source.Source:
     kind = data.dtype
     if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
-        return ColumnRows(data, _numbers)
+        return arrays.ColumnRows(data, _numbers)
     if kind == pl.Object:
-        return array_rows(data.to_numpy())
+        return arrays.array_rows(data.to_numpy())
     if kind in _TEXT:
-        raise DataError(no_numbers("text"))
+        raise DataError(arrays.no_numbers("text"))
     if kind in (pl.Date, pl.Datetime):
-        raise DataError(no_numbers("dates"))
-    raise DataError(no_numbers(f"values of type {kind.base_type().__name__}"))
+        raise DataError(arrays.no_numbers("dates"))
+    raise DataError(arrays.no_numbers(f"values of type {kind.base_type().__name__}"))
 
 
-@open_rows.register
-def _of_frame(data: pl.DataFrame) -> NamedColumns:
-    return NamedColumns(data.columns, data.to_series, len(data))
+@open_data.open_rows.register
+def _of_frame(data: pl.DataFrame) -> table.NamedColumns:
+    return table.NamedColumns(data.columns, data.to_series, len(data))
 
 
 def _objects(piece: pl.Series) -> np.ndarray:
@@ -91,7 +86,7 @@ def _values_of_text(column: pl.Series) -> Values:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Query(StoredPart, Engine):
+class _Query(StoredPart, expressions.Engine):
     """A lazy frame, which is collected anew for each pass: by groups, or a batch at a time."""
 
     library: ClassVar[str] = "polars"
@@ -146,7 +141,9 @@ class _Query(StoredPart, Engine):
     def count(self, value: pl.Expr) -> pl.Expr:
         return value.count()
 
-    def ask(self, keys: DeclaredKeys, wanted: Sequence[pl.Expr]) -> Iterator[tuple[Any, ...]]:
+    def ask(
+        self, keys: expressions.DeclaredKeys, wanted: Sequence[pl.Expr]
+    ) -> Iterator[tuple[Any, ...]]:
         numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
         told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
         # To look for the declared keys in each row would be slower than groups that are not asked.
@@ -208,8 +205,8 @@ def _give_batches(frame: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
         raise problem
 
 
-@open_rows.register
-def _of_lazy_frame(data: pl.LazyFrame) -> Blocks:
+@open_data.open_rows.register
+def _of_lazy_frame(data: pl.LazyFrame) -> blocks.Blocks:
     if not hasattr(data, "sink_batches"):
         raise DataError(
             f"a lazy frame needs polars 1.34 or newer, this is {pl.__version__}; update polars, or "
@@ -218,6 +215,6 @@ def _of_lazy_frame(data: pl.LazyFrame) -> Blocks:
     return ColumnBlocks.of([_Query(data)])
 
 
-@take.register
-def _rows_of_series(container: pl.Series, places: RowPlaces) -> pl.Series:
+@table.take.register
+def _rows_of_series(container: pl.Series, places: table.RowPlaces) -> pl.Series:
     return container.gather(places)

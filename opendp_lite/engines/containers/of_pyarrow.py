@@ -12,12 +12,7 @@ import pyarrow as arrow  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import ColumnRows, no_numbers
-from opendp_lite.engines.data.blocks import GONE_THROUGH, Blocks
-from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import Source
-from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
+from opendp_lite.engines.data import arrays, blocks, fold, open_data, source, table
 from opendp_lite.engines.data.values import SAMPLE, Values, do_repeat, open_values
 
 _Column: TypeAlias = arrow.Array | arrow.ChunkedArray
@@ -83,20 +78,20 @@ def _nearest(decimals: arrow.ChunkedArray) -> np.ndarray:
     whole = arrow.Array.from_buffers(
         arrow.decimal128(digits, 0), len(decimals), decimals.buffers(), offset=decimals.offset
     )
-    steps: Floats = whole.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+    steps: fold.Floats = whole.cast(arrow.float64()).to_numpy(zero_copy_only=False)
     power: float = 10.0**scale
     return steps / power
 
 
-@open_rows.register
-def _of_column(data: _Column) -> Source:
+@open_data.open_rows.register
+def _of_column(data: _Column) -> source.Source:
     require_numeric(data.type)
-    return ColumnRows(data, _numbers)
+    return arrays.ColumnRows(data, _numbers)
 
 
-@open_rows.register
-def _of_table(data: arrow.Table | arrow.RecordBatch) -> NamedColumns:
-    return NamedColumns(data.schema.names, data.column, data.num_rows)
+@open_data.open_rows.register
+def _of_table(data: arrow.Table | arrow.RecordBatch) -> table.NamedColumns:
+    return table.NamedColumns(data.schema.names, data.column, data.num_rows)
 
 
 def _objects(piece: arrow.ChunkedArray) -> np.ndarray:
@@ -183,28 +178,28 @@ def _dates(piece: arrow.ChunkedArray) -> np.ndarray:
     return np.where(np.isnat(found), np.datetime64("NaT", "D"), days)
 
 
-@open_rows.register
-def _of_reader(data: arrow.RecordBatchReader) -> Blocks:
+@open_data.open_rows.register
+def _of_reader(data: arrow.RecordBatchReader) -> blocks.Blocks:
     """A reader can be gone through once: the second time is refused, in this pipeline or another.
 
     A reader that is used up would give no rows, and a release of those would look like any other.
     """
-    return Blocks(partial(_begin, data), columns=len(data.schema.names))
+    return blocks.Blocks(partial(_begin, data), columns=len(data.schema.names))
 
 
 def _begin(reader: arrow.RecordBatchReader) -> arrow.RecordBatchReader:
     if reader in _BEGUN:
-        raise DataError(GONE_THROUGH)
+        raise DataError(blocks.GONE_THROUGH)
     _BEGUN.add(reader)
     return reader
 
 
-def blocks_of_stream(data: object) -> Blocks:
+def blocks_of_stream(data: object) -> blocks.Blocks:
     """Those of a container that exports a new Arrow stream whenever it is asked.
 
     They are of unknown width: how many columns there are, only a stream says.
     """
-    return Blocks(partial(arrow.RecordBatchReader.from_stream, data), columns=None)
+    return blocks.Blocks(partial(arrow.RecordBatchReader.from_stream, data), columns=None)
 
 
 def require_numeric(kind: arrow.DataType) -> None:
@@ -214,14 +209,14 @@ def require_numeric(kind: arrow.DataType) -> None:
         return
     name = str(kind).partition("<")[0].partition("[")[0]
     if "string" in name or "utf8" in name or "binary" in name:
-        raise DataError(no_numbers("text"))
+        raise DataError(arrays.no_numbers("text"))
     if types.is_date(kind) or types.is_timestamp(kind):
-        raise DataError(no_numbers("dates"))
-    raise DataError(no_numbers(f"values of type {name}"))
+        raise DataError(arrays.no_numbers("dates"))
+    raise DataError(arrays.no_numbers(f"values of type {name}"))
 
 
-@take.register
-def _rows_of_column(container: _Column, places: RowPlaces) -> _Column:
+@table.take.register
+def _rows_of_column(container: _Column, places: table.RowPlaces) -> _Column:
     whole = _without_null_in_dictionaries(_copy_views(container))
     return whole.take(arrow.array(places))
 

@@ -13,10 +13,8 @@ import pyarrow.dataset as datasets  # type: ignore[import-untyped]
 from pyarrow.fs import FileType, LocalFileSystem  # type: ignore[import-untyped]
 
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
+from opendp_lite.engines.data import fold, open_data, source
 from opendp_lite.engines.data.blocks import Blocks, FileError, FileState, require_state, state_of
-from opendp_lite.engines.data.fold import identity
-from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import Result
 
 # Formats that do not declare the types of columns.
 _GUESSED: Final = ("csv", "json")
@@ -47,7 +45,7 @@ class ArrowPart(StoredPart):
     state: FileState | None = None
     keep: datasets.Expression | None = None
     prunes: bool = True
-    shown: Callable[[arrow.Table], object] = identity
+    shown: Callable[[arrow.Table], object] = fold.identity
 
     @classmethod
     def of_file(cls, file: datasets.Fragment, schema: arrow.Schema) -> ArrowPart:
@@ -124,7 +122,7 @@ def parts_of(dataset: datasets.Dataset) -> tuple[ArrowPart, ...]:
     return (ArrowPart("the dataset", dataset.schema, dataset.to_batches),)
 
 
-def _attempt(label: str, work: Callable[[], Result]) -> Result:
+def _attempt(label: str, work: Callable[[], source.Result]) -> source.Result:
     """What pyarrow gives; its failure in words that carry nothing of it: it may quote the file."""
     try:
         return work()
@@ -137,12 +135,12 @@ def _attempt(label: str, work: Callable[[], Result]) -> Result:
     raise refusal
 
 
-@open_rows.register
+@open_data.open_rows.register
 def _of_dataset(data: datasets.Dataset) -> Blocks:
     return ColumnBlocks.of(parts_of(data))
 
 
-@open_rows.register
+@open_data.open_rows.register
 def _of_scanner(data: datasets.Scanner) -> Blocks:
     """A scanner has its columns already."""
     return Blocks(data.to_batches, columns=max(1, len(data.projected_schema.names)))

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 import attrs
 
 from opendp_lite.base.errors import Argument, DataError, ParameterError
-from opendp_lite.engines.data.arrays import require_numbers, require_shape
-from opendp_lite.engines.data.open_data import open_source, read, require_order
+from opendp_lite.engines.data import arrays, open_data, table
 from opendp_lite.engines.data.source import (
     BLOCK_ENTRIES,
     Job,
@@ -24,13 +23,6 @@ from opendp_lite.engines.data.source import (
     public_columns,
     public_size,
     reduce,
-)
-from opendp_lite.engines.data.table import (
-    Column,
-    ColumnReading,
-    Table,
-    list_columns,
-    unknown_column,
 )
 
 Made = TypeVar("Made")
@@ -79,7 +71,7 @@ class _History:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Blocks(Table):
+class Blocks(table.Table):
     """Rows that come a block at a time.
 
     A release holds no more than the current block. A block without rows may have any number of
@@ -128,7 +120,7 @@ class Blocks(Table):
         """Those that they come from, where their bytes tell the data from other data."""
         return () if self.file is None else (self.file,)
 
-    def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
+    def require(self, columns: Sequence[table.Column] | None, names: Sequence[str] | None) -> None:
         """Refuses columns that are known not to be there, None for all; reads no row.
 
         Args:
@@ -136,14 +128,14 @@ class Blocks(Table):
             names: How it calls the columns of rows that bring no names.
         """
 
-    def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
+    def read(self, names: tuple[str, ...] | None, reading: table.ColumnReading) -> Source:
         asked = self.names if names is None else names
-        columns = None if asked is None else [Column(name, reading) for name in asked]
+        columns = None if asked is None else [table.Column(name, reading) for name in asked]
         self.require(columns, asked)
         given = self.only(columns)
         return OfBlocks(given, given.columns, partial(_rows_of, given.names, asked))
 
-    def only(self, columns: Sequence[Column] | None) -> Blocks:
+    def only(self, columns: Sequence[table.Column] | None) -> Blocks:
         """The same, for a pass that needs these columns alone, None for all."""
         return self
 
@@ -208,16 +200,16 @@ def _of_their_own(source: OfBlocks, job: Job, merge: Merge) -> object:
 def _rows_of(
     names: tuple[str, ...] | None, asked: tuple[str, ...] | None, block: object
 ) -> RowBlocks:
-    found = open_source(block, asked)
+    found = open_data.open_source(block, asked)
     if found.names is None and names is not None:
-        require_order(names, asked)
-    return read(found)
+        open_data.require_order(names, asked)
+    return open_data.read(found)
 
 
 def by_chunks(array: Any) -> Blocks:
     """The rows of an array of one or two dimensions, some chunks at a time."""
-    require_shape(len(array.shape))
-    require_numbers(array.dtype)
+    arrays.require_shape(len(array.shape))
+    arrays.require_numbers(array.dtype)
     columns = 1 if len(array.shape) == 1 else array.shape[1]
     chunk = array.chunks[0] if array.chunks else 1
     rows = chunk * max(1, BLOCK_ENTRIES // max(1, columns * chunk))
@@ -305,11 +297,13 @@ def pick_column(names: Sequence[str], column: str | None) -> str:
     if column is None:
         if len(names) == 1:
             return names[0]
-        listed = list_columns([name for name in names if name], _LISTED)
+        listed = table.list_columns([name for name in names if name], _LISTED)
         raise FileError("choose a column (", Argument("column", ...), f"); the {listed}")
     wanted = column.strip()
     if names.count(wanted) == 1:
         return wanted
     if wanted in names:
         raise FileError(f"two columns have the name {wanted!r}; rename one of them")
-    raise FileError(f"there is {unknown_column(wanted, [each for each in names if each], _LISTED)}")
+    raise FileError(
+        f"there is {table.unknown_column(wanted, [each for each in names if each], _LISTED)}"
+    )

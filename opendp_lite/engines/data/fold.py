@@ -9,13 +9,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.data.expressions import (
-    Engine,
-    Expressed,
-    Expression,
-    GroupNumbers,
-    NoExpressionError,
-)
+from opendp_lite.engines.data import expressions
 
 Floats = NDArray[np.float64]
 Numeric = NDArray[Any]
@@ -93,7 +87,9 @@ class AsTheyLie(ABC, Generic[Part, Summary]):
     def finish(self, part: Part) -> Summary:
         """The summary."""
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed | None:
+    def express(
+        self, values: Sequence[expressions.Expression], engine: expressions.Engine
+    ) -> expressions.Expressed | None:
         """As ``Reduction.express``, of columns as they lie; None where it has no shorter words."""
         return None
 
@@ -176,15 +172,17 @@ class Reduction(ABC, Generic[Summary]):
         """As ``each_group``, finished: a row of whole numbers each; None where it is no such."""
         return None
 
-    def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
+    def express(
+        self, values: Sequence[expressions.Expression], engine: expressions.Engine
+    ) -> expressions.Expressed:
         """Whole numbers that an engine computes of columns, which are all that is to be known.
 
         There are so many for each of some places. ``of_numbers`` makes summaries of them.
         """
-        raise NoExpressionError("it is made of more than sums and counts")
+        raise expressions.NoExpressionError("it is made of more than sums and counts")
 
     def of_numbers(
-        self, codes: Indices, places: Indices, numbers: GroupNumbers, groups: int
+        self, codes: Indices, places: Indices, numbers: expressions.GroupNumbers, groups: int
     ) -> Any:
         """The summaries by group, of the numbers of the groups and places that occur."""
         raise NotImplementedError

@@ -18,12 +18,10 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import DataError, find_library
+from opendp_lite.engines.data import expressions, fold, sparse
 from opendp_lite.engines.data.arrays import ArrayRows, array_rows, exact_array
 from opendp_lite.engines.data.arrays import to_array as numbers_in
-from opendp_lite.engines.data.expressions import Engine, Expression, number_of
-from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import QUIET, Job, Merge, RowBlocks, Source, attempt, reduce
-from opendp_lite.engines.data.sparse import is_sparse, sparse_rows
 from opendp_lite.engines.data.table import Column, ColumnReading, NamedColumns, Table
 
 _PACKAGE: Final = "opendp_lite"
@@ -107,11 +105,11 @@ class _Numbers(ColumnReading):
 
     __call__ = staticmethod(open_source)  # pyright: ignore[reportAssignmentType]
 
-    def of_numbers(self, numbers: Floats) -> Floats:
+    def of_numbers(self, numbers: fold.Floats) -> fold.Floats:
         return numbers
 
-    def express(self, name: str | None, engine: Engine) -> Expression:
-        return number_of(engine, name)
+    def express(self, name: str | None, engine: expressions.Engine) -> expressions.Expression:
+        return expressions.number_of(engine, name)
 
 
 NUMBERS: Final = _Numbers()
@@ -214,8 +212,8 @@ def _by_protocol(data: Any) -> object | None:
         return chunked
     if isinstance(data, str | bytes | bytearray | type) or way is not None:
         return None
-    if is_sparse(data):
-        return sparse_rows(data)
+    if sparse.is_sparse(data):
+        return sparse.sparse_rows(data)
     if hasattr(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
         stream: object = import_module(f"{_LIBRARIES}.of_pyarrow").blocks_of_stream(data)
         return stream
@@ -341,8 +339,8 @@ def _cell(row: Mapping[object, object], name: str) -> object:
 @open_rows.register(Mapping)
 def _of_columns(data: Mapping[object, Sequence[object]]) -> object:
     """A dictionary from names to columns; some sparse matrices are dictionaries too."""
-    if is_sparse(data):
-        return sparse_rows(data)
+    if sparse.is_sparse(data):
+        return sparse.sparse_rows(data)
     if _way(data) is not None:
         raise _refusal(data)
     held = list(data)

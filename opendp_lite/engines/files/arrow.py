@@ -15,12 +15,7 @@ from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped
 
 from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.columns import ColumnBlocks
-from opendp_lite.engines.containers.of_pyarrow import (
-    is_text,
-    list_values,
-    require_numeric,
-    value_type,
-)
+from opendp_lite.engines.containers import of_pyarrow
 from opendp_lite.engines.containers.of_pyarrow_dataset import ArrowPart, parts_of
 from opendp_lite.engines.data.blocks import Blocks, FileError, NoFileError, pick_column
 from opendp_lite.engines.data.values import Values
@@ -114,7 +109,7 @@ def _fits(keep: datasets.Expression, schema: arrow.Schema) -> bool:
 
 def _is_ordered(kind: arrow.DataType) -> bool:
     """Whether the values of a type have an order, as all but NaN have."""
-    types, kind = arrow.types, value_type(kind)
+    types, kind = arrow.types, of_pyarrow.value_type(kind)
     other = types.is_floating(kind) or types.is_nested(kind)
     return not (other or isinstance(kind, arrow.BaseExtensionType))
 
@@ -145,7 +140,9 @@ def declared_columns(
     names = tuple(pick_column(files[0].names, column) for column, _ in columns)
     # As text two people whose long ids are one float would be one.
     schemas = [file.schema for file in files if person in file.names]
-    if any(arrow.types.is_floating(value_type(each.field(person).type)) for each in schemas):
+    if any(
+        arrow.types.is_floating(of_pyarrow.value_type(each.field(person).type)) for each in schemas
+    ):
         raise FileError(
             f"column {person!r} holds floats, of which one may stand for two people; write it anew "
             f"as whole numbers, such as frame[{person!r}].astype('Int64') of pandas, or as text"
@@ -217,7 +214,7 @@ def _as_asked(kinds: Mapping[str, type], table: arrow.Table) -> Mapping[str, obj
     for name, wanted in kinds.items():
         if name in found and wanted is str:
             found[name] = _text_of(name, found[name])
-        elif name in found and is_text(found[name].type):
+        elif name in found and of_pyarrow.is_text(found[name].type):
             raise DataError(
                 f"column {name!r} is stored as text, not as numbers; choose a column of numbers, "
                 "or write the file anew with numbers in it"
@@ -234,15 +231,15 @@ def _spell(number: Any, text: str | None) -> str | None:
 
 
 def _text_of(name: str, column: arrow.ChunkedArray) -> Values:
-    if not (is_text(column.type) or arrow.types.is_date(column.type)):
+    if not (of_pyarrow.is_text(column.type) or arrow.types.is_date(column.type)):
         try:
-            require_numeric(column.type)
+            of_pyarrow.require_numeric(column.type)
         except DataError:
             raise DataError(
                 f"column {name!r} holds {column.type}, not text; make it text first"
             ) from None
-    cells: Sequence[str | None] = list_values(column.cast(arrow.string()))
-    kind = value_type(column.type)
+    cells: Sequence[str | None] = of_pyarrow.list_values(column.cast(arrow.string()))
+    kind = of_pyarrow.value_type(column.type)
     if arrow.types.is_floating(kind) or arrow.types.is_decimal(kind):
         cells = list(map(_spell, column.to_pylist(), cells))
     texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)

@@ -19,10 +19,8 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import Argument, ParameterError
+from opendp_lite.engines.data import fold, table, values
 from opendp_lite.engines.data.blocks import FileError
-from opendp_lite.engines.data.fold import Floats, identity
-from opendp_lite.engines.data.table import take
-from opendp_lite.engines.data.values import Values
 from opendp_lite.engines.files.cells import MISSING, category_in
 from opendp_lite.engines.files.source_files import unpack
 from opendp_lite.numbers.exact import quote
@@ -130,15 +128,15 @@ def _own_cutter() -> ModuleType:
 _CUTTER: Final = _own_cutter()
 
 
-def text_cells(cells: Iterable[str | None], count: int) -> Values:
+def text_cells(cells: Iterable[str | None], count: int) -> values.Values:
     """So many cells as text, None for a missing one; their type says that they are text."""
-    return Values(np.fromiter(cells, object, count), identity, is_text=True)
+    return values.Values(np.fromiter(cells, object, count), fold.identity, is_text=True)
 
 
 Text = Literal["refuse", "missing"]
 """A cell that is neither a number nor a missing value: refuse the file, or count it as missing."""
 
-ColumnCells = Floats | Values
+ColumnCells = fold.Floats | values.Values
 """The cells of a column: numbers, or text."""
 
 Name = str | int | None
@@ -279,7 +277,7 @@ class CsvTable:
             left = max(0, after - read)
             read += len(block[0])
             if left < len(block[0]):
-                yield tuple(take(cells, np.arange(left, len(cells))) for cells in block)
+                yield tuple(table.take(cells, np.arange(left, len(cells))) for cells in block)
         for _ in self._blocks(self.source.instead_of_swallowed(read, self.width)):
             pass
         self.refuse_faults()
@@ -321,7 +319,7 @@ class CsvTable:
         missing = self.wish.missing
         return text_cells((category_in(text, missing) for text in texts), len(texts))
 
-    def numbers(self, place: int, texts: Sequence[str]) -> Floats:
+    def numbers(self, place: int, texts: Sequence[str]) -> fold.Floats:
         """The same for a column of numbers."""
         return np.fromiter(self._each_number(place, texts), np.float64, len(texts))
 

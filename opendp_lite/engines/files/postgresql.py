@@ -17,10 +17,7 @@ import attrs
 from opendp_lite.base.errors import DataError, ParameterError, find_library
 from opendp_lite.base.postgresql import ESCAPES, URL, connect
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
-from opendp_lite.engines.data import expressions
-from opendp_lite.engines.data.blocks import Blocks
-from opendp_lite.engines.data.open_data import guard, with_pyarrow
-from opendp_lite.engines.data.source import attempt
+from opendp_lite.engines.data import blocks, expressions, open_data, source
 from opendp_lite.numbers.exact import quote
 
 _WHAT: Final = "a query to PostgreSQL"
@@ -80,7 +77,7 @@ _FAILED: Final = (
 _PUBLIC: Final = "SELECT * FROM unnest({}::float8[], {}::bigint[], {}::text[]) AS public(x, i, k)"
 
 
-def postgresql(server: str, query: str) -> Blocks:
+def postgresql(server: str, query: str) -> blocks.Blocks:
     """The rows that a query to a PostgreSQL database gives, for a pipeline.
 
     The database adds up sums, counts and histograms itself, and whole numbers come here. All that
@@ -109,7 +106,7 @@ def postgresql(server: str, query: str) -> Blocks:
     """
     _require_order(server, query)
     library = find_library("psycopg", _NEEDS, "postgresql", DataError)
-    with_pyarrow("pyarrow", _WHAT)
+    open_data.with_pyarrow("pyarrow", _WHAT)
     connection = _connect(library, server)
     try:
         connection.execute(_BEGIN)
@@ -248,7 +245,7 @@ class _ServerQuery(StoredPart, expressions.Engine):
     def public(cls, session: ref[Any], columns: Mapping[str, list[Any]]) -> _ServerQuery:
         rows = find_library("psycopg.sql", _NEEDS, "postgresql").SQL(_PUBLIC)
         query = rows.format(*columns.values()).as_string()
-        return attempt(partial(cls.of, session(), query), _FAILED)
+        return source.attempt(partial(cls.of, session(), query), _FAILED)
 
     @property
     def is_own(self) -> bool:
@@ -326,7 +323,7 @@ class _ServerQuery(StoredPart, expressions.Engine):
 
     def _ask(self, sql: str) -> list[tuple[object, ...]]:
         self._require_own_process()
-        return attempt(partial(self._fetch, sql), _FAILED)
+        return source.attempt(partial(self._fetch, sql), _FAILED)
 
     def _fetch(self, sql: str) -> list[tuple[object, ...]]:
         """The rows of a statement. If it fails, the transaction goes on."""
@@ -348,7 +345,7 @@ class _ServerQuery(StoredPart, expressions.Engine):
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
         self._require_own_process()
-        return guard(partial(self._batches, names, rows), _FAILED)
+        return open_data.guard(partial(self._batches, names, rows), _FAILED)
 
     def _batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
         columns = [self._column(name) for name in names or self.names[:1]]
@@ -394,7 +391,7 @@ def _way(kind: int) -> tuple[str, str]:
 
 def _make_table(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[Any]]) -> object:
     """Rows as a table of Arrow. Decimals come as text, of which the nearest floats are made."""
-    arrow = with_pyarrow("pyarrow", _WHAT)
+    arrow = open_data.with_pyarrow("pyarrow", _WHAT)
     cells: list[Any] = list(zip(*rows, strict=True)) or [()] * len(columns)
     made = list[Any]()
     for (_, kind), column in zip(columns, cells, strict=True):

@@ -13,13 +13,8 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import PRESENCE, Dataset, Names
-from opendp_lite.engines.data import open_data, source
-from opendp_lite.engines.data.arrays import ArrayRows
+from opendp_lite.engines.data import arrays, fold, identities, least_rows, open_data, source, sparse
 from opendp_lite.engines.data.blocks import Blocks
-from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.identities import MIXED
-from opendp_lite.engines.data.least_rows import SecretWords
-from opendp_lite.engines.data.sparse import SparseMatrix
 from opendp_lite.engines.data.table import Column, NamedColumns, take
 from opendp_lite.engines.grouped import Kept, LazyTable
 
@@ -43,7 +38,7 @@ class Choice(ABC):
     rule: Rule
     seen: int = attrs.field(default=0, init=False)
 
-    def met(self, block: Floats) -> source.Places:
+    def met(self, block: fold.Floats) -> source.Places:
         """Takes a block; gives the places in the data of the rows that may be chosen."""
         filters = self.rule.filters
         told = block[:, len(filters) : len(self.rule.columns)]
@@ -56,13 +51,13 @@ class Choice(ABC):
         self.seen += len(block)
         return places
 
-    def is_told(self, told: Floats) -> NDArray[np.bool_]:
+    def is_told(self, told: fold.Floats) -> NDArray[np.bool_]:
         """In which rows all is there that the choice looks at."""
         found: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(told), axis=1)
         return found
 
     @abstractmethod
-    def may_stay(self, told: Floats, places: source.Places) -> NDArray[np.bool_]:
+    def may_stay(self, told: fold.Floats, places: source.Places) -> NDArray[np.bool_]:
         """Which of some rows may be chosen.
 
         Args:
@@ -92,13 +87,13 @@ def _choose_here(table: LazyTable, rule: Rule, keys: source.Keys) -> LazyTable:
     whole = dataset.whole
     source.require_here(table.library, rule.step, rule.instead)
     with source.QUIET, np.errstate(all="ignore"):
-        if isinstance(whole, NamedColumns | ArrayRows):
+        if isinstance(whole, NamedColumns | arrays.ArrayRows):
             here = _as_table(whole, dataset.titles)
             places = _in_memory(choice, here, dataset.size)
             kept: Blocks | NamedColumns = type(here)(
                 here.names, lambda place: _pick(here, place, places), len(places)
             )
-        elif isinstance(whole, SparseMatrix):
+        elif isinstance(whole, sparse.SparseMatrix):
             raise DataError(f"{rule.what} are not picked from a sparse matrix; give a table")
         else:
             if isinstance(whole, source.Source):
@@ -118,7 +113,7 @@ def _as_table(whole: source.Source | NamedColumns, declared: Names | None) -> Na
     """An array as columns, each with the type that it has: as floats two long ids may be one."""
     if isinstance(whole, NamedColumns):
         return whole
-    if isinstance(whole, ArrayRows):
+    if isinstance(whole, arrays.ArrayRows):
         rows = whole.rows
         return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
     blocks = [np.array(block) for block in open_data.read(whole) if len(block)]
@@ -304,7 +299,7 @@ class Rule(ABC):
         """The choice among rows that are read in this process."""
 
     @abstractmethod
-    def there(self, keys: source.Keys, secret: SecretWords) -> Choice:
+    def there(self, keys: source.Keys, secret: least_rows.SecretWords) -> Choice:
         """The choice among the rows of a part, which has words of its own."""
 
     @abstractmethod
@@ -328,11 +323,11 @@ def choose_rows(table: LazyTable, rule: Rule, keys: source.Keys) -> LazyTable:
         return _choose_here(table, rule, keys)
     with source.QUIET:
         rows = Unchosen.of(whole, table, rule.columns)
-        job = partial(_choose_of_part, rule, SecretWords.of(keys))
+        job = partial(_choose_of_part, rule, least_rows.SecretWords.of(keys))
         found: ChosenPart = rows.given.summary(rows, job, _merge)
         open_data.require_size(found.seen, dataset.size)
         if len(found.text) > 1:
-            raise DataError(f"column {rule.criteria[0].name!r}: {MIXED}")
+            raise DataError(f"column {rule.criteria[0].name!r}: {identities.MIXED}")
         pieces = found.finish(keys)
     return _with_rows(table, _tables_of(pieces))
 
@@ -341,7 +336,7 @@ def _merge(first: ChosenPart, second: ChosenPart) -> ChosenPart:
     return first.merge(second)
 
 
-def _choose_of_part(rule: Rule, secret: SecretWords, rows: Unchosen) -> ChosenPart:
+def _choose_of_part(rule: Rule, secret: least_rows.SecretWords, rows: Unchosen) -> ChosenPart:
     """The rows of a part that may be chosen."""
     choice = rule.there(secret.of_rows(rows.part, rule.step), secret)
     choice.seen = start = source.first_place(rows.part)

@@ -14,9 +14,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.data import fold, identities, sparse
 from opendp_lite.engines.data.blocks import Blocks, OfBlocks
-from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.data.identities import Identities
 from opendp_lite.engines.data.least_rows import (
     LeastByPlace,
     LeastRows,
@@ -34,7 +33,6 @@ from opendp_lite.engines.data.source import (
     quiet_for,
     reduce,
 )
-from opendp_lite.engines.data.sparse import RowBlock
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.dates import ByPeriod, Derived
 from opendp_lite.engines.distinct import Distinct, Numbered
@@ -85,13 +83,13 @@ def _of_table(rows: LazyTable, coins: KeyedCoins, keys: Keys, person: str | None
     return choose_rows(rows, _ByCoins(rows.filters, rows.derived, coins, person), keys)
 
 
-def _in_sample(rows: LazyRows, coins: KeyedCoins, keys: Keys) -> list[RowBlock]:
+def _in_sample(rows: LazyRows, coins: KeyedCoins, keys: Keys) -> list[sparse.RowBlock]:
     return from_blocks(rows, lambda block: block[coins(len(block), keys)])
 
 
 def _sample_of_part(
     functions: tuple[Part, ...], coins: KeyedCoins, secret: SecretWords, source: Source
-) -> list[RowBlock]:
+) -> list[sparse.RowBlock]:
     """The rows in the sample of a part of rows on other machines."""
     return _in_sample(LazyRows(source, functions), coins, secret.of_rows(source.part, _STEP))
 
@@ -108,7 +106,7 @@ class _ByCoins(Rule):
     derived: tuple[tuple[str, ByPeriod], ...]
     coins: KeyedCoins
     person: str | None
-    people: Identities = attrs.field(factory=Identities, init=False)
+    people: identities.Identities = attrs.field(factory=identities.Identities, init=False)
 
     @property
     def criteria(self) -> tuple[Column, ...]:
@@ -142,12 +140,12 @@ class _CoinChoice(Choice):
     _people: dict[float, bool] = attrs.field(factory=dict, init=False)
     _places: list[Places] = attrs.field(factory=list, init=False)
 
-    def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
+    def may_stay(self, told: fold.Floats, places: Places) -> NDArray[np.bool_]:
         found = self._of_people(told[:, 0]) if self.rule.criteria else self.toss(places)
         self._places.append(places[found])
         return found
 
-    def _of_people(self, ids: Floats) -> NDArray[np.bool_]:
+    def _of_people(self, ids: fold.Floats) -> NDArray[np.bool_]:
         people, places = np.unique(ids, return_inverse=True)
         listed = people.tolist()
         fresh = [person for person in listed if person not in self._people]
@@ -163,7 +161,7 @@ class _CoinChoice(Choice):
 _WAITING: Final = 2**18
 
 
-def rows_of_size(rows: LazyRows, most: int, columns: int, keys: Keys, step: str) -> Floats:
+def rows_of_size(rows: LazyRows, most: int, columns: int, keys: Keys, step: str) -> fold.Floats:
     """The rows with the least keys, so many of them, or all where there are fewer.
 
     Args:
@@ -176,10 +174,10 @@ def rows_of_size(rows: LazyRows, most: int, columns: int, keys: Keys, step: str)
     job = partial(_least_of_part, rows.functions, most, columns, SecretWords.of(keys), step)
     with quiet_for(rows.source):
         _, _, found = reduce(rows.source, job, partial(_keep_least, most))
-    return cast(Floats, found)
+    return cast(fold.Floats, found)
 
 
-_KeyedRows = tuple[Words, Places, Floats]
+_KeyedRows = tuple[Words, Places, fold.Floats]
 """Rows behind their keys and their places in the data."""
 
 
@@ -201,7 +199,7 @@ def _least_of_part(
     held: list[_KeyedRows] = [(nothing.astype(np.uint64), nothing, np.empty((0, columns)))]
     place = first_place(source.part)
 
-    def take(block: RowBlock) -> None:
+    def take(block: sparse.RowBlock) -> None:
         """Takes a block; rows are left out once as many wait as are kept."""
         nonlocal place
         rows = np.array(block)
@@ -342,7 +340,7 @@ class _Least(Rule):
     person: str
     groups: tuple[str, int] | None
     most: int
-    people: Identities = attrs.field(factory=Identities, init=False)
+    people: identities.Identities = attrs.field(factory=identities.Identities, init=False)
     values: Distinct = attrs.field(factory=Distinct, init=False)
 
     @property
@@ -392,11 +390,11 @@ class _LeastChoice(Choice):
     _groups: list[Places] = attrs.field(factory=list, init=False)
     _places: list[Places] = attrs.field(factory=list, init=False)
 
-    def is_told(self, told: Floats) -> NDArray[np.bool_]:
+    def is_told(self, told: fold.Floats) -> NDArray[np.bool_]:
         """Whether the person is known: rows without a group are one group."""
         return ~np.isnan(told[:, 0])
 
-    def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
+    def may_stay(self, told: fold.Floats, places: Places) -> NDArray[np.bool_]:
         self._groups.append(np.where(np.isnan(told), _NO_GROUP, told).astype(np.int64))
         self._places.append(places)
         self.waiting += len(places)
