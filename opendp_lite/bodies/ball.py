@@ -11,13 +11,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies import body
 from opendp_lite.bodies.body import Body, Bounds, Values, each, format_bounds
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GRID_BITS, MAGIC, ORIGIN, GridRounding, grid_exponent
+from opendp_lite.display import pictures
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.sparse import excess, row_totals
@@ -92,10 +92,12 @@ class Ball(Body):
             body.parse_bounds(middle, "center")
         )
 
-    def sketch(self) -> display.Sketch:
+    def sketch(self) -> pictures.Sketch:
         if self.columns == 1:
-            return display.LINE
-        return display.DISC if self.p == 2 else display.DIAMOND if self.p == 1 else display.SQUARE
+            return pictures.LINE
+        if self.p == 1:
+            return pictures.DIAMOND
+        return pictures.DISC if self.p == 2 else pictures.SQUARE
 
     def radii(self) -> Norms:
         if self._around_zero:

@@ -12,10 +12,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite import display
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.bodies.grid_rounding import GridRounding
+from opendp_lite.display import pictures
 from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout, Whole
 from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Block, Floats, Numeric, Reduction
@@ -356,9 +356,9 @@ class Body(Storable, ABC):
     def snapper(self) -> GridRounding:
         """The rounding of rows to the grid inside the body."""
 
-    def sketch(self) -> display.Sketch:
+    def sketch(self) -> pictures.Sketch:
         """Its shape, for pictures of pipelines."""
-        return display.BODY
+        return pictures.BODY
 
     def specialised_sum(self) -> RowSum[Whole] | None:
         """A sum of rows that is faster than rounding each with ``snapper``; None for that."""

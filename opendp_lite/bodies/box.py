@@ -12,12 +12,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite import display
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies import body
 from opendp_lite.bodies.body import Body, Bounds, Values, collapse, each, smallest, to_floats
 from opendp_lite.bodies.grid_rounding import ClippedColumn, GridRounding, grid_exponent
+from opendp_lite.display import pictures
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats, Numeric
@@ -132,8 +132,8 @@ class Box(Body):
         width = body.fitting_width(self, columns)
         return self if width == self.columns else Box(self.lower, self.upper, width)
 
-    def sketch(self) -> display.Sketch:
-        return display.LINE if self.columns == 1 else display.SQUARE
+    def sketch(self) -> pictures.Sketch:
+        return pictures.LINE if self.columns == 1 else pictures.SQUARE
 
     def radii(self) -> Norms:
         return self._radii
@@ -308,8 +308,8 @@ class Everything(Body):
     def over(self, columns: int) -> Everything:
         return Everything(columns)
 
-    def sketch(self) -> display.Sketch:
-        return display.PLANE
+    def sketch(self) -> pictures.Sketch:
+        return pictures.PLANE
 
     def radii(self) -> Norms | None:
         return None

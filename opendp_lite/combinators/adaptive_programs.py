@@ -17,8 +17,9 @@ from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.base.frozen import OwnProcess
 from opendp_lite.combinators import accounts
 from opendp_lite.combinators.accounts import AnyAccount, AnySpace, Order, parts_of_unit
-from opendp_lite.engines import Dataset, LazyTable
+from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.data.table import NamedColumns
+from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Map, Plan, evaluate
 from opendp_lite.engines.rows import OfWhole
 from opendp_lite.measurements.noise import exactly_one, require_sensitivity

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import attrs
 
-from opendp_lite import display
+from opendp_lite.display import pictures
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import format_number
@@ -86,11 +86,11 @@ class TraceStep:
         return self.says if self.space is None else self.space.domain.words()
 
     @property
-    def sketch(self) -> display.Sketch | None:
+    def sketch(self) -> pictures.Sketch | None:
         """The shape of what comes out; None for a function of a release."""
         if self.space is not None:
             return self.space.domain.sketch()
-        return display.BELL if self.role is Role.NOISE else None
+        return pictures.BELL if self.role is Role.NOISE else None
 
 
 class Passage(NamedTuple):

@@ -12,10 +12,9 @@ from typing import ClassVar, Final, NoReturn, Self
 
 import attrs
 
-from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display import formatting
+from opendp_lite.display import formatting, pictures
 from opendp_lite.releases.intervals import (
     CellsOfTable,
     IntervalEnds,
@@ -157,16 +156,16 @@ class Estimate(Result):
     def _repr_html_(self) -> str:
         drawn = ""
         if self.bounds is not None:
-            scale = display.Scale(*self.bounds)
+            scale = pictures.Scale(*self.bounds)
             drawn = f"{scale.dot(self.spot())}{scale.title()}"
         more = f"{noise} is noise" if (noise := self.cells()[2]) else ""
         said = "; ".join(filter(None, [more, *self._warnings()]))
         table = self.table()._repr_html_()
         return f"<div style='width:fit-content'>{table}{formatting.escape(said)}{drawn}</div>"
 
-    def spot(self) -> display.Spot:
+    def spot(self) -> pictures.Spot:
         """The value with its interval, for a picture."""
-        return display.Spot(float(self.value), *map(float, self.interval))
+        return pictures.Spot(float(self.value), *map(float, self.interval))
 
     def _ends(self, interval: IntervalEnds) -> str:
         low, high = self.justify(*interval)

@@ -9,10 +9,9 @@ import attrs
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from opendp_lite import display
 from opendp_lite.base.errors import NoKeyError, ParameterError
 from opendp_lite.base.frozen import copy_with
-from opendp_lite.display import formatting
+from opendp_lite.display import formatting, pictures
 from opendp_lite.releases.estimate import Estimate, NoiseSource
 from opendp_lite.releases.intervals import CellsOfTable
 from opendp_lite.releases.result import Result
@@ -210,12 +209,13 @@ class Estimates(Result):
         more = len(self) - _SHOWN
         head = self._head() + (f", the first {_SHOWN}" if more > 0 else "")
         spots = [each.spot() for each in self]
-        scale = display.Scale.around(spots)
+        scale = pictures.Scale.around(spots)
         drawn = [scale.title(), *map(scale.dot, spots[:_SHOWN])]
         table = formatting.html_grid(head, self._titles, self._cells(), drawn)
         names = self.names or tuple(map(str, range(len(self))))
-        all_of_them = display.step_picture(spots, names, f"{len(self)} numbers") if more > 0 else ""
-        return f"<div>{all_of_them}{table}</div>"
+        if more > 0:
+            table = f"{pictures.step_picture(spots, names, f'{len(self)} numbers')}{table}"
+        return f"<div>{table}</div>"
 
     def _head(self) -> str:
         kind = "joint intervals" if self._once else "intervals"

@@ -11,10 +11,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite import display
 from opendp_lite.base.errors import DataError, ParameterError, SpaceError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.bodies import Body, Everything
+from opendp_lite.display import pictures
 from opendp_lite.display.formatting import printable
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import check_size, open_source, to_array
@@ -89,9 +89,9 @@ class Domain(Storable, ABC):
     def _refuse_metric(self, metric: Metric) -> SpaceError:
         return SpaceError(f"{metric!r} does not measure {self.words()}")
 
-    def sketch(self) -> display.Sketch:
+    def sketch(self) -> pictures.Sketch:
         """Its shape, for pictures of pipelines."""
-        return display.TABLE
+        return pictures.TABLE
 
     def public(self) -> tuple[str, ...]:
         """What this declares as public, a sentence each."""
@@ -219,7 +219,7 @@ class Rows(Domain):
                 "metric=dp.ChangeOneDistance()"
             )
 
-    def sketch(self) -> display.Sketch:
+    def sketch(self) -> pictures.Sketch:
         return self.body.sketch()
 
     def public(self) -> tuple[str, ...]:
@@ -301,8 +301,8 @@ class Vectors(Domain):
     def words(self) -> str:
         return _numbers(self.dimension, self.exponent)
 
-    def sketch(self) -> display.Sketch:
-        return display.ARROW
+    def sketch(self) -> pictures.Sketch:
+        return pictures.ARROW
 
     @classmethod
     def bridge_from(cls, given: type[Domain]) -> str:
@@ -372,8 +372,8 @@ class Scalars(Domain):
     def words(self) -> str:
         return _numbers(1, self.exponent)
 
-    def sketch(self) -> display.Sketch:
-        return display.NUMBER
+    def sketch(self) -> pictures.Sketch:
+        return pictures.NUMBER
 
     @classmethod
     def bridge_from(cls, given: type[Domain]) -> str:

@@ -9,10 +9,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite import display, engines
 from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.display import pictures
 from opendp_lite.display.formatting import printable
+from opendp_lite.engines import columns, grouped
 from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.data.table import unknown_column
 from opendp_lite.engines.dates import mark_period
 from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.numbers.exact import quote
@@ -57,10 +59,10 @@ class Tables(Rows):
             for key in keys
         )
 
-    def to_internal(self, value: object) -> engines.LazyTable:
-        return engines.LazyTable(engines.Dataset(value, self.names, self.size), self.names)
+    def to_internal(self, value: object) -> grouped.LazyTable:
+        return grouped.LazyTable(columns.Dataset(value, self.names, self.size), self.names)
 
-    def to_public(self, value: engines.LazyTable) -> np.ndarray:
+    def to_public(self, value: grouped.LazyTable) -> np.ndarray:
         return super().to_public(value.numbers())
 
     def towards(
@@ -72,7 +74,7 @@ class Tables(Rows):
             raise SpaceError(
                 f"{step} works on columns of numbers; say which, with dp.select('age') before it"
             )
-        return Rows(self.columns, self.size, names=self.names), engines.Numbers()
+        return Rows(self.columns, self.size, names=self.names), grouped.Numbers()
 
     def find_names(self, columns: Sequence[object], step: str) -> tuple[str, ...]:
         """The names of columns that a step asks for, refused where the space declares others."""
@@ -86,7 +88,7 @@ class Tables(Rows):
             )
         if self.names is None or column in self.names:
             return column
-        raise SpaceError(f"{step}: {engines.unknown_column(column, self.names)}")
+        raise SpaceError(f"{step}: {unknown_column(column, self.names)}")
 
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "
@@ -94,8 +96,8 @@ class Tables(Rows):
         limit = f", {self.limit}" if self.limit else ""
         return f"{count}rows of a table{columns}{limit}"
 
-    def sketch(self) -> display.Sketch:
-        return display.TABLE
+    def sketch(self) -> pictures.Sketch:
+        return pictures.TABLE
 
     def public(self) -> tuple[str, ...]:
         declared = super().public()
@@ -127,10 +129,10 @@ class PersonTables(Domain):
     rows: Tables
     person: str
 
-    def to_internal(self, value: object) -> engines.LazyTable:
+    def to_internal(self, value: object) -> grouped.LazyTable:
         return self.rows.to_internal(value)
 
-    def to_public(self, value: engines.LazyTable) -> np.ndarray:
+    def to_public(self, value: grouped.LazyTable) -> np.ndarray:
         return self.rows.to_public(value)
 
     def of_release(self, value: object, words: Callable[[int], NDArray[np.uint64]]) -> Any:

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite import bodies, engines
+from opendp_lite import bodies
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies import Ball, Body, Box
 from opendp_lite.bodies.body import Projection, RowSum
@@ -21,6 +21,7 @@ from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
 from opendp_lite.engines.data.expressions import Engine, Expressed, Expression, GroupNumbers
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric, Scratch
+from opendp_lite.engines.grouped import Presence
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map
 from opendp_lite.metrics.distances import AbsoluteDistance
@@ -544,6 +545,6 @@ def count(
     return Transformation(
         space,
         Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=Norms(l1=space.unit)),
-        fold.on(Map(engines.Presence())) if of_table else fold,
+        fold.on(Map(Presence())) if of_table else fold,
         lambda distance: Norms(l1=distance),
     )
