@@ -9,73 +9,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from opendp_lite.cli.arguments import parse as parsed
-from opendp_lite.cli.histogram_command import HISTOGRAM
-from opendp_lite.cli.release import setting_of
-
 SURELY = ["--epsilon", 100]
 
 
 @pytest.fixture
 def counts(told, survey):
-    """Releases with almost no noise: the counts by label."""
+    """Releases with almost no noise: the counts by sex."""
 
     def call(*words: object) -> dict[object, float]:
-        found = told("histogram", survey, *words)
-        titles = list(found["releases"][0])[: -4 if "--by" not in words else -3]
-        return {_label(line, titles): line["count"] for line in found["releases"]}
+        found = told("histogram", survey, "--column", "sex", *words)
+        return {line["sex"]: line["count"] for line in found["releases"]}
 
     return call
 
 
-def _label(line: dict, titles: list[str]) -> object:
-    parts = [tuple(p) if isinstance(p := line[title], list) else p for title in titles]
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-def test_categories_are_text_without_space_around_it(counts):
-    found = counts("--column", "sex", "--categories", "f", "m", *SURELY)
-    assert found == {"f": 3, "m": 2}
-
-
-def test_a_whole_number_is_one_category_however_it_is_written(counts):
-    for words in (["1", "2"], ["1.0", "2.00"]):
-        found = counts("--column", "education", "--categories", *words, *SURELY)
-        assert found == {"1": 2, "2": 2}
-
-
 @pytest.mark.parametrize("mark", ["NA", ".", "gone"])
 def test_a_mark_of_missing_cells_counts_them(counts, mark):
-    words = ["--column", "sex", "--categories", "f", mark, "--na", "gone"]
+    words = ["--categories", "f", mark, "--na", "gone"]
     assert counts(*words, *SURELY) == {"f": 3, None: 1}
-
-
-def test_other_values_count_as_other(counts):
-    found = counts("--column", "sex", "--categories", "f", "--other", *SURELY)
-    assert found == {"f": 3, "other": 3}
-
-
-@pytest.mark.parametrize("how", [["--edges", 0, 10, 20, 30], ["--bins", 0, 30, 3]])
-def test_bins_hold_their_lower_edge_and_the_last_one_both(counts, how):
-    assert counts("--column", "age", *how, *SURELY) == {(0, 10): 3, (10, 20): 2, (20, 30): 2}
-
-
-def test_bins_are_at_equal_distances():
-    words = ["histogram", "x.csv", "--bins", "0", "1", "4", "--rho", "1"]
-    mechanism = setting_of(parsed(words), HISTOGRAM.asked).mechanism
-    assert "edges=[0, 0.25, 0.5, 0.75, 1]" in repr(mechanism)
-
-
-def test_several_columns_have_all_combinations(counts):
-    words = ["--column", "sex", "education", "--categories", "f", "m", "--categories", "1", "3"]
-    found = counts(*words, *SURELY)
-    assert found == {("f", "1"): 2, ("f", "3"): 0, ("m", "1"): 0, ("m", "3"): 2}
-
-
-def test_bins_in_groups(counts):
-    words = ["--column", "age", "--edges", 0, 10, 40, "--by", "sex", "--keys", "f", "m"]
-    found = counts(*words, *SURELY)
-    assert found == {("f", (0, 10)): 1, ("f", (10, 40)): 2, ("m", (0, 10)): 1, ("m", (10, 40)): 1}
 
 
 def test_unknown_categories_that_are_frequent_are_shown(made, told, table):
@@ -92,23 +43,16 @@ def test_unknown_categories_that_are_frequent_are_shown(made, told, table):
 
 
 def test_people_and_not_rows_are_protected(made, counts, survey):
-    words = ["--column", "sex", "--categories", "f", "m", "M", "--person", "id"]
+    words = ["--categories", "f", "m", "M", "--person", "id"]
     found = counts(*words, "--most", 2, "--epsilon", 200)
     assert found == {"f": 3, "m": 1, "M": 1}, "the row without id is left out"
     one = counts(*words, "--most", 1, *SURELY)
     assert one["f"] == 2
     assert one["m"] + one["M"] == 1
-    text = made("histogram", survey, *words, "--most", 1, "--epsilon", 1)
+    text = made("histogram", survey, "--column", "sex", *words, "--most", 1, "--epsilon", 1)
     assert "any one person with all rows, added or removed: epsilon = 1 (pure" in text
     assert "rows that count of each person: at most 1, chosen at random" in text
     assert "rows without id are left out" in text
-
-
-def test_the_noise_grows_with_the_rows_of_a_person(told, survey):
-    words = ["--column", "sex", "--categories", "f", "--person", "id", "--epsilon", 0.1]
-    errors = [told("histogram", survey, *words, "--most", most)["releases"][0] for most in (1, 4)]
-    one, four = (each["standard_error"] for each in errors)
-    assert four == pytest.approx(4 * one, rel=0.01)
 
 
 def test_text_output(made, survey):
