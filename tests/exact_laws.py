@@ -22,11 +22,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.measurements.vector_noise import CoreNoise
-from opendp_lite.measures.divergences import (
-    ApproximateDivergence,
-    MaxDivergence,
-    ZeroConcentratedDivergence,
-)
+from opendp_lite.measures import divergences
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.step_call import forget_steps
 from opendp_lite.samplers import CubeGamma
@@ -338,12 +334,12 @@ def shares_of(bound, distance: int, p, q) -> list[float]:
     levels = [each for each in EPSILONS if curve.delta(Fraction(each)) > 0]
     found = [hockey_stick(p, q, each) / float(curve.delta(Fraction(each))) for each in levels]
     match measure:
-        case MaxDivergence():
+        case divergences.MaxDivergence():
             rho = (bound >> dp.to_zcdp()).loss(distance)
             found = [ratios(p, q).max() / float(loss), rho_of(p, q) / float(rho), *found]
-        case ZeroConcentratedDivergence():
+        case divergences.ZeroConcentratedDivergence():
             found = [rho_of(p, q) / float(loss), *found]
-        case ApproximateDivergence():
+        case divergences.ApproximateDivergence():
             found = [hockey_stick(p, q, float(loss[0])) / float(loss[1]), *found]
     return found
 

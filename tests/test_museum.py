@@ -20,12 +20,7 @@ from scipy.stats import norm
 
 import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import SampledGaussianProfile
-from opendp_lite.measurements.thresholds import (
-    Change,
-    GaussianThreshold,
-    LaplaceThreshold,
-    TruncatedThreshold,
-)
+from opendp_lite.measurements import thresholds
 from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile
 from opendp_lite.numbers.exact import NEGLIGIBLE
 from opendp_lite.spaces.tables import tables_in
@@ -115,7 +110,7 @@ class TiedAtFive:
 
 
 @attrs.frozen
-class Tied(LaplaceThreshold):
+class Tied(thresholds.LaplaceThreshold):
     law = TiedAtFive()
 
 
@@ -130,16 +125,16 @@ def test_a_tie_with_the_threshold_is_in_delta():
     """A tie shows the key, and delta is the tail of the noise with the tie."""
     assert Tied(5, F(1)).pass_on(FoundKeys(), None) == {"rare": 5}  # type: ignore[arg-type]
     tail = sum(exp(-k) for k in range(4, 60)) * (1 - exp(-1)) / (1 + exp(-1))
-    assert tail <= LaplaceThreshold(5, F(1)).chance(1) <= tail * (1 + 1e-5)
+    assert tail <= thresholds.LaplaceThreshold(5, F(1)).chance(1) <= tail * (1 + 1e-5)
 
 
 @bug(SDK, 204, "The threshold was that of Laplace noise, and the noise was Gaussian.")
 def test_a_threshold_is_that_of_its_own_noise():
     """Each noise computes its chance from its own tail."""
-    change, delta = Change(1, 1, 1), F(1, 10**6)
-    way = GaussianThreshold.costing(change, F(1), delta).meet(change, delta)
+    change, delta = thresholds.Change(1, 1, 1), F(1, 10**6)
+    way = thresholds.GaussianThreshold.costing(change, F(1), delta).meet(change, delta)
     assert norm.sf((way.least - 1.5) / float(way.law.scale)) <= way.chance(1) <= delta
-    cut = TruncatedThreshold.costing(change, F(1)).meet(change, delta)
+    cut = thresholds.TruncatedThreshold.costing(change, F(1)).meet(change, delta)
     assert cut.chance(1) <= delta < attrs.evolve(cut, least=cut.least - 1).chance(1)
 
 
@@ -147,8 +142,8 @@ def test_a_threshold_is_that_of_its_own_noise():
 @bug(OPENDP, 941, "The noise on counts of found keys was in floats, with a small violation.")
 def test_counts_of_found_keys_are_whole_and_pay_for_both_keys_of_a_replaced_row():
     """Counts are whole, with discrete noise; a replaced row pays for the key that it left."""
-    assert LaplaceThreshold(9, F(2)).loss(Change(1, 1, 2))[0] == 1
-    assert LaplaceThreshold(9, F(2)).loss(Change(1, 1, 1))[0] == F(1, 2)
+    assert thresholds.LaplaceThreshold(9, F(2)).loss(thresholds.Change(1, 1, 2))[0] == 1
+    assert thresholds.LaplaceThreshold(9, F(2)).loss(thresholds.Change(1, 1, 1))[0] == F(1, 2)
     found = dp.table() >> dp.select("x") >> dp.measurements.thresholded_counts(epsilon=5, delta=0.1)
     assert {type(each) for each in found({"x": ["a"] * 99}).values()} == {int}
 

@@ -10,15 +10,8 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+import peers
 from compare import Row, Work, at_most, compare, faster, power, within
-from peers import (
-    SCALE,
-    diffprivlib_tools,
-    opendp_name,
-    opendp_noise,
-    opendp_quantile,
-    opendp_sum,
-)
 
 import opendp_lite as dp
 from opendp_lite.engines.data.sparse import cell_bits, floats_beyond
@@ -48,18 +41,18 @@ def noise(options: Namespace) -> Iterator[Row]:
     )
     race = partial(compare, size=count, item="entry", note=note)
     for kind, make in NOISES.items():
-        release = dp.vector(count, metrics[kind]) >> make(scale=SCALE)
+        release = dp.vector(count, metrics[kind]) >> make(scale=peers.SCALE)
         for (entry, data), bound in zip(entries.items(), TIMES_FASTER[kind], strict=True):
             name = f"{entry.__name__} vector"
             given = data[:few].astype(np.float64 if entry is float else np.int32)
             peer = (
-                f"{opendp_name()}, {name}",
-                partial(opendp_noise(kind, entry, vector=True), given),
+                f"{peers.opendp_name()}, {name}",
+                partial(peers.opendp_noise(kind, entry, vector=True), given),
             )
             ours = f"{kind}, {name} of {power(count)}", partial(release, data)
             yield race(ours, peer, faster(bound), rounds=5, peer_size=few)
         ours = f"{kind}, float vector of {power(count)}", partial(release, floats)
-        draw = partial(theirs[kind], 0.0, SCALE, count)
+        draw = partial(theirs[kind], 0.0, peers.SCALE, count)
         peer = f"numpy Generator.{theirs[kind].__name__}", draw
         yield race(ours, peer, at_most(TIMES_SLOWER[kind]), rounds=31)
 
@@ -90,16 +83,16 @@ def sums(options: Namespace) -> Iterator[Row]:
 
 def _sums_of_sizes() -> Iterator[Row]:
     lower, upper = -2.0, 2.0
-    release = dp.records() >> dp.clamp(lower, upper) >> dp.sum() >> dp.gaussian(scale=SCALE)
+    release = dp.records() >> dp.clamp(lower, upper) >> dp.sum() >> dp.gaussian(scale=peers.SCALE)
     for size, slower in ((MILLION, 1.15), (TEN_MILLION, 1.0)):
         data = np.random.default_rng().normal(0.0, 2.0, size)
         ours = f"clamp >> sum >> gaussian, {power(size)} rows", partial(release, data)
         race = partial(compare, ours, size=size)
         alone = partial(clip_and_sum, data, lower, upper)
         yield race(("np.clip(x, L, U).sum()", alone), at_most(slower), rounds=21)
-        peer = partial(opendp_sum("gaussian", lower, upper, size), data)
-        yield race((f"{opendp_name()}, sized", peer), faster(8), rounds=7)
-        peer = partial(diffprivlib_tools().sum, data, epsilon=1.0, bounds=(lower, upper))
+        peer = partial(peers.opendp_sum("gaussian", lower, upper, size), data)
+        yield race((f"{peers.opendp_name()}, sized", peer), faster(8), rounds=7)
+        peer = partial(peers.diffprivlib_tools().sum, data, epsilon=1.0, bounds=(lower, upper))
         note = "diffprivlib's sum has Laplace noise; with so many rows the noise costs nothing"
         yield race(("diffprivlib.tools.sum", peer), faster(3), rounds=7, note=note)
 
@@ -124,9 +117,9 @@ def kernels(options: Namespace) -> Iterator[Row]:
         yield compare(ours, peer, at_most(most), rounds=31, size=len(data))
     for kind, most in (("gaussian", 0.6), ("laplace", 0.4)):
         metric = dp.metrics.L1Distance() if kind == "laplace" else None
-        noisy = dp.vector(count, metric) >> NOISES[kind](scale=SCALE)
+        noisy = dp.vector(count, metric) >> NOISES[kind](scale=peers.SCALE)
         draw = random.normal if kind == "gaussian" else random.laplace
-        peer = f"numpy Generator.{draw.__name__}", partial(draw, 0.0, SCALE, count)
+        peer = f"numpy Generator.{draw.__name__}", partial(draw, 0.0, peers.SCALE, count)
         for name, data in (("float", values[:count]), ("int", values[:count].astype(np.int64))):
             ours = f"{kind}, {name} vector of {power(count)}", partial(noisy, data)
             yield compare(ours, peer, at_most(most), rounds=31, size=count, item="entry")
@@ -154,12 +147,12 @@ def clip_to_norm(options: Namespace) -> Iterator[Row]:
 
     def release(columns: int, radius: float) -> Any:
         space = dp.records(columns=columns)
-        return space >> dp.clip_to_norm(radius) >> dp.sum() >> dp.gaussian(scale=SCALE)
+        return space >> dp.clip_to_norm(radius) >> dp.sum() >> dp.gaussian(scale=peers.SCALE)
 
     def in_numpy(data: np.ndarray, radius: float) -> object:
         norms = np.linalg.norm(data, axis=1)
         clipped = data * np.minimum(1.0, radius / norms)[:, None]
-        return clipped.sum(axis=0) + generator.normal(0.0, SCALE, data.shape[1])
+        return clipped.sum(axis=0) + generator.normal(0.0, peers.SCALE, data.shape[1])
 
     for (count, columns), most in {
         (100_000, 100): 0.8,
@@ -175,7 +168,7 @@ def clip_to_norm(options: Namespace) -> Iterator[Row]:
     alone = 100_000
     row = generator.normal(size=(1, alone))
     name = f"1 x {power(alone)}, clip_to_norm >> sum >> gaussian"
-    peer = "numpy Generator.normal", partial(generator.normal, 0.0, SCALE, alone)
+    peer = "numpy Generator.normal", partial(generator.normal, 0.0, peers.SCALE, alone)
     yield race((name, partial(release(alone, 1.0), row)), peer, at_most(2.0), size=alone)
 
 
@@ -252,8 +245,8 @@ def quantile(options: Namespace) -> Iterator[Row]:
     yield race(ours, ("nine medians", lambda: [median(data) for _ in range(9)]), at_most(2.0))
     points = np.linspace(-bound, bound, count)
     among = dp.records() >> made(0.5, candidates=points)
-    theirs = partial(opendp_quantile(points, 0.5, 1 / epsilon), data)
-    peer = f"{opendp_name()}, {count} candidates", theirs
+    theirs = partial(peers.opendp_quantile(points, 0.5, 1 / epsilon), data)
+    peer = f"{peers.opendp_name()}, {count} candidates", theirs
     yield race((f"{work}, {count} candidates", partial(among, data)), peer, faster(1))
 
 

@@ -142,7 +142,6 @@ REFUSALS = {
             "np.zeros((1, 1))": r"shape \(1, 1\); write r\[0, 0\]",
             "np.zeros(2)": r"shape \(2,\); take one of them",
             "None": "one number, got NoneType",
-            "'a'": "one number, got str",
             "'5'": "one number, got str",
             "10**400": "one number, got int",
         }.items()

@@ -10,20 +10,7 @@ import scipy.sparse as sp
 
 import opendp_lite as dp
 from opendp_lite.estimators.parts.bounds_search import FARTHEST as FARTHEST_BOUND
-from tests.estimators.cases import (
-    ADDED,
-    ASKED,
-    EVERY,
-    MEANS,
-    PROGRAMS,
-    PURE,
-    RADII,
-    REPLACED,
-    RHO,
-    WILD,
-    Case,
-    space_of,
-)
+from tests.estimators import cases
 
 E = dp.estimators
 
@@ -36,12 +23,12 @@ def datasets(rows: int, columns: int):
     return [
         *(np.full(shape, x) for x in (0.0, 1.0, 7.0, np.nan, np.inf, -np.inf, 5e-324, 1e308)),
         *(sign * x for x in (np.inf, 1e308)),
-        generator.choice(WILD, shape),
+        generator.choice(cases.WILD, shape),
         generator.normal(1, 2, shape),
     ]
 
 
-def check(case: Case, release, columns: int, asked) -> None:
+def check(case: cases.Case, release, columns: int, asked) -> None:
     """All numbers are finite and in the bounds, of the types that they have for other data."""
     for part in release if isinstance(release, tuple | dp.releases.Estimates) else [release]:
         if asked.get("confidence"):
@@ -71,30 +58,30 @@ def check(case: Case, release, columns: int, asked) -> None:
         assert np.sum(part) <= case.total
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", cases.EVERY)
 def test_any_data(name):
     """Each loss, with all that may be asked for; the kinds of data take turns."""
-    case, turn = EVERY[name], 0
+    case, turn = cases.EVERY[name], 0
     for loss in case.losses:
         for asked in case.asked:
             for where in case.where:
-                shapes = case.shapes[turn % 2 :: 2] if case.asked is ASKED else case.shapes
+                shapes = case.shapes[turn % 2 :: 2] if case.asked is cases.ASKED else case.shapes
                 for rows, columns in shapes:
-                    if where == REPLACED and not rows:
+                    if where == cases.REPLACED and not rows:
                         continue
-                    space = space_of(columns, None if where == ADDED else rows)
+                    space = cases.space_of(columns, None if where == cases.ADDED else rows)
                     kinds = datasets(rows, columns)
                     found = (space >> case.make(**loss, **asked))(kinds[turn % len(kinds)])
                     check(case, found, columns, asked)
                     turn += 1
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("binary")])
+@pytest.mark.parametrize("name", [name for name in cases.EVERY if name.startswith("binary")])
 def test_sparse_rows_of_any_data(name):
-    for loss in EVERY[name].losses:
-        bound = space_of(20, 7) >> EVERY[name].make(**loss)
+    for loss in cases.EVERY[name].losses:
+        bound = cases.space_of(20, 7) >> cases.EVERY[name].make(**loss)
         for data in datasets(7, 20):
-            check(EVERY[name], bound(sp.csr_array(data)), 20, {})
+            check(cases.EVERY[name], bound(sp.csr_array(data)), 20, {})
 
 
 def test_private_bounds_of_any_data_are_in_order():
@@ -103,20 +90,20 @@ def test_private_bounds_of_any_data_are_in_order():
         assert lower < upper
 
 
-def bind_middle(case: Case, rows: int) -> dp.Measurement:
+def bind_middle(case: cases.Case, rows: int) -> dp.Measurement:
     """With a loss of the middle, for so many rows."""
     columns = case.shapes[-1][1]
-    size = None if case.where[0] == ADDED else rows
-    return space_of(columns, size) >> case.make(**case.losses[len(case.losses) // 2])
+    size = None if case.where[0] == cases.ADDED else rows
+    return cases.space_of(columns, size) >> case.make(**case.losses[len(case.losses) // 2])
 
 
-FAR = tuple(f"{radius:g}" for radius in RADII[::2])
+FAR = tuple(f"{radius:g}" for radius in cases.RADII[::2])
 SHUFFLED = ("pairs", "groups", "plan_mean", "private_bounds", "unbounded_mean, sized")
 IN_ORDER = [
     name
-    for name in EVERY
+    for name in cases.EVERY
     if not any(each in name for each in SHUFFLED)
-    and not (name.endswith(FAR) and name.startswith(tuple(PROGRAMS)))
+    and not (name.endswith(FAR) and name.startswith(tuple(cases.PROGRAMS)))
 ]
 """Estimators that do not bring the rows into a random order, and need no thousand of them."""
 
@@ -124,7 +111,7 @@ IN_ORDER = [
 @pytest.mark.parametrize("name", IN_ORDER)
 def test_rows_in_another_order_or_container_come_to_the_same(name):
     """Seeded: a release by anybody who has the seed."""
-    bound, columns = bind_middle(EVERY[name], 60), EVERY[name].shapes[-1][1]
+    bound, columns = bind_middle(cases.EVERY[name], 60), cases.EVERY[name].shapes[-1][1]
     rows = np.random.default_rng(5).integers(-4, 5, (60, columns)[: 1 + (columns > 1)])
     expected = bound.insecure_release(rows.astype(float), seed=3).value
     pieces = np.array_split(rows.astype(float), 7)
@@ -138,9 +125,11 @@ def test_rows_in_another_order_or_container_come_to_the_same(name):
         assert np.array_equal(bound.insecure_release(data, seed=3).value, expected)
 
 
-@pytest.mark.parametrize("name", [name for name in IN_ORDER if ADDED in EVERY[name].where])
+@pytest.mark.parametrize(
+    "name", [name for name in IN_ORDER if cases.ADDED in cases.EVERY[name].where]
+)
 def test_missing_rows_are_left_out(name):
-    bound, columns = bind_middle(EVERY[name], 60), EVERY[name].shapes[-1][1]
+    bound, columns = bind_middle(cases.EVERY[name], 60), cases.EVERY[name].shapes[-1][1]
     rows = np.random.default_rng(5).normal(1, 2, (60, columns)[: 1 + (columns > 1)])
     some = np.insert(rows, [0, 7, 7, 60], np.nan, axis=0)
     none, missing = rows[:0], rows[:9] * np.nan
@@ -150,20 +139,22 @@ def test_missing_rows_are_left_out(name):
 
 
 def test_missing_rows_are_the_middle_where_their_number_is_public():
-    bound = space_of(1, 4) >> dp.mean(-3, 4, rho=1, confidence=None)
+    bound = cases.space_of(1, 4) >> dp.mean(-3, 4, rho=1, confidence=None)
     found = bound.insecure_release([np.nan, 1.0, 2.0, -np.nan], seed=3).value
     assert found == bound.insecure_release([0.5, 1.0, 2.0, 0.5], seed=3).value
 
 
-def between(case: Case, low, high, **given) -> dp.Measurement:
+def between(case: cases.Case, low, high, **given) -> dp.Measurement:
     """A mean between other bounds."""
     make = partial(case.make.func, low, high, **case.make.keywords, **given)
-    return (space_of(1, 30) if case.where == (REPLACED,) else space_of(1)) >> make()
+    return (
+        cases.space_of(1, 30) if case.where == (cases.REPLACED,) else cases.space_of(1)
+    ) >> make()
 
 
 FARTHEST = [(-1e100, 1e100), (1e-100, 2e-100), (0, 1e-100), (1e16, 1e16 + 2), (-1e100, 0)]
 BEYOND = [(1e-200, 1e-199), (-1e200, 1e200), (0, 1e-300), (-1e-150, 1e-150), (0, 1.1e100)]
-OF_A_COLUMN = [name for name in MEANS if name != "known_size_mean"]
+OF_A_COLUMN = [name for name in cases.MEANS if name != "known_size_mean"]
 
 
 @pytest.mark.parametrize("bounds", FARTHEST, ids=repr)
@@ -171,10 +162,10 @@ OF_A_COLUMN = [name for name in MEANS if name != "known_size_mean"]
 def test_bounds_far_out(name, bounds):
     """The intervals also have a width, where floats between the bounds leave one."""
     low, high = bounds
-    wide = Case(None, float(low), float(high))
-    for turn, loss in enumerate(MEANS[name].losses):
-        asked = ASKED[turn % 3]
-        bound = between(MEANS[name], low, high, **loss, **asked)
+    wide = cases.Case(None, float(low), float(high))
+    for turn, loss in enumerate(cases.MEANS[name].losses):
+        asked = cases.ASKED[turn % 3]
+        bound = between(cases.MEANS[name], low, high, **loss, **asked)
         for data in ([], [low] * 30, [low, high] * 15):
             release = bound(data)
             check(wide, release, 1, asked)
@@ -189,21 +180,21 @@ def test_bounds_far_out(name, bounds):
 def test_bounds_whose_squares_are_no_floats_are_refused(name, bounds):
     """A release would be NaN, or an exception."""
     for loss in {
-        id(each): each for each in (RHO[1], PURE[1]) if each in MEANS[name].losses
+        id(each): each for each in (cases.RHO[1], cases.PURE[1]) if each in cases.MEANS[name].losses
     }.values():
         with pytest.raises(dp.ParameterError, match="another unit"):
-            between(MEANS[name], *bounds, **loss)
+            between(cases.MEANS[name], *bounds, **loss)
 
 
 def test_weights_whose_squares_are_no_floats_are_refused():
-    data, asked = np.array([[0.5, 1.0]] * 9), ASKED[1]
+    data, asked = np.array([[0.5, 1.0]] * 9), cases.ASKED[1]
     for most in (1e-100, 1e100):
-        for loss in (RHO[1], PURE[1]):
-            bound = space_of(2) >> dp.weighted_mean(0, 1, most=most, **asked, **loss)
-            check(Case(None, 0, 1), bound(data), 2, asked)
+        for loss in (cases.RHO[1], cases.PURE[1]):
+            bound = cases.space_of(2) >> dp.weighted_mean(0, 1, most=most, **asked, **loss)
+            check(cases.Case(None, 0, 1), bound(data), 2, asked)
     for most, upper in ((1e-101, 1), (1e101, 1), (1e60, 1e60), (1e-60, 1e-60)):
         with pytest.raises(dp.ParameterError, match=r"most .*must lie between"):
-            space_of(2) >> dp.weighted_mean(0, upper, most=most, rho=1, confidence=None)
+            cases.space_of(2) >> dp.weighted_mean(0, upper, most=most, rho=1, confidence=None)
 
 
 def test_floats_that_round_to_the_same_bound():
@@ -219,24 +210,24 @@ def test_no_warning_comes_from_a_value():
     """Also where numpy is told to warn of everything."""
     with np.errstate(all="warn"):
         for data in ([np.nan], [np.inf, -np.inf], [1e308] * 3, [5e-324], []):
-            for asked in ASKED:
-                for loss in (RHO[1], PURE[1]):
-                    check(MEANS["mean"], dp.mean(-3, 4, **loss, **asked)(data), 1, asked)
+            for asked in cases.ASKED:
+                for loss in (cases.RHO[1], cases.PURE[1]):
+                    check(cases.MEANS["mean"], dp.mean(-3, 4, **loss, **asked)(data), 1, asked)
 
 
 @pytest.mark.parametrize("kind", ["rho", "epsilon"])
 @pytest.mark.parametrize("name", OF_A_COLUMN)
 def test_losses_whose_noise_has_no_square_are_refused(name, kind):
-    case = MEANS[name]
+    case = cases.MEANS[name]
     if not any(each.keys() == {kind} for each in case.losses):
         return
     for loss in (1e-31, 1e31, Fraction(1, 10**400)):
         with pytest.raises(dp.ParameterError, match=f"{kind} must lie between 1e-30 and 1e30"):
             case.make(**{kind: loss}).map(1)
     for loss in (1e-30, 1e30):
-        for asked in ASKED:
+        for asked in cases.ASKED:
             bound = between(case, -1e100, 1e100, **{kind: loss}, **asked)
-            check(Case(None, -1e100, 1e100), bound([1.0, 2.0]), 1, asked)
+            check(cases.Case(None, -1e100, 1e100), bound([1.0, 2.0]), 1, asked)
 
 
 def test_shares_of_next_to_nothing_are_refused():

@@ -14,13 +14,8 @@ import pytest
 from scipy.stats import chi2, kstest, laplace, norm
 
 import opendp_lite as dp
+from opendp_lite.measurements.quantile import columns as quantile_columns
 from opendp_lite.measurements.quantile import tree as _quantile_tree
-from opendp_lite.measurements.quantile.columns import (
-    CandidateLine,
-    ColumnHere,
-    LatticeLine,
-    PlacedRows,
-)
 from opendp_lite.measurements.quantile.release import Alone
 from opendp_lite.measurements.quantile.tree import Branch, Prices, _estimated_error, cells_by_parts
 from opendp_lite.measurements.quantile.tree import plan_choices as planned
@@ -371,7 +366,7 @@ def test_what_is_drawn_follows_the_exact_law(rows):
     root = root_of(built(WANTED[1], "add or remove", epsilon=5))
     expected = outcomes(chosen(root), rows, 0, 6)
     draws, entropy = 600, InsecureSeededEntropy(7)
-    placed = PlacedRows.here(np.array(rows, dtype=np.int64), Stretch(0, 6), 0)
+    placed = quantile_columns.PlacedRows.here(np.array(rows, dtype=np.int64), Stretch(0, 6), 0)
     counts = dict.fromkeys(expected, 0)
     for _ in range(draws):
         counts[tuple(cells_by_parts(root, Prices(1, replaces=False), placed, 3, entropy))] += 1
@@ -418,17 +413,17 @@ def test_rows_of_one_cell_in_random_order_keep_the_claim(relation):
 
 
 def test_rows_get_places_of_their_own():
-    line = LatticeLine(LinearLattice(0.0, 1.0, 3))
+    line = quantile_columns.LatticeLine(LinearLattice(0.0, 1.0, 3))
     rows = np.array([0.3] * 3000 + [0.9, 2.0, -1.0])
-    placed = line.place_rows(ColumnHere(rows), InsecureSeededEntropy(1))
+    placed = line.place_rows(quantile_columns.ColumnHere(rows), InsecureSeededEntropy(1))
     assert (placed.places, placed.bits) == (Stretch(0, 8 << 32), 32)
     assert (placed.numbers.column >> 32 == [2] * 3000 + [7, 7, 0]).all()
     inside = placed.numbers.column[:3000] - (2 << 32)
     counts = np.histogram(inside, 8, (0, 2**32))[0]
     assert chi2.sf(((counts - 375) ** 2 / 375).sum(), 7) > LEAST_P
-    far = ColumnHere(np.array([0.5, 1e300]))
+    far = quantile_columns.ColumnHere(np.array([0.5, 1e300]))
     for lattice in (LinearLattice(0.0, 1.0), AsinhLattice(-1e200, 1e200, 1e-250, 40)):
-        found = LatticeLine(lattice).place_rows(far, InsecureSeededEntropy(1))
+        found = quantile_columns.LatticeLine(lattice).place_rows(far, InsecureSeededEntropy(1))
         assert found.bits >= 9
         assert found.places.last <= 2**61
         assert (found.numbers.column < found.places.last).all()
@@ -436,7 +431,7 @@ def test_rows_get_places_of_their_own():
 
 
 def test_rows_between_candidates_get_places_on_both_sides_of_the_middle():
-    line = CandidateLine(np.array([0.0, 1.0, 5.0]))
+    line = quantile_columns.CandidateLine(np.array([0.0, 1.0, 5.0]))
     tally = np.array([[2, 5, 2005, 2007], [4, 1005, 2006, 2007]])
     placed = line.place_rows(tally, InsecureSeededEntropy(2))
     cells = placed.numbers.column >> placed.bits
@@ -619,7 +614,7 @@ def cells_beside_a_cut(
     root = Branch(1, HALF, steep, counted, *sides)
     prices = Prices(more["power"], replaces=False)
     entropy = InsecureSeededEntropy(6)
-    placed = PlacedRows.here(np.arange(rows, dtype=np.int64), Stretch(0, rows), 0)
+    placed = quantile_columns.PlacedRows.here(np.arange(rows, dtype=np.int64), Stretch(0, rows), 0)
     found = [cells_by_parts(root, prices, placed, 3, entropy) for _ in range(more["runs"])]
     return np.array(found, dtype=float).T
 

@@ -7,13 +7,7 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.measures.profile import (
-    ConcentratedProfile,
-    GaussianProfile,
-    PointProfile,
-    PureConcentratedProfile,
-    PureProfile,
-)
+from opendp_lite.measures import profile
 
 ZCDP, APPROXIMATE = dp.ZeroConcentratedDivergence(), dp.ApproximateDivergence()
 NUMBER = dp.scalar()
@@ -24,10 +18,10 @@ DELTA = Fraction(1, 10**6)
 
 def test_a_gaussian_loss_knows_its_curve():
     assert repr(RHO) == "Fraction(1, 2)"
-    assert ZCDP.profile(RHO) == GaussianProfile(Fraction(1))
+    assert ZCDP.profile(RHO) == profile.GaussianProfile(Fraction(1))
     assert APPROXIMATE.profile(PAIR).gaussian_ratio is not None
     for again in (copy.copy, copy.deepcopy, lambda loss: pickle.loads(pickle.dumps(loss))):
-        assert ZCDP.profile(again(RHO)) == GaussianProfile(Fraction(1))
+        assert ZCDP.profile(again(RHO)) == profile.GaussianProfile(Fraction(1))
         assert APPROXIMATE.profile(again(PAIR)) == APPROXIMATE.profile(PAIR)
 
 
@@ -56,7 +50,7 @@ def test_a_gaussian_loss_knows_its_curve():
 def test_what_is_made_of_a_loss_has_the_curve_of_any_loss(made, rho):
     loss = made()
     assert rho in (0, loss)
-    assert ZCDP.profile(loss) == ConcentratedProfile(Fraction(loss))
+    assert ZCDP.profile(loss) == profile.ConcentratedProfile(Fraction(loss))
 
 
 @pytest.mark.parametrize(
@@ -126,11 +120,11 @@ def test_no_curve_holds_below_an_epsilon_of_zero(pipeline):
 @pytest.mark.parametrize(
     ("one", "three"),
     [
-        (PureProfile(Fraction(1)), PureProfile(Fraction(3))),
-        (ConcentratedProfile(Fraction(1, 2)), ConcentratedProfile(Fraction(9, 2))),
+        (profile.PureProfile(Fraction(1)), profile.PureProfile(Fraction(3))),
+        (profile.ConcentratedProfile(Fraction(1, 2)), profile.ConcentratedProfile(Fraction(9, 2))),
         (
-            PureConcentratedProfile(Fraction(1), Fraction(1, 4)),
-            PureConcentratedProfile(Fraction(3), Fraction(9, 4)),
+            profile.PureConcentratedProfile(Fraction(1), Fraction(1, 4)),
+            profile.PureConcentratedProfile(Fraction(3), Fraction(9, 4)),
         ),
     ],
 )
@@ -139,6 +133,6 @@ def test_three_units_have_three_times_the_pure_loss_and_nine_times_the_rho(one, 
 
 
 def test_the_masses_of_a_point_are_a_probability():
-    masses = PointProfile(Fraction(1), Fraction(1, 8)).atoms()
+    masses = profile.PointProfile(Fraction(1), Fraction(1, 8)).atoms()
     assert masses.masses.sum() + masses.beyond == pytest.approx(1, abs=1e-12)
     assert masses.masses[-1] / masses.masses[0] == pytest.approx(2.718281828459045)

@@ -23,19 +23,7 @@ import pytest
 pytest.importorskip("jupytext", reason='lessons need pip install "opendp_lite[notebooks]"')
 pytest.importorskip("nbclient", reason='lessons need pip install "opendp_lite[notebooks]"')
 
-from lessons import (
-    ANSWERS,
-    FOLDER,
-    LESSONS,
-    WRONG,
-    as_text,
-    check_in,
-    exercise_in,
-    globals_read,
-    globals_written,
-    solutions_of,
-    written,
-)
+import lessons
 
 Ran: TypeAlias = Callable[[Path], list[tuple[str, int, str, str]]]
 SCRIPT = Path(__file__).with_name("lessons.py")
@@ -67,47 +55,47 @@ def ran() -> Iterator[Ran]:
 
 
 def exercises_in(path: Path) -> list[int]:
-    code = [cell.source for cell in written(path).cells if cell.cell_type == "code"]
-    return [number for each in code if (number := exercise_in(each)) is not None]
+    code = [cell.source for cell in lessons.written(path).cells if cell.cell_type == "code"]
+    return [number for each in code if (number := lessons.exercise_in(each)) is not None]
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lessons.LESSONS, ids=lambda path: path.stem)
 def test_the_notebook_is_what_the_text_says(path):
-    notebook = written(path)
-    assert path.with_suffix(".ipynb").read_text("utf-8") == as_text(notebook), (
+    notebook = lessons.written(path)
+    assert path.with_suffix(".ipynb").read_text("utf-8") == lessons.as_text(notebook), (
         "run: python tests/notebooks/pair.py"
     )
     assert not any(cell.get("outputs") for cell in notebook.cells)
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lessons.LESSONS, ids=lambda path: path.stem)
 def test_every_exercise_has_a_check_a_solution_and_hints(path):
-    code = [cell.source for cell in written(path).cells if cell.cell_type == "code"]
+    code = [cell.source for cell in lessons.written(path).cells if cell.cell_type == "code"]
     exercises = exercises_in(path)
     assert exercises == list(range(1, len(exercises) + 1))
     assert len(exercises) >= 3
-    assert [number for each in code if (number := check_in(each)) is not None] == exercises
-    assert sorted(solutions_of(path)) == exercises
-    assert all("..." in each for each in code if exercise_in(each))
+    assert [number for each in code if (number := lessons.check_in(each)) is not None] == exercises
+    assert sorted(lessons.solutions_of(path)) == exercises
+    assert all("..." in each for each in code if lessons.exercise_in(each))
     for number in exercises:
-        given = ANSWERS[path.stem, number]
+        given = lessons.ANSWERS[path.stem, number]
         assert len(given.wrong) >= FEWEST_WRONG, (number, given.wrong)
         assert len(set(given.wrong.values())) >= FEWEST_HINTS, (number, given.wrong)
         assert given.right, f"exercise {number} has one right answer, its solution"
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lessons.LESSONS, ids=lambda path: path.stem)
 def test_no_cell_reads_an_answer(path):
     answers: set[str] = set()
-    for cell in written(path).cells:
+    for cell in lessons.written(path).cells:
         if cell.cell_type != "code":
             continue
-        found = globals_written(cell.source)
-        assert not globals_read(cell.source) & (answers - found)
-        answers = answers | found if exercise_in(cell.source) else answers - found
+        found = lessons.globals_written(cell.source)
+        assert not lessons.globals_read(cell.source) & (answers - found)
+        answers = answers | found if lessons.exercise_in(cell.source) else answers - found
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lessons.LESSONS, ids=lambda path: path.stem)
 def test_judges_wait_for_an_answer_and_know_what_is_right(path, ran):
     told = {role: [each for each in ran(path) if each[0] == role] for role in ("waits", "right")}
     assert [each[1] for each in told["waits"]] == exercises_in(path)
@@ -117,18 +105,18 @@ def test_judges_wait_for_an_answer_and_know_what_is_right(path, ran):
     assert not wrong
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lessons.LESSONS, ids=lambda path: path.stem)
 def test_a_wrong_answer_is_refused_in_words_of_its_own(path, ran):
     refused = [each for each in ran(path) if each[0] not in ("waits", "right")]
-    assert len(refused) >= (len(WRONG) + 1) * len(exercises_in(path))
+    assert len(refused) >= (len(lessons.WRONG) + 1) * len(exercises_in(path))
     words = re.compile(r"Not yet: (?!the answer does not work here)|Not answered yet\.$")
     assert not [each for each in refused if not words.match(each[3])]
     assert not [each for each in refused if each[0] != "wrong" and each[0] not in each[3]]
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lessons.LESSONS, ids=lambda path: path.stem)
 def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(path):
-    teach = runpy.run_path(str(FOLDER / "teach.py"))
+    teach = runpy.run_path(str(lessons.FOLDER / "teach.py"))
     notebook, numbers = teach["as_assignment"](path)
     assert numbers == exercises_in(path)
     marks = [cell.metadata["nbgrader"] for cell in notebook.cells if "nbgrader" in cell.metadata]
@@ -142,15 +130,15 @@ def test_an_assignment_has_a_point_for_each_exercise_and_no_way_to_an_answer(pat
 
 
 def test_pages_name_each_lesson_by_its_number_and_title():
-    page = (FOLDER / "README.md").read_text("utf-8")
+    page = (lessons.FOLDER / "README.md").read_text("utf-8")
     listed = dict(re.findall(r"\[(\d+ [^\]]+)\]\((\d+_\w+)\.ipynb\)", page))
-    assert sorted(listed.values()) == sorted(path.stem for path in LESSONS)
-    assert {lesson for lesson, _ in ANSWERS} == set(listed.values())
+    assert sorted(listed.values()) == sorted(path.stem for path in lessons.LESSONS)
+    assert {lesson for lesson, _ in lessons.ANSWERS} == set(listed.values())
     for title, stem in listed.items():
-        heading = (FOLDER / f"{stem}.md").read_text("utf-8").partition("\n")[0]
+        heading = (lessons.FOLDER / f"{stem}.md").read_text("utf-8").partition("\n")[0]
         assert heading.replace(".", "", 1).startswith(f"# {title}"), heading
-    plan = (FOLDER.parent / "docs/teach.md").read_text("utf-8").partition("## A plan")[2]
+    plan = (lessons.FOLDER.parent / "docs/teach.md").read_text("utf-8").partition("## A plan")[2]
     rows = [each for each in plan.splitlines() if each.startswith("| ") and each[2].isdigit()]
-    assert len(rows) == len(LESSONS) == 12
+    assert len(rows) == len(lessons.LESSONS) == 12
     named = re.findall(r"lesson (\d+)(?:, (\d+) or (\d+))?", "\n".join(rows))
     assert {int(each) for found in named for each in found if each} == set(range(1, 13))

@@ -208,12 +208,6 @@ def test_a_release_of_a_session_is_a_table_too():
     assert counted.records() == [{"value": counted.value}]
 
 
-@pytest.mark.parametrize(("name", "words"), [("to_pandas", "to_frame"), ("hist", "plot()")])
-def test_what_other_libraries_call_it_leads_there(name, words):
-    with pytest.raises(AttributeError, match=words.replace("(", r"\(").replace(")", r"\)")):
-        getattr(MEAN(TABLE), name)
-
-
 def test_plots_are_drawn():
     pytest.importorskip("matplotlib").use("Agg")
     for pipeline in (MEAN, dp.by("sex", ["f", "m"], MEAN), RELEASES[5][0], RELEASES[-1][0]):

@@ -5,21 +5,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sampling import (
-    FINER,
-    LEAST_P,
-    Bits,
-    Words,
-    assert_decided_exactly,
-    assert_directions_are_uniform,
-    at,
-    biased_words,
-    counts_of_words,
-    fit,
-    offsets,
-    values_at_ties,
-    wide,
-)
+import sampling
+from sampling import wide
 from scipy.integrate import trapezoid
 from scipy.special import gammainc, gammaln, xlogy
 from scipy.stats import binomtest, kstest, uniform
@@ -77,7 +64,7 @@ def sizes(entries: np.ndarray, cube: bool) -> np.ndarray:
 
 def draws(law: CoreNoise, count: int, entropy: Entropy, sums="0", number="0"):
     """Noises of the sum and of the count for values that lie so in their cells."""
-    where = at(Fraction(sums), law.columns), at(Fraction(number), 1)
+    where = sampling.at(Fraction(sums), law.columns), sampling.at(Fraction(number), 1)
     found = [law.draw(*where, entropy) for _ in range(count)]
     return np.array([first for first, _ in found]), np.array([second[0] for _, second in found])
 
@@ -141,10 +128,10 @@ def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch, cube)
     law = noise(scale, stretch, columns, cube)
     for seed in range(-(-8 // columns)):
         lies = np.random.default_rng(seed).integers(0, 2**30, columns + 1) / 2**30
-        words = biased_words(6 * columns + 32, seed)
+        words = sampling.biased_words(6 * columns + 32, seed)
         for given in (words, words[:0]):
-            where = offsets(lies[1:]), offsets(lies[:1])
-            assert_decided_exactly(law, *where, words=given, seed=seed)
+            where = sampling.offsets(lies[1:]), sampling.offsets(lies[:1])
+            sampling.assert_decided_exactly(law, *where, words=given, seed=seed)
 
 
 @pytest.mark.parametrize("ones", [True, False])
@@ -155,7 +142,9 @@ def test_levels_from_the_ends_of_the_uniforms_decide_alike(ones, columns):
     for seed in range(4):
         noises = np.random.default_rng(seed).integers(0, 2**10, columns + 3)
         words = [0, *(2**64 - 1 - int(each) if ones else int(each) for each in noises)]
-        assert_decided_exactly(law, at("0.375", columns), at("0.125", 1), words=words, seed=seed)
+        sampling.assert_decided_exactly(
+            law, sampling.at("0.375", columns), sampling.at("0.125", 1), words=words, seed=seed
+        )
 
 
 def test_few_lanes_are_decided_exactly(monkeypatch):
@@ -191,9 +180,11 @@ def test_a_level_that_is_off_by_more_than_it_may_be_decides_no_tie(columns, side
     for seed in range(6):
         words = InsecureSeededEntropy(seed).words(2 * columns + 5)
         words[1 : columns + 3] >>= np.uint64(30)
-        large = wide(noise(scale * FINER, 0, columns)).draw(at(0, columns), at(0, 1), Words(words))
-        lies, wanted = zip(*(values_at_ties(each.tolist()) for each in large), strict=True)
-        found = noise(scale, 0, columns).draw(*lies, Words(words))
+        large = wide(noise(scale * sampling.FINER, 0, columns)).draw(
+            sampling.at(0, columns), sampling.at(0, 1), sampling.Words(words)
+        )
+        lies, wanted = zip(*(sampling.values_at_ties(each.tolist()) for each in large), strict=True)
+        found = noise(scale, 0, columns).draw(*lies, sampling.Words(words))
         assert [each.tolist() for each in found] == list(wanted)
 
 
@@ -207,7 +198,7 @@ def unread(shape: int, entropy: Entropy) -> Gamma:
 def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     monkeypatch.setattr(exact_reals, "STEP", 1)
     law, lies = noise(Fraction(5, 2), 1), (Fraction(1, 4), Fraction(5, 8))
-    bits, entropy = Bits(1), Pool(2)
+    bits, entropy = sampling.Bits(1), Pool(2)
     found = []
     while len(found) < 150:
         level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
@@ -222,14 +213,14 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
         )
     first, second = np.array(found).T
     wanted = cells(law, "1/4", "5/8")
-    assert fit(together(counted(first, second)), together(wanted)) > LEAST_P
+    assert sampling.fit(together(counted(first, second)), together(wanted)) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
     monkeypatch.setattr(exact_reals, "STEP", 1)
     for seed in range(5):
-        entropy, bits = Pool(seed), Bits(seed)
+        entropy, bits = Pool(seed), sampling.Bits(seed)
         level = unread(columns + 2, entropy)
         sizes = [LazyNormal(0, 0) for _ in range(columns)]
         length = Chi(unread(1, entropy), [Normal(None, True, size) for size in sizes])
@@ -260,7 +251,7 @@ def test_pairs_of_whole_numbers_in_one_column(first, second, stretch, sums, numb
     """Every cell of the plane against the integral of the density over it."""
     law = CoreNoise(first, 0, second, 0, stretch, 1)
     entries, beside = draws(law, 8000, Pool(3), sums, number)
-    assert fit(counted(entries[:, 0], beside), cells(law, sums, number)) > LEAST_P
+    assert sampling.fit(counted(entries[:, 0], beside), cells(law, sums, number)) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("stretch", [0, "2.39"])
@@ -268,7 +259,7 @@ def test_exact_decisions_alone_follow_the_law(stretch):
     law = wide(noise(2, stretch))
     entries, beside = draws(law, 300, Pool(4), "0.7", "0.1")
     found, wanted = counted(entries[:, 0], beside), cells(law, "0.7", "0.1")
-    assert fit(together(found), together(wanted)) > LEAST_P
+    assert sampling.fit(together(found), together(wanted)) > sampling.LEAST_P
 
 
 @CUBE
@@ -287,7 +278,7 @@ def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, s
     found, *_ = np.histogram2d(
         lengths, sides, bins=[np.array([0, *each, np.inf]) for each in borders]
     )
-    assert fit(found, np.diff(np.diff(below, axis=0), axis=1)) > LEAST_P
+    assert sampling.fit(found, np.diff(np.diff(below, axis=0), axis=1)) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 50])
@@ -296,11 +287,11 @@ def test_directions_are_uniform_whatever_the_rest(columns):
     lengths = np.linalg.norm(entries, axis=1)
     positive = beside > 0
     near = np.abs(beside) < np.median(np.abs(beside))
-    assert kstest(lengths[positive], lengths[~positive]).pvalue > LEAST_P
+    assert kstest(lengths[positive], lengths[~positive]).pvalue > sampling.LEAST_P
     for side in (positive, near):
-        assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 1500).pvalue > LEAST_P
+        assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 1500).pvalue > sampling.LEAST_P
     if columns > 1:
-        assert_directions_are_uniform(entries, positive, near)
+        sampling.assert_directions_are_uniform(entries, positive, near)
 
 
 @CUBE
@@ -350,8 +341,8 @@ def test_a_far_stretched_count_is_uniform_and_the_sum_that_of_l2_gamma(stretch):
     law = CoreNoise.near(Fraction(1), Fraction(1), Fraction(stretch), 1)
     entries, beside = draws(law, 5000, Pool(8))
     reach = float(law.count_scale * stretch)
-    assert kstest(beside / reach, uniform(-1, 2).cdf).pvalue > LEAST_P
-    assert kstest(entries[:, 0] / float(law.sum_scale), "laplace").pvalue > LEAST_P
+    assert kstest(beside / reach, uniform(-1, 2).cdf).pvalue > sampling.LEAST_P
+    assert kstest(entries[:, 0] / float(law.sum_scale), "laplace").pvalue > sampling.LEAST_P
 
 
 @CUBE
@@ -414,7 +405,7 @@ def test_the_largest_scales_make_whole_numbers_of_64_bits(scale, stretch):
     """Three columns have a level of about 5."""
     words = Pool(10)
     for _ in range(5):
-        entries, beside = noise(scale, stretch, 3).draw(at(0, 3), at(0, 1), words)
+        entries, beside = noise(scale, stretch, 3).draw(sampling.at(0, 3), sampling.at(0, 1), words)
         assert entries.dtype == beside.dtype == np.int64
 
 
@@ -445,7 +436,9 @@ def test_values_beyond_int64_and_on_finer_grids_are_released_exactly():
 def test_no_draw_reads_more_words_for_another_value(columns):
     law, ones = noise(FINE, 1, columns), np.ones(columns, dtype=np.int64)
     first, second = (
-        counts_of_words(partial(law.noisy, Grid(value * ones, 0), Grid(np.array([value]), 0)))
+        sampling.counts_of_words(
+            partial(law.noisy, Grid(value * ones, 0), Grid(np.array([value]), 0))
+        )
         for value in (0, 10**9)
     )
     assert first == second

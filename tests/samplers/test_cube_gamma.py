@@ -5,16 +5,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from sampling import (
-    LEAST_P,
-    Words,
-    at,
-    biased_words,
-    fit,
-    offsets,
-    values_at_ties,
-    wide,
-)
+import sampling
 from scipy.stats import gamma, kstest, uniform
 from test_core_noise import Off, Pool
 
@@ -27,7 +18,7 @@ FINE = Fraction(2**16)
 
 
 def draws(law: CubeGamma, columns: int, count: int, seed: int, lie="0") -> np.ndarray:
-    entropy, where = Pool(seed), at(Fraction(lie), columns)
+    entropy, where = Pool(seed), sampling.at(Fraction(lie), columns)
     return np.array([law.draw(columns, where, entropy) for _ in range(count)])
 
 
@@ -36,11 +27,12 @@ def draws(law: CubeGamma, columns: int, count: int, seed: int, lie="0") -> np.nd
 def test_floats_and_exact_arithmetic_decide_alike(columns, scale):
     law = CubeGamma(scale, 0)
     for seed in range(1 + 40 // columns):
-        lies = offsets(np.random.default_rng(seed).integers(0, 2**30, columns) / 2**30)
-        words = biased_words(4 * columns + 8, seed)
+        lies = sampling.offsets(np.random.default_rng(seed).integers(0, 2**30, columns) / 2**30)
+        words = sampling.biased_words(4 * columns + 8, seed)
         for given in (words, words[:0]):
             usual, exact = (
-                each.draw(columns, lies, Words(given, seed)) for each in (law, wide(law))
+                each.draw(columns, lies, sampling.Words(given, seed))
+                for each in (law, sampling.wide(law))
             )
             assert np.array_equal(usual, exact)
 
@@ -54,9 +46,11 @@ def test_a_level_that_is_off_by_more_than_it_may_be_decides_no_tie(columns, side
     for seed in range(6):
         words = Pool(seed).words(2 * columns + 1)
         words[: columns + 1] >>= np.uint64(30)
-        finer = wide(CubeGamma(Fraction(2**44), 0)).draw(columns, at(0, columns), Words(words))
-        lies, wanted = values_at_ties(finer.tolist())
-        found = CubeGamma(Fraction(2**14), 0).draw(columns, lies, Words(words))
+        finer = sampling.wide(CubeGamma(Fraction(2**44), 0)).draw(
+            columns, sampling.at(0, columns), sampling.Words(words)
+        )
+        lies, wanted = sampling.values_at_ties(finer.tolist())
+        found = CubeGamma(Fraction(2**14), 0).draw(columns, lies, sampling.Words(words))
         assert found.tolist() == wanted
 
 
@@ -82,11 +76,11 @@ def cells(scale: float, lie: float, steps: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("exactly", [False, True])
 def test_pairs_of_whole_numbers_have_the_integral_of_the_density(scale, lie, exactly):
     law, steps = CubeGamma(scale, 0), np.arange(-60, 62)
-    found = draws(wide(law) if exactly else law, 2, 800 if exactly else 4000, 3, lie)
+    found = draws(sampling.wide(law) if exactly else law, 2, 800 if exactly else 4000, 3, lie)
     weights = cells(float(scale), float(Fraction(lie)), steps)
     assert weights.sum() == pytest.approx(1, abs=1e-6)
     counted = np.histogram2d(*found.T, bins=[steps - 0.5] * 2)[0]
-    assert fit(counted, weights) > LEAST_P
+    assert sampling.fit(counted, weights) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize(("columns", "count"), [(1, 8000), (2, 6000), (8, 4000), (100, 1000)])
@@ -94,14 +88,14 @@ def test_the_largest_entry_is_a_gamma_and_the_others_fill_the_cube(columns, coun
     """The largest of d entries has the density r^(d-1) exp(-r): Gamma(d), not Gamma(d + 1)."""
     found = draws(CubeGamma(FINE, 0), columns, count, 5) / float(FINE)
     most = np.abs(found).max(axis=1)
-    assert kstest(most, gamma(columns).cdf).pvalue > LEAST_P
+    assert kstest(most, gamma(columns).cdf).pvalue > sampling.LEAST_P
     assert abs((found > 0).mean() - 0.5) < 3 / sqrt(found.size)
     if columns > 1:
         first = np.abs(found[:, 0]) < most
         inside = found[first, 0] / most[first]
-        assert kstest(inside, uniform(-1, 2).cdf).pvalue > LEAST_P
+        assert kstest(inside, uniform(-1, 2).cdf).pvalue > sampling.LEAST_P
         longer = most[first] > np.median(most)
-        assert kstest(inside[longer], inside[~longer]).pvalue > LEAST_P
+        assert kstest(inside[longer], inside[~longer]).pvalue > sampling.LEAST_P
         assert first.mean() == pytest.approx(1 - 1 / columns, abs=3 / sqrt(count))
 
 
@@ -152,5 +146,5 @@ def test_scales_are_just_above_what_was_asked_for():
 
 def test_scales_whose_noise_might_not_fit_are_refused():
     with pytest.raises(dp.ParameterError, match="larger exponent"):
-        CubeGamma(Fraction(2**50 // 4 + 1), 0).draw(3, at(0, 3), Pool(1))
-    assert CubeGamma(Fraction(2**50 // 4), 0).draw(3, at(0, 3), Pool(1)).dtype == np.int64
+        CubeGamma(Fraction(2**50 // 4 + 1), 0).draw(3, sampling.at(0, 3), Pool(1))
+    assert CubeGamma(Fraction(2**50 // 4), 0).draw(3, sampling.at(0, 3), Pool(1)).dtype == np.int64

@@ -4,20 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import sampling
 from mpmath import mp, mpf
-from sampling import (
-    LEAST_P,
-    Bits,
-    Words,
-    assert_decided_exactly,
-    assert_directions_are_uniform,
-    at,
-    biased_words,
-    chi_square_p,
-    offsets,
-    precise,
-    wide,
-)
 from scipy.stats import gamma, kstest
 
 import opendp_lite as dp
@@ -33,7 +21,7 @@ FINE = Fraction(2**16)
 
 def vectors(law: L2Gamma, dimension: int, count: int, seed: int) -> np.ndarray:
     entropy = InsecureSeededEntropy(seed)
-    zero = at(0, dimension)
+    zero = sampling.at(0, dimension)
     return np.array([law.draw(dimension, zero, entropy) for _ in range(count)])
 
 
@@ -58,9 +46,11 @@ def test_floats_and_exact_arithmetic_decide_alike(dimension, scale):
     law = L2Gamma(scale, 0)
     for seed in range(1 + 10 // dimension):
         inside = np.random.default_rng(seed).integers(0, 2**30, dimension) / 2**30
-        words = biased_words(12 * dimension + 64, seed)
+        words = sampling.biased_words(12 * dimension + 64, seed)
         for given in (words, words[:0]):
-            assert_decided_exactly(law, dimension, offsets(inside), words=given, seed=seed)
+            sampling.assert_decided_exactly(
+                law, dimension, sampling.offsets(inside), words=given, seed=seed
+            )
 
 
 @pytest.mark.parametrize("ones", [True, False])
@@ -71,15 +61,17 @@ def test_lengths_from_the_ends_of_the_uniforms_decide_alike(ones, dimension):
     for seed in range(4):
         noise = np.random.default_rng(seed).integers(0, 2**10, (dimension + 1) // 2)
         words = [2**64 - 1 - int(each) if ones else int(each) for each in noise]
-        assert_decided_exactly(law, dimension, at("0.375", dimension), words=words, seed=seed)
+        sampling.assert_decided_exactly(
+            law, dimension, sampling.at("0.375", dimension), words=words, seed=seed
+        )
 
 
 @pytest.mark.parametrize("degrees", [2, 3, 4, 33, 64, 1001])
 def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
     errors = []
     for seed in range(60):
-        words = biased_words(degrees, seed) if seed % 2 else []
-        length = Chi.of(degrees, Words(words, seed))
+        words = sampling.biased_words(degrees, seed) if seed % 2 else []
+        length = Chi.of(degrees, sampling.Words(words, seed))
         bounds = length.bracket()
         if bounds is None or length.error > 1:
             continue
@@ -97,7 +89,7 @@ def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
 def test_a_sum_of_exponentials_is_within_its_error_whatever_the_unread_bits_are(ones):
     """Uniforms with so few known bits that the unread ones are nearly all of the error."""
     for known in (1000, 2**20, 2**40):
-        found = exact_reals.Gamma(ones, Words([2 * known + 1] * ones))
+        found = exact_reals.Gamma(ones, sampling.Words([2 * known + 1] * ones))
         low, high = found.bracket()
         assert Fraction(found.value) - Fraction(found.error) <= low
         assert high <= Fraction(found.value) + Fraction(found.error)
@@ -112,16 +104,16 @@ def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
     monkeypatch.setattr(exact_reals, "STEP", step)
     for seed in range(6):
         words = InsecureSeededEntropy(seed).words(degrees // 2)
-        length = Chi.of(degrees, Words(words, seed))
+        length = Chi.of(degrees, sampling.Words(words, seed))
         known = [max(1, int(word) >> (64 - bits)) for word in words]
         length._pairs._known, length._pairs.bits = known, bits
         for drawn in (bits, bits + step):
-            square = sum(precise(odd.exactly.bracket()[0]) ** 2 for odd in length._normals)
+            square = sum(sampling.precise(odd.exactly.bracket()[0]) ** 2 for odd in length._normals)
             for side, bound in zip((1, 0), length.bracket(), strict=True):
                 shares = [mpf(each + side) / mpf(2) ** drawn for each in known]
                 root = mp.sqrt(max(0, square - 2 * sum(map(mp.log, shares))))
-                assert precise(bound) <= root if side else precise(bound) >= root
-            more = Words([i % 2**step for i in range(degrees)])
+                assert sampling.precise(bound) <= root if side else sampling.precise(bound) >= root
+            more = sampling.Words([i % 2**step for i in range(degrees)])
             known = [each << step | i % 2**step for i, each in enumerate(known)]
             length.extend(more)
 
@@ -129,37 +121,41 @@ def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
 def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     """In one dimension: the length of two normals times a third is Laplace."""
     monkeypatch.setattr(exact_reals, "STEP", 1)
-    bits, entropy = Bits(1), InsecureSeededEntropy(2)
+    bits, entropy = sampling.Bits(1), InsecureSeededEntropy(2)
     draws = []
     while len(draws) < 300:
         length, size = Chi.of(2, entropy), LazyNormal(0, 0)
         length._pairs._known, length._pairs.bits = [0], 0
         factor = Fraction(3 if bits.word() else -3)
         draws.append(exact_floor(_product(length, size), factor, Fraction(3, 4), bits))
-    found = chi_square_p(np.array(draws), RoundedLaplace(Fraction(3), 0), Fraction(1, 4))
-    assert found > LEAST_P
+    found = sampling.chi_square_p(np.array(draws), RoundedLaplace(Fraction(3), 0), Fraction(1, 4))
+    assert found > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(5, 2), FINE], ids=str)
 @pytest.mark.parametrize("value", [Fraction(0), Fraction(255, 256)], ids=str)
 def test_one_dimension_is_laplace(scale, value):
     law, entropy = L2Gamma(scale, 0), InsecureSeededEntropy(3)
-    draws = np.array([law.draw(1, at(value, 1), entropy)[0] for _ in range(1500)])
-    assert chi_square_p(draws, RoundedLaplace(scale, 0), value) > LEAST_P
+    draws = np.array([law.draw(1, sampling.at(value, 1), entropy)[0] for _ in range(1500)])
+    assert sampling.chi_square_p(draws, RoundedLaplace(scale, 0), value) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("scale", [1, 7])
 def test_entries_in_three_dimensions_follow_their_marginal(scale):
     law, entropy, value = L2Gamma(Fraction(scale), 0), InsecureSeededEntropy(4), Fraction(1, 3)
-    draws = np.array([law.draw(3, at(value, 3), entropy) for _ in range(4000)])
+    draws = np.array([law.draw(3, sampling.at(value, 3), entropy) for _ in range(4000)])
     for column in draws.T:
-        assert chi_square_p(column, MarginalInThree(scale), value) > LEAST_P
+        assert sampling.chi_square_p(column, MarginalInThree(scale), value) > sampling.LEAST_P
 
 
 def test_exact_decisions_alone_follow_the_marginal():
-    law, entropy, value = wide(L2Gamma(Fraction(3), 0)), InsecureSeededEntropy(5), Fraction("0.7")
-    draws = np.array([law.draw(3, at(value, 3), entropy)[0] for _ in range(200)])
-    assert chi_square_p(draws, MarginalInThree(3), value) > LEAST_P
+    law, entropy, value = (
+        sampling.wide(L2Gamma(Fraction(3), 0)),
+        InsecureSeededEntropy(5),
+        Fraction("0.7"),
+    )
+    draws = np.array([law.draw(3, sampling.at(value, 3), entropy)[0] for _ in range(200)])
+    assert sampling.chi_square_p(draws, MarginalInThree(3), value) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize(
@@ -167,9 +163,9 @@ def test_exact_decisions_alone_follow_the_marginal():
 )
 def test_lengths_are_gamma_and_directions_uniform(dimension, count):
     found = vectors(L2Gamma(FINE, 0), dimension, count, 6) / 2.0**16
-    assert kstest(np.linalg.norm(found, axis=1), gamma(dimension).cdf).pvalue > LEAST_P
+    assert kstest(np.linalg.norm(found, axis=1), gamma(dimension).cdf).pvalue > sampling.LEAST_P
     if dimension > 1:
-        assert_directions_are_uniform(found)
+        sampling.assert_directions_are_uniform(found)
 
 
 @pytest.mark.parametrize(("dimension", "count"), [(2, 4000), (5, 4000), (100, 1000)])
@@ -198,8 +194,8 @@ def test_the_grid_suits_the_dimension():
 
 def test_the_largest_scale_is_less_for_more_entries():
     """Before a word is drawn."""
-    law, none = L2Gamma(Fraction(2**48), 0), Words([])
-    assert law.draw(23, at(0, 23), InsecureSeededEntropy(10)).dtype == np.int64
+    law, none = L2Gamma(Fraction(2**48), 0), sampling.Words([])
+    assert law.draw(23, sampling.at(0, 23), InsecureSeededEntropy(10)).dtype == np.int64
     none._rest = None
     with pytest.raises(dp.ParameterError, match="larger exponent"):
-        law.draw(24, at(0, 24), none)
+        law.draw(24, sampling.at(0, 24), none)

@@ -8,20 +8,9 @@ from functools import partial
 import attrs
 import numpy as np
 import pytest
+import sampling
 from mpmath import mp, mpf
-from sampling import (
-    LEAST_P,
-    Words,
-    assert_decided_exactly,
-    at,
-    biased_words,
-    chi_square_p,
-    counts_of_words,
-    fit,
-    offsets,
-    precise,
-    wide,
-)
+from sampling import at
 
 import opendp_lite as dp
 from opendp_lite.samplers import law as lanes
@@ -55,14 +44,14 @@ SCALES = [Fraction(1, 10), Fraction(1), Fraction(37, 3), Fraction(2**16 + 1, 1),
 def test_rounded_noise_follows_its_law(kind, scale, value):
     law = kind(scale, 0)
     draws = law.draw(200_000, at(value, 200_000), InsecureSeededEntropy(11))
-    assert chi_square_p(draws, law, value) > LEAST_P
+    assert sampling.chi_square_p(draws, law, value) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(1), Fraction(50, 7), Fraction(2**20)])
 def test_discrete_laplace_follows_its_law(scale):
     law = DiscreteLaplace(scale, 0)
     draws = law.draw(200_000, at(0, 1), InsecureSeededEntropy(12))
-    assert chi_square_p(draws, law, Fraction(0)) > LEAST_P
+    assert sampling.chi_square_p(draws, law, Fraction(0)) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
@@ -70,14 +59,14 @@ def test_few_draws_at_a_time_follow_the_law(kind):
     law, entropy = kind(Fraction(5), 0), InsecureSeededEntropy(13)
     value = Fraction(0) if kind is DiscreteLaplace else Fraction(1, 4)
     draws = np.concatenate([law.draw(2, at(value, 2), entropy) for _ in range(8000)])
-    assert chi_square_p(draws, law, value) > LEAST_P
+    assert sampling.chi_square_p(draws, law, value) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("kind", ROUNDED)
 def test_exact_decisions_alone_follow_the_law(kind):
-    law = wide(kind(Fraction(7, 2), 0))
+    law = sampling.wide(kind(Fraction(7, 2), 0))
     draws = law.draw(2_000, at("0.7", 2_000), InsecureSeededEntropy(14))
-    assert chi_square_p(draws, law, Fraction("0.7")) > LEAST_P
+    assert sampling.chi_square_p(draws, law, Fraction("0.7")) > sampling.LEAST_P
 
 
 def test_offsets_of_floats_are_exact():
@@ -100,15 +89,19 @@ def test_offsets_of_floats_are_exact():
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 def test_floats_and_exact_arithmetic_decide_alike(kind, scale):
     law, count = kind(scale, 0), 200
-    where = offsets(np.random.default_rng(1).integers(0, 2**30, count) / 2**30)
-    assert_decided_exactly(law, count, where, words=biased_words(count, 1), seed=1)
+    where = sampling.offsets(np.random.default_rng(1).integers(0, 2**30, count) / 2**30)
+    sampling.assert_decided_exactly(
+        law, count, where, words=sampling.biased_words(count, 1), seed=1
+    )
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_one_draw_decides_as_exact_arithmetic_does(kind, scale):
     for seed in range(60):
-        assert_decided_exactly(kind(scale, 0), 1, at("0.375", 1), words=biased_words(64, seed))
+        sampling.assert_decided_exactly(
+            kind(scale, 0), 1, at("0.375", 1), words=sampling.biased_words(64, seed)
+        )
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
@@ -116,20 +109,20 @@ def test_one_draw_decides_as_exact_arithmetic_does(kind, scale):
 def test_one_at_a_time_or_many_the_same_words_make_the_same_noise(kind, scale):
     """Words below 2^43 are left out: what is drawn for them further comes from elsewhere."""
     law, count = kind(scale, 0), 3000
-    words = [w for w in biased_words(2 * count, 5).tolist() if (w & MASK) >= LEAST][:count]
+    words = [w for w in sampling.biased_words(2 * count, 5).tolist() if (w & MASK) >= LEAST][:count]
     inside = np.random.default_rng(6).integers(0, 2**30, count) / 2**30
-    where = offsets(inside)
-    many = law.draw(count, where, Words(words))
-    one = Words(words)
-    alone = [int(law.draw(1, offsets([each]), one)[0]) for each in inside]
+    where = sampling.offsets(inside)
+    many = law.draw(count, where, sampling.Words(words))
+    one = sampling.Words(words)
+    alone = [int(law.draw(1, sampling.offsets([each]), one)[0]) for each in inside]
     assert many.tolist() == alone
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 def test_floats_are_filled_with_the_same_noise_as_integers(kind):
-    law, words = kind(Fraction(2**16 + 1), 0), biased_words(100, 7)
-    found = law.release_floats(np.full(40_000, 3.25), Words(words, 1))
-    assert np.array_equal(found, 3 + law.draw(40_000, at("0.25", 40_000), Words(words, 1)))
+    law, words = kind(Fraction(2**16 + 1), 0), sampling.biased_words(100, 7)
+    found = law.release_floats(np.full(40_000, 3.25), sampling.Words(words, 1))
+    assert np.array_equal(found, 3 + law.draw(40_000, at("0.25", 40_000), sampling.Words(words, 1)))
 
 
 class Apart(Entropy):
@@ -214,8 +207,8 @@ def test_noise_beyond_2_to_53_is_added_before_it_is_rounded(kind, scale):
     law, count = kind(Fraction(scale), 0), 9
     for seed in range(4):
         words = InsecureSeededEntropy(seed).words(3 * count) >> np.uint64(16)
-        found = law.release_floats(np.full(count, -(2.0**53)), Words(words, seed))
-        noise = law.draw(count, at(0, count), Words(words, seed))
+        found = law.release_floats(np.full(count, -(2.0**53)), sampling.Words(words, seed))
+        noise = law.draw(count, at(0, count), sampling.Words(words, seed))
         assert found.tolist() == [float(each - 2**53) for each in noise.tolist()]
         assert abs(noise).max() > 2**53
 
@@ -229,7 +222,7 @@ def test_no_release_shows_the_sign_of_a_zero(kind, count, exponent):
     for word in (2**64 - 2**40, 2**63 - 2**40):
         signs = set()
         for zero in (0.0, -0.0, 1e-300, -1e-300):
-            found = law.release_floats(np.full(count, zero), Words([word] * count))
+            found = law.release_floats(np.full(count, zero), sampling.Words([word] * count))
             assert np.all(found == 0)
             signs |= set(np.signbit(found).tolist())
         assert signs == {False}
@@ -245,17 +238,19 @@ def test_offsets_that_no_float_holds_decide_at_a_tie(kind):
         size = law.size(word & MASK).bracket()[0] * law.scale
         tie = half + size if word > MASK else half - size
         inside.append(tie + Fraction((-1) ** number, 2**56))
-    found = assert_decided_exactly(law, 400, offsets(inside), words=words, seed=1)
+    found = sampling.assert_decided_exactly(law, 400, sampling.offsets(inside), words=words, seed=1)
     assert set(found.tolist()) == {0, 1}
     # Of the least size of all, only the sign decides.
-    assert [law.draw(1, at(half, 1), Words([word])).item() for word in (MASK, 2**64 - 1)] == [1, 0]
+    assert [
+        law.draw(1, at(half, 1), sampling.Words([word])).item() for word in (MASK, 2**64 - 1)
+    ] == [1, 0]
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10**9), Fraction(1, 10**30)])
 def test_almost_no_discrete_noise_is_made_at_once(scale):
     law = DiscreteLaplace(scale, 0)
     assert not law.draw(500, at(0, 500), SecureEntropy()).any()
-    assert law.draw(1, at(0, 1), Words([5])) == 0
+    assert law.draw(1, at(0, 1), sampling.Words([5])) == 0
 
 
 @pytest.mark.parametrize("bits", [4, 20, 127])
@@ -264,8 +259,8 @@ def test_bounds_on_where_discrete_noise_starts_hold(scale, bits):
     """c = ln(2 / (1 + q)), about 2^-bits apart."""
     mp.dps = 80
     low, high = _start(Fraction(scale), bits)
-    true = mp.log(2 / (1 + mp.exp(-precise(1 / Fraction(scale)))))
-    assert precise(low) <= true <= precise(high)
+    true = mp.log(2 / (1 + mp.exp(-sampling.precise(1 / Fraction(scale)))))
+    assert sampling.precise(low) <= true <= sampling.precise(high)
     assert high - low <= Fraction(4, 2**bits)
 
 
@@ -294,7 +289,7 @@ def test_deciding_from_few_known_bits(bits):
         factor = Fraction(-3 if negative else 3)
         lazy = LazyExponential(entropy.word() >> (64 - bits), bits)
         draws.append(exact_floor(lazy, factor, Fraction(1, 2), entropy))
-    assert chi_square_p(np.array(draws), law, Fraction(0)) > LEAST_P
+    assert sampling.chi_square_p(np.array(draws), law, Fraction(0)) > sampling.LEAST_P
 
 
 def test_brackets_hold_the_logarithm():
@@ -308,7 +303,7 @@ def test_brackets_hold_the_logarithm():
             low, high = LazyExponential(known, bits).bracket()
             for numerator, bound in ((known, high), (known + 1, low)):
                 true = -mp.log(mpf(numerator) / mpf(2) ** bits)
-                value = precise(bound)
+                value = sampling.precise(bound)
                 assert value >= true if numerator == known else value <= max(true, 0)
             assert high - low < Fraction(4, max(known, 1))
 
@@ -319,7 +314,7 @@ def test_large_scales_are_uniform_in_every_low_byte(kind):
     draws = law.draw(400_000, at(0, 400_000), InsecureSeededEntropy(18))
     for byte in range(3):
         counts = np.bincount((draws >> (8 * byte)) & 255, minlength=256)
-        assert fit(counts, np.ones(256)) > LEAST_P
+        assert sampling.fit(counts, np.ones(256)) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
@@ -404,7 +399,7 @@ def test_secure_words_do_not_repeat_over_forks_and_threads():
 def test_no_draw_reads_more_words_for_another_value(kind, count):
     law = kind(Fraction(2**16), 0)
     first, second = (
-        counts_of_words(partial(law.release, np.full(count, value, dtype=np.int64), 0))
+        sampling.counts_of_words(partial(law.release, np.full(count, value, dtype=np.int64), 0))
         for value in (0, 10**9)
     )
     assert first == second

@@ -8,15 +8,10 @@ import pytest
 from mpmath import erfc, erfinv, exp, floor, log, mp, mpf, sqrt
 from sampling import FINER, Words, at, precise, values_at_ties
 
+from opendp_lite.samplers import quantile_table
 from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.l2_gamma import L2Gamma
-from opendp_lite.samplers.quantile_table import (
-    ERROR,
-    QuantileTable,
-    exponential_table,
-    normal_table,
-)
 from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
 COUNT = 10
@@ -59,9 +54,9 @@ def share(size: mpf, kind) -> mpf:
 
 
 KINDS = {
-    RoundedGaussian: (lambda u: sqrt(2) * erfinv(1 - u), normal_table),
-    RoundedLaplace: (lambda u: -log(u), exponential_table),
-    DiscreteLaplace: (lambda u: -log(u), exponential_table),
+    RoundedGaussian: (lambda u: sqrt(2) * erfinv(1 - u), quantile_table.normal_table),
+    RoundedLaplace: (lambda u: -log(u), quantile_table.exponential_table),
+    DiscreteLaplace: (lambda u: -log(u), quantile_table.exponential_table),
 }
 
 
@@ -87,7 +82,9 @@ def test_values_at_ties_are_decided_exactly(kind, count, errors, monkeypatch):
     The margin is four errors of the table: it covers its own and 2.5 more, on either side.
     """
     if errors:
-        wrong = QuantileTable(kind.table().cubics + np.array([0, 0, 0, errors * ERROR]))
+        wrong = quantile_table.QuantileTable(
+            kind.table().cubics + np.array([0, 0, 0, errors * quantile_table.ERROR])
+        )
         monkeypatch.setattr(kind, "table", staticmethod(lambda: wrong))
     scale = Fraction(2**16)
     for seed in range(18 // count):

@@ -28,8 +28,6 @@ PARAMETERS = [
     (lambda: dp.transformations.norm(p=inf), "p must be 1 or 2"),
     (lambda: dp.scale(0), "select"),
     (lambda: T.weighted_pairs(0, 1, most=0).map(1), "most must be above 0"),
-    (lambda: dp.clamp(0, 1).map(-1), WHOLE),
-    (lambda: dp.clamp(0, 1).map(0.5), WHOLE),
     (lambda: (WIDE >> SUM).map(1), "scale"),
     (lambda: (dp.clamp(0, 1e300) >> dp.scale(1e300) >> SUM).map(1), "scale"),
     *[

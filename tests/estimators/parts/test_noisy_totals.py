@@ -7,27 +7,19 @@ import numpy as np
 import pytest
 from scipy.stats import norm, truncnorm
 
-from opendp_lite.estimators.parts.noisy_totals import (
-    JointLaplace,
-    JointNoise,
-    JointNormal,
-    JointSumAndCount,
-    RatioOfNoisySums,
-    _held_before,
-    expect_positive,
-)
+from opendp_lite.estimators.parts import noisy_totals
 
-NORMAL = RatioOfNoisySums(-1.0, 3.0, 1.0, JointNormal(4.0, 1.5))
+NORMAL = noisy_totals.RatioOfNoisySums(-1.0, 3.0, 1.0, noisy_totals.JointNormal(4.0, 1.5))
 QUOTIENTS = {
     "normal": NORMAL,
     "ridge": attrs.evolve(NORMAL, ridge=0.25),
     "weights": attrs.evolve(NORMAL, least=0.1),
     "about 0": attrs.evolve(NORMAL, about=0.0),
-    "no noise on the rows": attrs.evolve(NORMAL, errors=JointNormal(4.0, 0.0)),
+    "no noise on the rows": attrs.evolve(NORMAL, errors=noisy_totals.JointNormal(4.0, 0.0)),
     "laplace": attrs.evolve(
-        NORMAL, errors=JointLaplace(np.array([2.0, -2.0]), np.array([1.0, 1.0]))
+        NORMAL, errors=noisy_totals.JointLaplace(np.array([2.0, -2.0]), np.array([1.0, 1.0]))
     ),
-    "core": attrs.evolve(NORMAL, errors=JointSumAndCount(4.0, 1.0, 1.0), ridge=0.25),
+    "core": attrs.evolve(NORMAL, errors=noisy_totals.JointSumAndCount(4.0, 1.0, 1.0), ridge=0.25),
 }
 RELEASES = [
     (0.0, 30.0),
@@ -123,10 +115,12 @@ def test_noise_and_a_normal_sample_hold_as_often_as_said(name, part):
 def test_a_noisy_variance_is_what_to_expect_of_one_that_is_not_below_0():
     for value in (-3.0, 0.0, 0.5, 7.9):
         cut = truncnorm(-value, np.inf, loc=value)
-        assert expect_positive(2 * value, 2.0) == pytest.approx(2 * cut.mean(), rel=1e-6)
-    assert 0 < expect_positive(-1e9, 2.0) < expect_positive(-6.0, 2.0)
-    assert expect_positive(3.0, 0.0) == 3.0
-    assert expect_positive(-3.0, 0.0) == 0.0
+        assert noisy_totals.expect_positive(2 * value, 2.0) == pytest.approx(
+            2 * cut.mean(), rel=1e-6
+        )
+    assert 0 < noisy_totals.expect_positive(-1e9, 2.0) < noisy_totals.expect_positive(-6.0, 2.0)
+    assert noisy_totals.expect_positive(3.0, 0.0) == 3.0
+    assert noisy_totals.expect_positive(-3.0, 0.0) == 0.0
 
 
 def test_no_rows_at_all_say_nothing_of_the_mean():
@@ -149,7 +143,7 @@ def accepted(up, down, confidence):
         low, high = np.zeros(np.shape(up)), np.full(np.shape(up), 1e12)
         for _ in range(120):
             middle = (low + high) / 2
-            fits = _held_before(sign * middle, up, down) <= confidence
+            fits = noisy_totals._held_before(sign * middle, up, down) <= confidence
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
         ends.append(low)
     return ends
@@ -172,7 +166,7 @@ def test_what_lies_further_out_comes_later():
     up, down = (each.ravel()[:, None] for each in np.meshgrid(room, room))
     scores = np.linspace(0, 20, 2001)
     for sign in (1, -1):
-        held = _held_before(sign * scores[None, :], up, down)
+        held = noisy_totals._held_before(sign * scores[None, :], up, down)
         assert (np.diff(held, axis=1) >= 0).all()
 
 
@@ -198,20 +192,22 @@ DRAWS = 400_000
 GAPS = np.array([-9.0, -2.5, -1.0, -0.3, 0.1, 0.8, 2.0, 5.0])
 THETAS = (-2.0, -0.4, 0.0, 0.4, 1.0, 3.0)
 PAIRS = {
-    "normal": JointNormal(0.7, 1.3),
-    "normal, sum alone": JointNormal(0.7, 0.0),
-    "one laplace": JointLaplace(np.array([0.8]), np.array([0.0])),
-    "sum and count": JointLaplace(np.array([0.5, 0.0]), np.array([0.0, 1.5])),
-    "of equal scales": JointLaplace(np.array([1.0, 0.0]), np.array([0.0, 1.0])),
-    "simplex": JointLaplace(np.array([0.5, -0.5]), np.array([1.0, 1.0])),
-    "simplex and count": JointLaplace(np.array([0.5, -0.5, 0.0]), np.array([0.6, 0.6, 0.7])),
-    "core": JointSumAndCount(0.8, 1.0, 1.0),
-    "core, not stretched": JointSumAndCount(2.0, 0.5, 0.0),
-    "core, stretched": JointSumAndCount(0.4, 2.0, 2.39),
+    "normal": noisy_totals.JointNormal(0.7, 1.3),
+    "normal, sum alone": noisy_totals.JointNormal(0.7, 0.0),
+    "one laplace": noisy_totals.JointLaplace(np.array([0.8]), np.array([0.0])),
+    "sum and count": noisy_totals.JointLaplace(np.array([0.5, 0.0]), np.array([0.0, 1.5])),
+    "of equal scales": noisy_totals.JointLaplace(np.array([1.0, 0.0]), np.array([0.0, 1.0])),
+    "simplex": noisy_totals.JointLaplace(np.array([0.5, -0.5]), np.array([1.0, 1.0])),
+    "simplex and count": noisy_totals.JointLaplace(
+        np.array([0.5, -0.5, 0.0]), np.array([0.6, 0.6, 0.7])
+    ),
+    "core": noisy_totals.JointSumAndCount(0.8, 1.0, 1.0),
+    "core, not stretched": noisy_totals.JointSumAndCount(2.0, 0.5, 0.0),
+    "core, stretched": noisy_totals.JointSumAndCount(0.4, 2.0, 2.39),
 }
 
 
-def law(pair: JointNoise, theta: float):
+def law(pair: noisy_totals.JointNoise, theta: float):
     """The distribution function of s - theta k."""
     return lambda gaps: np.concatenate(
         [pair.below(np.full(len(part), theta), part) for part in np.array_split(gaps, 50)]
@@ -257,33 +253,33 @@ def test_a_law_is_symmetric_and_ends_at_0_and_1(name):
 
 def test_normal_closed_form():
     gaps = np.linspace(-7, 7, 99)
-    pair = JointNormal(3.0, 4.0)
+    pair = noisy_totals.JointNormal(3.0, 4.0)
     assert np.allclose(law(pair, 1.0)(gaps), norm.cdf(gaps / 5), rtol=1e-9, atol=1e-15)
 
 
 def test_deviations_of_each_release():
     """As in the second round of a recentred mean."""
-    pair = JointNormal(np.array([1.0, 2.0]), np.array([0.0, 3.0]))
+    pair = noisy_totals.JointNormal(np.array([1.0, 2.0]), np.array([0.0, 3.0]))
     found = pair.below(np.array([5.0, 1.0]), np.array([1.0, 1.0]))
     assert np.allclose(found, norm.cdf([1.0, 1 / sqrt(13)]))
 
 
 def test_laplace_closed_forms():
     """One Laplace variable, two of different scales, two and three of the same, moved apart."""
-    one = JointLaplace(np.array([2.0]), np.array([0.0]))
+    one = noisy_totals.JointLaplace(np.array([2.0]), np.array([0.0]))
     assert law(one, 3.0)(np.array([1.0]))[0] == pytest.approx(1 - exp(-0.5) / 2, rel=1e-12)
-    two = JointLaplace(np.array([2.0, 0.0]), np.array([0.0, 1.0]))
+    two = noisy_totals.JointLaplace(np.array([2.0, 0.0]), np.array([0.0, 1.0]))
     beyond = (4 * exp(-3 / 2) - exp(-3)) / (2 * (4 - 1))
     assert law(two, 1.0)(np.array([3.0]))[0] == pytest.approx(1 - beyond, rel=1e-9)
     same = law(two, 2.0)(np.array([3.0]))[0]
     assert same == pytest.approx(1 - (2 + 1.5) / 4 * exp(-1.5), abs=2e-4)
-    three = JointLaplace(np.array([1.0, 1.0, 1.0]), np.zeros(3))
+    three = noisy_totals.JointLaplace(np.array([1.0, 1.0, 1.0]), np.zeros(3))
     exactly = 1 - exp(-2.0) * (8 + 5 * 2 + 2**2) / 16
     assert law(three, 0.0)(np.array([2.0]))[0] == pytest.approx(exactly, abs=3e-4)
 
 
 def test_core_closed_form():
     """Without a stretch and with theta = 0: a uniform times Gamma(3) is a sum of two Laplace."""
-    pair = JointSumAndCount(1.0, 1.0, 0.0)
+    pair = noisy_totals.JointSumAndCount(1.0, 1.0, 0.0)
     gaps = np.linspace(0, 8, 9)
     assert np.allclose(law(pair, 0.0)(gaps), 1 - (2 + gaps) / 4 * np.exp(-gaps), atol=2e-5)

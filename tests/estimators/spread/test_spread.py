@@ -9,13 +9,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.bodies.points import PointOf
-from opendp_lite.estimators.parts import value_search
-from opendp_lite.estimators.parts.budget import (
-    Budget,
-    ConcentratedBudget,
-    budget_of,
-    concentrated_loss,
-)
+from opendp_lite.estimators.parts import budget, value_search
 from opendp_lite.estimators.spread.spread import NoisyMoments
 from opendp_lite.measures.profile import ConcentratedProfile
 from opendp_lite.transformations.row_maps import map_rows
@@ -39,13 +33,13 @@ def sized(rows: int) -> dp.Space:
 def test_the_rho_for_epsilon_and_delta_is_the_largest(epsilon, delta):
     """Choices have no Gaussian curve: what sums alone may spend is more."""
     level, spill = Fraction(epsilon), Fraction(delta)
-    rho = concentrated_loss(level, spill)
+    rho = budget.concentrated_loss(level, spill)
     assert ConcentratedProfile(rho).delta(level) <= spill
     assert ConcentratedProfile(rho * Fraction(1000001, 1000000)).delta(level) > spill
     # The conversion that everybody knows (Bun and Steinke 2016, proposition 1.3) grants less.
     root = sqrt(np.log(1 / delta) + epsilon) - sqrt(np.log(1 / delta))
     assert root**2 <= float(rho) * (1 + 1e-9)
-    assert rho < budget_of("here", epsilon=level, delta=spill).amount
+    assert rho < budget.budget_of("here", epsilon=level, delta=spill).amount
 
 
 RINGS = value_search.rings_for(8.0)
@@ -109,7 +103,10 @@ def test_it_divides_by_n_and_not_by_one_less():
     assert np.var(values, ddof=1) > 0.26
 
 
-BUDGETS = {"gaussian": ConcentratedBudget(Fraction(1)), "laplace": Budget(Fraction(1))}
+BUDGETS = {
+    "gaussian": budget.ConcentratedBudget(Fraction(1)),
+    "laplace": budget.Budget(Fraction(1)),
+}
 FAMILIES = {"gaussian": (BUDGETS["gaussian"], 1.0), "laplace": (BUDGETS["laplace"], 0.7)}
 MOMENTS = [(40, 0.0, 0.3), (40, 0.4, 0.1), (3000, 0.1, 0.02), (3000, -0.5, 0.4)]
 
