@@ -52,6 +52,7 @@ class Estimates(Result):
         shared_noise: Whether the errors of the numbers depend on each other, as those of quantiles
             do.
         several: Whether a person may have several rows, which the errors take for independent.
+        rows: About how many rows there are; None where the release does not tell.
 
     Raises:
         ParameterError: If there are not as many errors, intervals or names as values.
@@ -78,6 +79,7 @@ class Estimates(Result):
     sampling: bool = False
     shared_noise: bool = False
     several: bool = False
+    rows: float | None = None
     # As those of an estimate: not stored.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False, eq=False)
     # Of sums over other numbers: which noises are in each.
@@ -167,7 +169,9 @@ class Estimates(Result):
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
         found = Estimate(
-            value, error, (low, high), self.confidence, sampling=self.sampling, several=self.several
+            *(value, error, (low, high), self.confidence, self.rows),
+            sampling=self.sampling,
+            several=self.several,
         )
         if self.noises:
             return copy_with(found, sources=self.noises[place])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -47,7 +47,7 @@ class Result(Storable):
     def table(
         self,
         *,
-        suppress: Number | None = None,
+        suppress: Number | Mapping[str, Number] | None = None,
         round: Number | None = None,  # noqa: A002
         digits: int | None = None,
         percent: bool = False,
@@ -56,7 +56,8 @@ class Result(Storable):
 
         Args:
             suppress: Counts below this are left out. Of other statistics, those of fewer rows are,
-                where the release tells about how many there were.
+                where the release tells about how many there were. Of ``dp.compose`` with a count
+                named n, ``{"n": 15}`` leaves out all of its group, or all of the release.
             round: Numbers become multiples of this: 5, say, or 0.1. Ends are rounded outwards.
             digits: In place of ``round``: how many decimals are left.
             percent: Whether shares are multiplied by 100.

@@ -74,7 +74,7 @@ class ReleaseTable(Storable):
         records: Sequence[Record],
         note: str = "",
         *,
-        suppress: Number | None = None,
+        suppress: Number | Mapping[str, Number] | None = None,
         round_to: Number | None = None,
         digits: int | None = None,
         percent: bool = False,
@@ -83,15 +83,18 @@ class ReleaseTable(Storable):
         said, places = [note] if note else [], None
         # A key that is None, and not one that the row lacks.
         records = [{name: "missing" if v is None else v for name, v in r.items()} for r in records]
-        if suppress is not None:
-            least = positive(suppress, "table: suppress")
+        asked = suppress if isinstance(suppress, Mapping) else {"": suppress}
+        for name, few in asked.items() if suppress is not None else ():
+            least = positive(few, "table: suppress")
+            records = _count_by(records, name) if name else records
             if not all(map(_how_many, records)):
                 raise ParameterError(
-                    "table: suppress= leaves out what is of few rows, and these numbers do not "
-                    "say of how many they are; count the rows with dp.histogram, whose table does"
+                    "table: suppress= leaves out what is of few rows, and some of these numbers do "
+                    "not say of how many they are; count the rows with dp.histogram, whose table "
+                    "does, or name the count of a dp.compose, as in suppress={'n': 15}"
                 )
             records = [_suppress(each, least) for each in records]
-            said.append(f"Not shown (-): fewer than {suppress}.")
+            said.append(f"Not shown (-): fewer than {few}.")
         if percent:
             if not all({"value", "share"} & each.keys() for each in records):
                 raise ParameterError(
@@ -190,6 +193,15 @@ def _list_estimates(record: Record) -> list[str]:
 def _how_many(record: Record) -> str:
     """The column that says of how many rows a row of the table is; empty where none does."""
     return next((name for name in _HOW_MANY if record.get(name) is not None), "")
+
+
+def _count_by(records: Sequence[Record], name: str) -> list[Record]:
+    """The records, each with what a part of a ``dp.compose`` counted in its group as its rows."""
+    counts = [each for each in records if each.get("statistic") == name]
+    named = counts[0] if counts else {}
+    keys = [each for each in named if each not in (*_STATISTICS, "statistic")]
+    known = {tuple(map(each.get, keys)): each["value"] for each in counts}
+    return [each | {"rows": known.get(tuple(map(each.get, keys)))} for each in records]
 
 
 def _suppress(record: Record, least: Fraction) -> Record:

@@ -35,7 +35,7 @@ RELEASES = [
     ),
     (
         dp.select("age") >> dp.private_quantile([0.2, 0.5], bounds=(0, 100), epsilon=1),
-        ["name", *ESTIMATE],
+        ["name", *ESTIMATE, "rows"],
         2,
     ),
     (
@@ -118,6 +118,35 @@ def test_a_table_to_publish_leaves_out_few_and_rounds_outwards():
     for asked in ({"round": 0}, {"suppress": -1}, {"round": "5 units"}):
         with pytest.raises(dp.ParameterError, match="table: "):
             dp.histogram("sex", categories=["f"], epsilon=1)(TABLE).table(**asked)
+
+
+def test_quartiles_say_of_how_many_rows_they_are():
+    rows = {"sex": ["f"] * 900 + ["m"] * 100, "age": list(range(1000))}
+    ages = dp.select("age") >> dp.private_quantile([0.25, 0.5], bounds=(0, 1000), epsilon=9)
+    found = dp.by("sex", ["f", "m"], ages)(rows)
+    assert [round(each) for each in found.table().columns["rows"]] == pytest.approx(
+        [900, 900, 100, 100], abs=30
+    )
+    shown = found.table(suppress=400).columns["value"]
+    assert [each is None for each in shown] == [False, False, True, True]
+    assert found["m"]["0.5"].rows == found["m"].rows
+
+
+def test_a_count_of_a_composition_says_what_is_of_few_rows():
+    rows = {"sex": ["f"] * 900 + ["m"] * 100, "age": [30.0, 40.0] * 500}
+    count = dp.count() >> dp.laplace(epsilon=9)
+    total = dp.select("age") >> dp.clamp(0, 99) >> dp.sum() >> dp.laplace(epsilon=9)
+    found = dp.by("sex", ["f", "m"], dp.compose(n=count, total=total))(rows)
+    table = found.table(suppress={"n": 400})
+    assert [each is None for each in table.columns["value"]] == [False, False, True, True]
+    assert table.columns["rows"][:2] == [found["f"]["n"]] * 2
+    assert table.note.endswith("Not shown (-): fewer than 400.")
+    assert found["f"].table(suppress={"n": 950}).columns["value"] == [None, None]
+    # What is of other groups than were counted does not say of how many rows it is.
+    whole = dp.compose(n=dp.by("sex", ["f", "m"], count), total=total)(rows)
+    for each, asked in ((found, 400), (found, {"m": 400}), (whole, {"n": 400})):
+        with pytest.raises(dp.ParameterError, match=r"count of a dp.compose, as in .*'n': 15"):
+            each.table(suppress=asked)
 
 
 def test_the_error_and_the_rows_are_not_rounded_with_the_numbers():

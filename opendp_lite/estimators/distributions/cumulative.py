@@ -297,7 +297,7 @@ class CumulativeDistribution(answers.Answers):
     def table(
         self,
         *,
-        suppress: Number | None = None,
+        suppress: Number | Mapping[str, Number] | None = None,
         round: Number | None = None,  # noqa: A002
         digits: int | None = None,
         percent: bool = False,

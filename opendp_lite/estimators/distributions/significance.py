@@ -117,7 +117,11 @@ class SignificanceTest(Result):
 
     @property
     def _footnote(self) -> str:
-        return f"{super()._footnote}\n{self._head}"
+        return f"low to high: {self.covers}.\n{self._head}"
+
+    @property
+    def _unsaid(self) -> str:
+        return "Of some p may be too small: too few rows beside the noise." if self.few else ""
 
     def __repr__(self) -> str:
         return f"{self._head}\n{self.released}"

@@ -616,7 +616,9 @@ class EndsRelease:
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
         several = self.repeated and sampling
-        every = Estimates(*all_of_them, sampling=sampling, shared_noise=True, several=several)
+        every = Estimates(
+            *all_of_them, sampling, shared_noise=True, several=several, rows=max(rows, 0.0)
+        )
         return every.take(self.order)
 
 

@@ -187,7 +187,11 @@ def test_few_rows_are_said():
         found = TESTS[name](epsilon=0.01).insecure_release(rows, 1).value
         assert found.few
         assert "Too few rows" in repr(found)
+        assert found.table().note.count("oo few rows") == 1
         assert 0 < found.p_value <= 1
+    half = rows | {"half": [0, 1] * 20}
+    by_half = dp.by("half", [0, 1], TESTS["anova"](epsilon=0.01))(half)
+    assert by_half.table().note.endswith("may be too small: too few rows beside the noise.")
     assert TESTS["anova"](epsilon=1)({"town": [], "wages": [], "ill": []}).few
 
 
