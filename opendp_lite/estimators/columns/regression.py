@@ -56,7 +56,7 @@ class Regression(Result):
         confidence: Such as 0.95.
         rows: About how many rows there are.
         residual_deviation: About how far rows lie from the line, in units of y.
-        cut: Rows were taken to lie no farther from the line than this.
+        cut: For the slopes, rows were taken to lie no farther from the line than this.
         weak: Empty, or the columns that the noise may hide to be constant or alike. Then nothing is
             known of the coefficients: every interval is endless.
         several: Whether a person may have several rows, which intervals take for independent.
@@ -311,7 +311,8 @@ class WeightedRow:
     """A block function: the row (1, z) times a weight.
 
     Where (1, z) is longer than ``radius`` the weight shortens it to that. It depends on x alone, so
-    it moves no slope, where shortening by y would. Residuals are cut first.
+    it moves no slope, where shortening by y would. Residuals are cut first; for the constant as
+    little as the length of the row allows.
 
     Args:
         frame: The coordinates.
@@ -352,6 +353,10 @@ class WeightedRow:
         row = [weight, *(each * weight for each in columns)]
         if self.scores:
             row = [each * residual for each in row]
+            # The constant takes what the others leave of the length: noise hides no more, and a
+            # skewed y moves it less.
+            rest = np.sqrt(np.maximum((self.radius * self.cut) ** 2 - _squares(row[1:]), 0.0))
+            row[0] = (whole * weight**2).clip(-rest, rest)
         if self.square:
             row.append(residual * residual * self.scale)
         found = np.stack(row, axis=1)
