@@ -101,6 +101,12 @@ class ReleaseTable(Storable):
                     "table: percent=True is for shares; of counts type "
                     "release.shares().table(percent=True)"
                 )
+            # Alone a number above 1 may be a change in percent. Beside shares it is none of them.
+            if any("statistic" in each and abs(each.get("value") or 0) > 1 for each in records):
+                raise ParameterError(
+                    "table: percent=True is for shares, and of these parts not all are; take one, "
+                    "as in release['share'].table(percent=True)"
+                )
             records = [_as_percent(each) for each in records]
             places = _places_of(records)
             said.append("In percent.")
@@ -173,7 +179,7 @@ class ReleaseTable(Storable):
                 return formatting.printable(formatting.key_text(value))
             if name == "rows":
                 return f"{value:.0f}"
-            if name in estimated and self.places is not None:
+            if name in estimated and self.places is not None and isinstance(value, float):
                 return _to_places(value, self.places, _SIDES.get(_ROUNDED[name], 0))
             if name in estimated and error > 0 and isfinite(error):
                 return formatting.justify(error, known, value)[0]
@@ -257,7 +263,8 @@ def _round(record: Record, unit: Fraction) -> Record:
         if not isfinite(value):
             return value
         number = towards(Fraction(value) / unit) * unit
-        return int(number) if unit.denominator == 1 else float(number)
+        whole = unit.denominator == 1 or (isinstance(value, int) and number == value)
+        return int(number) if whole else float(number)
 
     found = {name: round_one(record[name], _ROUNDED[name]) for name in _list_estimates(record)}
     error, rows = record.get("standard_error"), record.get("rows")

@@ -149,6 +149,24 @@ def test_a_count_of_a_composition_says_what_is_of_few_rows():
             each.table(suppress=asked)
 
 
+def test_parts_that_are_not_all_shares_are_not_in_percent():
+    rows = {"ill": [0, 1] * 500, "age": [30.0, 40.0] * 500}
+    ages = dp.select("age") >> dp.mean(0, 99, epsilon=9)
+    found = dp.compose(ill=dp.proportion("ill", among=[1], epsilon=9), age=ages)(rows)
+    with pytest.raises(dp.ParameterError, match=r"release\['share'\].table\(percent=True\)"):
+        found.table(percent=True)
+    assert found["ill"].table(percent=True).columns["value"] == [100 * found["ill"].value]
+
+
+def test_decimals_are_for_numbers_that_have_some():
+    """A count beside a mean stays a whole number."""
+    rows = [{"value": 3827}, {"value": 2.683, "low": 2.664, "high": 2.702}]
+    table = ReleaseTable.of(rows, digits=2)
+    assert [line.split()[0] for line in str(table).splitlines()[1:3]] == ["3827", "2.68"]
+    assert table.columns["value"] == [3827, 2.68]
+    assert ReleaseTable.of(rows, round_to=10).columns["value"] == [3830, 0]
+
+
 def test_the_error_and_the_rows_are_not_rounded_with_the_numbers():
     means = [{"sex": "f", "value": 41.26, "low": 40.83, "high": 41.67, "standard_error": 0.208}]
     means[0]["rows"] = 2018.24
