@@ -120,6 +120,41 @@ def test_prices_are_known_before_and_add_up_and_refusals_touch_no_data(
     assert run(rows, budget, program) == (spent, spent)
 
 
+NO_QUERIES = [
+    *((given, "ends in noise") for given in (dp.clamp(0, 1), TOTAL, 3, lambda x: x, dp.sum)),
+    (dp.adaptive(lambda ask: None, dp.epsilon(0.1, delta=1e-6)), "the budget counts"),
+    (dp.clamp([0, 0], [1, 1]) >> dp.sum() >> dp.gaussian(rho=0.1), "columns"),
+    (dp.gaussian(rho=0.1), "Put|counts its loss"),
+]
+
+
+def test_what_is_no_query_is_refused_before_data(run):
+    rows = Opened()
+
+    def program(ask):
+        before = rows.times
+        for given, words in NO_QUERIES:
+            for wrong in (ask, ask.price):
+                with pytest.raises(dp.OpenDPLiteError, match=words):
+                    wrong(given)
+        return ask.spent, rows.times - before
+
+    assert run(rows, dp.rho(1), program) == (0, 0)
+
+
+def test_a_query_that_fails_is_paid_for(run):
+    """Rows that cannot be read once more."""
+    rows = Opened()
+
+    def program(ask):
+        rows.pieces = None  # Which is no iterable.
+        with pytest.raises(dp.DataError, match="could not be read"):
+            ask(TENTH)
+        return ask.spent
+
+    assert run(rows, dp.rho(1), program) == 0.1
+
+
 def test_copies_are_the_same_ask_and_none_is_pickled(run):
     def program(ask):
         copy.copy(ask)(TENTH)

@@ -222,15 +222,6 @@ def test_a_median_that_was_missed_is_found_out(monkeypatch, middle):
     assert np.abs(off).max() < 0.7
 
 
-def test_rows_in_another_order_or_container_come_to_the_same():
-    rows = np.random.default_rng(5).normal(0, 3, ROWS).round(2)
-    bound = dp.mean(rho=1, confidence=None).bound
-    expected = bound.insecure_release(rows, seed=3).value
-    cut = dp.Blocks(lambda: iter(np.array_split(rows, 7)))
-    for data in (rows[::-1], rows.tolist(), cut, np.append(rows, [np.nan] * 9)):
-        assert bound.insecure_release(data, seed=3).value == expected
-
-
 def side(cells: list[float], deviation: float = 1.0, bits: int = 0) -> Side:
     return Side(np.array(cells, dtype=np.float64), 0, bits, deviation, NORMAL)
 
