@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import re
+from fractions import Fraction
 from itertools import pairwise
 from math import inf, nan
 from pathlib import Path
@@ -220,6 +221,7 @@ def form(release):
     "name", [name for name, (step, _) in EXAMPLES.items() if returned(step) is dp.Measurement]
 )
 def test_examples_release_the_same_form_whatever_the_data(name):
+    """And lose what was typed by a unit of their space: no more, and no less."""
     step, given = EXAMPLES[name]
     bound = given.space >> pipeline_of(step, given)
     forms = {form(bound(data)) for data in hostile_data(given.space)}
@@ -229,6 +231,12 @@ def test_examples_release_the_same_form_whatever_the_data(name):
     assert measure.within(losses[0], measure.zero())
     assert measure.within(losses[1], losses[2])
     assert not measure.within(losses[2], losses[1])
+    typed = inspect.signature(inspect.unwrap(step)).bind(given.space, *given.args, **given.kwargs)
+    budget = [typed.arguments.get(each) for each in ("epsilon", "rho", "mu", "delta")]
+    if budget := [each for each in budget if isinstance(each, int | float | Fraction)]:
+        claim = measure.loss(budget[0] if len(budget) == 1 else tuple(budget))
+        assert measure.within(losses[1], claim)
+        assert losses[1] == claim or losses[1][0] == claim[0]  # Not all of delta may be needed.
     if measure != dp.ApproximateDivergence():
         twice = attrs.evolve(given.space, unit=unit * 2) >> pipeline_of(step, given)
         rows = [twice.privacy_map(unit * times) for times in range(1, 5)]

@@ -28,27 +28,6 @@ def counts(pipeline, data=SURVEY):
     return {key: found.value for key, found in pipeline(data).items()}
 
 
-@pytest.mark.parametrize("space", [dp.table(), REPLACE])
-@pytest.mark.parametrize(
-    "what", [{"categories": ["f", "m"], "other": True}, {"categories": range(1000)}]
-)
-def test_the_loss_is_what_was_given(space, what):
-    """Whatever the number of bins."""
-    pure = space >> dp.histogram("sex", **what, epsilon=Fraction(1, 3))
-    assert pure.loss(1) == Fraction(1, 3)
-    assert pure.loss(2) == Fraction(2, 3)
-    assert pure.output_measure == dp.MaxDivergence()
-    zcdp = space >> dp.histogram("sex", **what, rho=Fraction(1, 3))
-    assert zcdp.loss(1) == Fraction(1, 3)
-    assert zcdp.output_measure == dp.ZeroConcentratedDivergence()
-    laplace = space >> dp.histogram("sex", **what, epsilon=1, delta=1e-6)
-    assert laplace.loss(1) == (1, 0)
-    assert laplace.loss(3) == (3, 0)
-    gaussian = space >> dp.histogram("sex", **what, epsilon=0.01, delta=0.3)
-    assert gaussian.map(1) == (0.01, 0.3)
-    assert gaussian.map(2)[0] > 0.02
-
-
 @pytest.mark.parametrize(
     ("space", "budget", "deviation"),
     [
