@@ -154,7 +154,9 @@ def test_rows_a_thousandth_beyond_the_surface_lie_outside(body):
 
 @pytest.mark.parametrize("body", BODIES, ids=SHOWN)
 def test_repr_evaluates(body):
-    assert eval(repr(body), {"dp": dp}) == body
+    again = eval(repr(body), {"dp": dp})
+    assert again == body
+    assert repr(again) == repr(body)
 
 
 @pytest.mark.parametrize("total", [0.3, 1 / 3, 0.7, 100.1, 1e-9 / 7])
