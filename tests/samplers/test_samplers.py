@@ -31,6 +31,7 @@ from opendp_lite.samplers.rounded_laws import (
     DiscreteLaplace,
     RoundedGaussian,
     RoundedLaplace,
+    _later,
     _start,
 )
 
@@ -293,7 +294,9 @@ def test_deciding_from_few_known_bits(bits):
 
 
 def test_brackets_hold_the_logarithm():
+    """Also those of the exponential to which a discrete law adds a number."""
     mp.dps = 120
+    shift = -mp.log((1 + mp.exp(mpf(-1) / 2)) / 2)
     generator = np.random.default_rng(16)
     for bits in (1, 10, 63, 127, 191):
         for _ in range(60):
@@ -301,8 +304,12 @@ def test_brackets_hold_the_logarithm():
             if known == 0:
                 continue
             low, high = LazyExponential(known, bits).bracket()
-            for numerator, bound in ((known, high), (known + 1, low)):
-                true = -mp.log(mpf(numerator) / mpf(2) ** bits)
+            least, most = _later(LazyExponential(known, bits), Fraction(2)).bracket()
+            for numerator, bound, by in (
+                *((known, high, 0), (known + 1, low, 0)),
+                *((known, most, shift), (known + 1, least, shift)),
+            ):
+                true = -mp.log(mpf(numerator) / mpf(2) ** bits) + by
                 value = sampling.precise(bound)
                 assert value >= true if numerator == known else value <= max(true, 0)
             assert high - low < Fraction(4, max(known, 1))
