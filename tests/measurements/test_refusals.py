@@ -30,7 +30,7 @@ REFUSALS = {
     "quantile(0.5, bounds=([0, 0], 1), rho=1)": r"columns=2\)",
     "quantile(0.5, bounds=(0, 1), scale='cube', rho=1)": "cube",
     "quantile(0.5, bounds=(0, 1), scale='log', rho=1)": "above 0",
-    "quantile(0.5, bounds=(1, 1 + 1e-15), scale='log', rho=1)": "too close",
+    "quantile(0.5, bounds=(1, 1 + 1e-12), scale='log', rho=1)": "too close",
     "quantile(0.5, bounds=(0, 1), scale='asinh', rho=1)": "needs unit=",
     "quantile(0.5, bounds=(0, 1), unit=1, rho=1)": "drop unit",
     "quantile(0.5, bounds=(0, 1), scale='asinh', unit=0, rho=1)": "above 0",

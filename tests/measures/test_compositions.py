@@ -261,6 +261,8 @@ def test_compositions_of_compositions_are_one():
     assert gaussians.privacy_profile().parts[0] == (GaussianProfile(Fraction(2, 5)), 1)
     assert dp.compose(GAUSSIAN, GAUSSIAN).privacy_profile() == GaussianProfile(Fraction(2, 5))
     assert dp.compose(LAPLACE).privacy_profile() == LAPLACE.privacy_profile()
+    pair = LAPLACE.privacy_profile().group(2)
+    assert flat.privacy_profile().group(2).parts == ((pair, 3),)
 
 
 def test_what_has_no_pair_of_laws_is_composed_by_its_curve():

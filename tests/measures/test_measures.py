@@ -158,6 +158,13 @@ def test_group_privacy_of_approximate_losses():
     assert true <= as_mpf(spill) <= true * (1 + mpf(10) ** -30)
 
 
+def test_what_covers_a_loss_keeps_the_delta_that_was_typed():
+    whole, zero, half = (Fraction(1), Fraction(1, 10**6)), Fraction(0), Fraction(1, 2)
+    epsilon = half + Fraction(16, 10**7)
+    covered = dp.ApproximateDivergence().cover(whole, (epsilon, zero), half)
+    assert covered == (2 * epsilon, whole[1])
+
+
 def test_certified_bounds_at_the_ends():
     tiny = Fraction(1, 10**45)
     assert dp.ApproximateDivergence().group((tiny, Fraction(1, 10)), 2)[1] >= Fraction(1, 5)
@@ -206,6 +213,7 @@ def test_gaussian_renyi_divergence_is_order_times_rho():
         (lambda: dp.ApproximateDivergence().loss((1, 2)), "at most 1"),
         (lambda: dp.MaxDivergence().split(Fraction(1), []), "shares"),
         (lambda: dp.MaxDivergence().split(Fraction(1), [Fraction(-1)]), "shares"),
+        (lambda: dp.MaxDivergence.of_detail("8"), "no parameters, got '8'"),
         (lambda: dp.to_approximate(0), "between 0 and 1"),
         (lambda: dp.to_approximate(1), "between 0 and 1"),
         (lambda: (dp.gaussian(rho=1) >> dp.to_zcdp()).map(1), "MaxDivergence"),
