@@ -11,6 +11,9 @@ from typing import Any
 
 import attrs
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
@@ -115,7 +118,7 @@ def test_a_choice_is_true_or_false(name, choice):
 NO_NUMBER = {nan: "finite", "1": "a number"}
 POSITIVE = {0: "above 0", -1: "above 0", **NO_NUMBER}
 WRONG = {
-    "epsilon rho mu radius scale total": {inf: "finite", **POSITIVE},
+    "bound epsilon mu radius rho scale sigma total": {inf: "finite", **POSITIVE},
     "beyond confidence delta first share": dict.fromkeys((0, 1, -1), "between 0 and 1") | NO_NUMBER,
     "extra_count": dict.fromkeys((1, -1), "from 0 to below 1") | NO_NUMBER,
     "factor fill guess middle most threshold value": NO_NUMBER,
@@ -168,6 +171,25 @@ def test_numbers_bounds_and_budgets_are_refused_in_words():
                 given.space >> step(*call.args[1:], **call.kwargs)
             assert re.search(words, str(refused.value)), (name, change)
     assert tried >= {"upper", *" ".join(WRONG).split()}
+
+
+TABLE = {"vote": ["SECRET", "other"], "age": [123456.0, 7.0]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=lambda m: m.__module__)
+def test_a_table_in_the_place_of_an_argument_is_not_repeated(make):
+    """Nor does an error of its library get out."""
+    table = make(TABLE)
+    for name, (step, given) in EXAMPLES.items():
+        signature = inspect.signature(inspect.unwrap(step))
+        for each in [*signature.parameters.values()][1:]:
+            call = signature.bind(given.space, *given.args, **given.kwargs)
+            several = {each.VAR_POSITIONAL: (table,), each.VAR_KEYWORD: {"a": table}}
+            call.arguments[each.name] = several.get(each.kind, table)
+            with pytest.raises((dp.OpenDPLiteError, TypeError)) as refused:
+                given.space >> step(*call.args[1:], **call.kwargs)
+            said = f"{refused.value}{getattr(refused.value, '__notes__', '')}"
+            assert not re.search("SECRET|123456", said), (name, each.name)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -34,21 +34,17 @@ def test_no_search_ends_at_a_radius_of_nothing(monkeypatch):
 
 
 SPACE = dp.records(columns=2, size=9, metric=REPLACE)
-HUGE = Fraction(10) ** 400
-BAD = [0, -1, np.nan, np.inf, "1", None, TINY, HUGE]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("bad", BAD, ids=[str(each)[:4] for each in BAD])
-def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
-    words = "above 0|finite|number|between|one of|below"
+@pytest.mark.parametrize("bad", [TINY, Fraction(10) ** 400], ids=["tiny", "huge"])
+def test_budgets_and_bounds_that_no_float_holds_are_refused_in_words(name, bad):
     search = name == "quantile_by_search"
-    if not (search and isinstance(bad, Fraction)):
-        with pytest.raises(dp.OpenDPLiteError, match=words):
+    if not search:
+        with pytest.raises(dp.OpenDPLiteError, match=r"between|above 0"):
             SPACE >> PROGRAMS[name](1, rho=bad)
-    interval = search or name == "elliptical_mean"
-    if not (interval and (bad in ("1", None) or bad == TINY)):
-        with pytest.raises(dp.OpenDPLiteError, match=words):
+    if bad != TINY or not (search or name == "elliptical_mean"):
+        with pytest.raises(dp.OpenDPLiteError, match=r"between|below"):
             SPACE >> PROGRAMS[name](bad, rho=1)
 
 
