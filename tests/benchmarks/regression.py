@@ -17,17 +17,19 @@ LOSSES: dict[str, dict[str, float]] = {
     "rho .03": {"rho": 0.03},
     "rho .5": {"rho": 0.5},
 }
-SHAPES = ("normal", "exponential", "0/1", "lognormal", "uneven", "skew", "skewed y")
+SHAPES = ("normal", "exponential", "0/1", "lognormal", "uneven", "lognormal y", "skew", "skewed y")
+# Of min(lognormal(0, 1), 20).
+CLIPPED_MEAN = 1.6382
 SIZES = (100, 500, 5000)
 Z95 = 1.96
 
 
 def draw(generator: np.random.Generator, shape: str, rows: int, columns: int) -> tuple[Any, Any]:
-    """x and y, and the slopes of their population, all inside of the bounds of ``bounds_of``.
+    """x and y in the bounds of ``regression``, and the slopes and constant of the population.
 
     Normal columns have correlations of .3. In "0/1" y is 0 or 1 too, more often where the first
     column is 1. In "uneven" y spreads more for a larger first column, in the last two in proportion
-    to an exponential one.
+    to an exponential one. In "lognormal y" only what is left of y is lognormal.
     """
     common = generator.standard_normal((rows, 1))
     x = np.sqrt(0.3) * common + np.sqrt(0.7) * generator.standard_normal((rows, columns))
@@ -36,19 +38,23 @@ def draw(generator: np.random.Generator, shape: str, rows: int, columns: int) ->
     if shape == "0/1":
         x = 1.0 * (generator.random((rows, columns)) < 0.3)
         y = 1.0 * (generator.random(rows) < 0.1 + 0.3 * x[:, 0])
-        return np.column_stack([x, y]), np.eye(columns)[0] * 0.3
+        return np.column_stack([x, y]), np.append(np.eye(columns)[0] * 0.3, 0.1)
     if shape == "exponential":
         x = generator.exponential(1, (rows, columns))
         off = generator.exponential(1, rows)
     if shape == "lognormal":
         x = np.minimum(generator.lognormal(0, 1, (rows, columns)), 20) / 2
         off = np.minimum(generator.lognormal(0, 1, rows), 20) / 2
+    if shape == "lognormal y":
+        off = np.minimum(generator.lognormal(0, 1, rows), 20)
     if shape in ("skew", "skewed y"):
         x = generator.exponential(1, (rows, columns))
         off = x[:, 0] * (off if shape == "skew" else generator.exponential(1, rows) - 1)
     if shape == "uneven":
         off = off * np.exp(x[:, 0] / 2 - 0.125)
-    return np.column_stack([x, x @ slopes + 0.7 * off]), slopes
+    mean = {"exponential": 1, "lognormal": CLIPPED_MEAN / 2, "lognormal y": CLIPPED_MEAN}
+    true = np.append(slopes, 0.7 * mean.get(shape, 0))
+    return np.column_stack([x, x @ slopes + 0.7 * off]), true
 
 
 def regression(shape: str, columns: int, loss: dict[str, float]) -> Any:
@@ -59,25 +65,28 @@ def regression(shape: str, columns: int, loss: dict[str, float]) -> Any:
 
 
 def cell(shape: str, columns: int, rows: int, loss: dict[str, float], runs: int) -> str:
-    """Coverage of all slopes, their rms error over that without privacy, and the weak releases."""
+    """Coverage of slopes and constant, the rms error of slopes over that without privacy, and how
+    many releases are weak."""
     generator, made = np.random.default_rng(rows + columns), regression(shape, columns, loss)
     held, errors, usual, weak = [], [], [], 0
     for _ in range(runs):
-        table, slopes = draw(generator, shape, rows, columns)
+        table, true = draw(generator, shape, rows, columns)
         found = made(table)
         if found.weak:
             weak += 1
             continue
-        error = found.values[:-1] - slopes
-        held.append(np.mean(np.abs(error) <= Z95 * found.standard_errors[:-1]))
-        errors.append(np.mean(error**2))
+        error = found.values - true
+        inside = np.abs(error) <= Z95 * found.standard_errors
+        held.append((inside[:-1].mean(), inside[-1]))
+        errors.append(np.mean(error[:-1] ** 2))
         centred = table - table.mean(axis=0)
         x, y = centred[:, :-1], centred[:, -1]
-        usual.append(np.mean((np.linalg.lstsq(x, y)[0] - slopes) ** 2))
+        usual.append(np.mean((np.linalg.lstsq(x, y)[0] - true[:-1]) ** 2))
     said = f" ({weak / runs:.0%} weak)" if weak else ""
     if len(held) < max(runs / 20, 5):
         return f"weak ({weak / runs:.0%})"
-    return f"{np.mean(held):.1%}, {np.sqrt(np.mean(errors) / np.mean(usual)):.2f}{said}"
+    slopes, constant = np.mean(held, axis=0)
+    return f"{slopes:.1%}, {constant:.1%}, {np.sqrt(np.mean(errors) / np.mean(usual)):.2f}{said}"
 
 
 def coverage(runs: int) -> Iterator[str]:

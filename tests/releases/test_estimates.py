@@ -318,7 +318,7 @@ def test_groups_of_regressions_say_what_their_intervals_leave_out(seeded):
     table = {"sex": [0, 1] * 2000, "age": [*range(20, 70)] * 80, "pay": [3, 5, 4, 9] * 1000}
     pay = dp.linear_regression("pay", ["age"], bounds=[(0, 9), (0, 99)], epsilon=99)
     said = dp.by("sex", [0, 1], pay)(table).table().note
-    assert said.count("slopes may be off by more than intervals show") == 1
+    assert said.count("coefficients may be off by more than intervals show") == 1
 
 
 def test_a_spread_that_noise_hides_is_not_taken_for_none(seeded):

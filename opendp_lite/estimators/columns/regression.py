@@ -73,7 +73,7 @@ class Regression(Result):
           age         0.250       0.030        0.010  0.191 to 0.309
           intercept   -8.10        0.60         0.20  -9.28 to -6.92
         Intervals are for the population, from noise and sampling. Rows lie about 6.3 from the line,
-        and were cut at 22 from it. Where y is skewed, as pay is, slopes may be off by more
+        and were cut at 22 from it. Where y is skewed, as pay is, coefficients may be off by more
         than intervals show.
         >>> found["age"].interval, found.predict({"age": 40}).value
         ((0.19120108046379838, 0.3087989195362016), 1.9000000000000004)
@@ -198,7 +198,7 @@ class Regression(Result):
                 f"Weak: the noise may hide that {hidden}. Nothing is\nknown of the slopes. "
                 "Take more rows, a larger budget, or fewer columns."
             )
-        return "Where y is skewed, as pay is, slopes may be off by more than intervals show."
+        return "Where y is skewed, as pay is, coefficients may be off by more than intervals show."
 
     def _note(self) -> str:
         if self.weak:
