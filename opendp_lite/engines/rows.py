@@ -32,6 +32,7 @@ from opendp_lite.engines.data.fold import (
     Reduction,
     Scratch,
     Summary,
+    keep_freed,
 )
 from opendp_lite.engines.data.open_data import read
 from opendp_lite.engines.data.source import (
@@ -286,6 +287,7 @@ def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
     work = _StepByStep(plans)
     with np.errstate(all="ignore"):
         if (size := source.size) is None or size * (source.columns or 1) > _FEW:
+            keep_freed()
             folds = (each.how.as_they_lie([x.function for x in each.functions]) for each in plans)
             lying = [how for how in folds if how is not None]
             if len(lying) == len(plans):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,10 +22,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 Summary = TypeVar("Summary")
 Part = TypeVar("Part")
 _BYTES: Final = 8
-# Floats in an array that malloc asks the system for, unless it has seen a larger one freed.
-_LARGE: Final = 2**14
 # Floats in an array that makes malloc keep the memory of a release's working arrays.
-_LARGER: Final = 2**19
+_KEPT: Final = 2**20
 
 
 def identity(value: Given) -> Given:
@@ -32,13 +31,14 @@ def identity(value: Given) -> Given:
     return value
 
 
-def keep_freed(size: int) -> None:
-    """Lets malloc keep what is freed, up to twice as many floats, by freeing an array at once.
+@cache
+def keep_freed() -> None:
+    """Lets malloc keep what is freed, up to 16 MB, by freeing an array of half as much at once.
 
     No page of it is touched. Without it glibc gives working arrays back to the system once they are
     freed, and the next ones wait for some hundred pages to be mapped and zeroed.
     """
-    np.empty(size)
+    np.empty(_KEPT)
 
 
 class Scratch:
@@ -52,8 +52,6 @@ class Scratch:
         size = shape[0] * shape[1]
         held = self._buffers.get(name)
         if held is None or held.size < size:
-            if size >= _LARGE:
-                keep_freed(max(_LARGER, 4 * size if 2 * size > _LARGER else 0))
             held = self._buffers[name] = np.empty(size)
         return held[:size].reshape(shape)
 

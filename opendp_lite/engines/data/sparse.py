@@ -20,7 +20,6 @@ from opendp_lite.engines.data.fold import (
     Reduction,
     Scratch,
     Summary,
-    keep_freed,
 )
 from opendp_lite.engines.data.source import Source
 
@@ -97,8 +96,6 @@ def row_totals(
 
 STORED_ENTRIES: Final = 262144
 """Stored entries in a block: each block costs a total of every column, so they are few."""
-# Those of a block that are held at once.
-_WORKING_ARRAYS: Final = 8
 KEEPING: Final = (
     "scale",
     "absolute",
@@ -209,8 +206,6 @@ class SparseMatrix(Source):
     def blocks(self) -> Iterator[SparseRows]:
         """At least one block, so that a step is refused or not whatever the number of rows."""
         start, rows = 0, self.size
-        if len(self.data) >= STORED_ENTRIES:
-            keep_freed(_WORKING_ARRAYS // 2 * STORED_ENTRIES)
         while True:
             full = self.indptr[start] + STORED_ENTRIES
             reach = int(np.searchsorted(self.indptr, full, side="right")) - 1
