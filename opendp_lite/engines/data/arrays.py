@@ -146,10 +146,6 @@ class ArrayRows(InMemory):
     def by_value(self) -> bool:
         return self.rows.dtype.kind == "O"
 
-    @property
-    def views(self) -> bool:
-        return self.plain
-
     def blocks(self) -> Iterator[Floats]:
         if self.plain and 0 < self.rows.size <= BLOCK_ENTRIES:  # One block needs no walk.
             return iter((np.ascontiguousarray(self.rows, dtype=np.float64),))

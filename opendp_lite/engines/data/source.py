@@ -159,19 +159,13 @@ class InMemory(Source):
         """Whether the type of each single value must be looked at."""
         return False
 
-    @property
-    def views(self) -> bool:
-        """Whether ``between`` copies nothing."""
-        return False
-
     def blocks(self) -> Iterator[Floats]:
         for rows in self._read(BLOCK_ENTRIES):
             yield from blocks_of(rows)
 
     def as_they_lie(self) -> Iterator[Numeric]:
-        entries = PIECE_ENTRIES if self.views else BLOCK_ENTRIES
-        for rows in self._read(entries):
-            yield from _cut(rows, entries)
+        for rows in self._read(PIECE_ENTRIES):
+            yield from _cut(rows, PIECE_ENTRIES)
 
     def _read(self, entries: int) -> Iterator[Numeric]:
         """Rows of at least so many entries each time, and many rows where they are long."""

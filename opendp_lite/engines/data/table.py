@@ -208,10 +208,6 @@ class TableRows(InMemory):
     def by_value(self) -> bool:
         return any(column.by_value for column in self.held)
 
-    @property
-    def views(self) -> bool:
-        return len(self.held) == 1 and self.held[0].views
-
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         if len(self.held) == 1:
             return self._column(0, start, stop, odd)
