@@ -15,7 +15,6 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.bodies.grid_rounding import ClippedColumn
-from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.numbers import kernels
@@ -105,7 +104,7 @@ def columns() -> Iterator[ClippedColumn]:
 def total(column: ClippedColumn, entries: np.ndarray, seen: bool = False) -> int | None:
     """A sum modulo 2^64."""
     with np.errstate(all="ignore"):
-        found = column.total(entries, Scratch(), seen=seen)
+        found = column.total(entries, seen=seen)
     return None if found is None else found % 2**64
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.engines.data.arrays import Layout, Whole
-from opendp_lite.engines.data.fold import Floats, Numeric, Scratch
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.numbers.exact import floor_log2, nearest
 from opendp_lite.numbers.kernels import ADD_BITS, ADD_CLIPPED
@@ -104,14 +104,13 @@ class ClippedColumn:
         zero, one = bits.clip(*self._ends).tolist()
         return zero - self.origin, one - self.origin
 
-    def total(self, entries: Numeric, scratch: Scratch, *, seen: bool) -> int | None:
+    def total(self, entries: Numeric, *, seen: bool) -> int | None:
         """The sum of the bits of the images modulo 2^64; None where an entry is NaN.
 
         Each image is ``origin`` and so many grid steps.
 
         Args:
             entries: A column of one dimension.
-            scratch: Working arrays.
             seen: Whether it is known that no entry is NaN.
         """
         # A sum has no order, and backwards is slower.
@@ -122,15 +121,15 @@ class ClippedColumn:
             zero, one = self._of_bools
             return (len(entries) - ones) * zero + ones * one + len(entries) * self.origin
         if kind in "iu" and (ends := self._within(entries)) is not None:
-            return self._of_whole(entries, scratch, *ends)
+            return self._of_whole(entries, *ends)
         if kind == "f" and (bounds := self._floats.get(_DOUBLE)) is not None:
             numbers = *map(float, bounds), self.subtracted, float(self._magic)
             if (found := ADD_BITS(entries, *numbers)) is not None:
                 return None if found[1] else found[0]
-        bits = self._bits(entries, scratch, whole=seen or kind != "f")
+        bits = self._bits(entries, whole=seen or kind != "f")
         return None if bits is None else int(np.add.reduce(bits))
 
-    def _bits(self, entries: Numeric, scratch: Scratch, *, whole: bool) -> Whole | None:
+    def _bits(self, entries: Numeric, *, whole: bool) -> Whole | None:
         """The bits of the images; None where an entry is NaN.
 
         ``whole`` is whether none is known to be. Where the bounds are floats the entries are
@@ -138,11 +137,8 @@ class ClippedColumn:
         as their bits do.
         """
         dtype = _SINGLE if entries.dtype == _SINGLE else _DOUBLE
-        inside = scratch.take_typed("inside", len(entries), dtype)
-        out = cast(
-            Floats,
-            inside if dtype is _DOUBLE else scratch.take_typed("column", len(entries), _DOUBLE),
-        )
+        inside = np.empty(len(entries), dtype)
+        out = cast(Floats, inside if dtype is _DOUBLE else np.empty(len(entries), _DOUBLE))
         bounds = self._floats.get(dtype)
         if bounds is not None:
             entries.clip(*bounds, out=inside)
@@ -172,12 +168,12 @@ class ClippedColumn:
             return None
         return max(low, int(limits.min)), min(high, int(limits.max))
 
-    def _of_whole(self, entries: Numeric, scratch: Scratch, least: int, most: int) -> int:
+    def _of_whole(self, entries: Numeric, least: int, most: int) -> int:
         dtype = entries.dtype
         # numpy is as fast with the types that are shorter.
         total = ADD_CLIPPED(entries, least, most) if dtype == _BITS else None
         if total is None:
-            inside = scratch.take_typed("whole", len(entries), dtype)
+            inside = np.empty(len(entries), dtype)
             entries.clip(dtype.type(least), dtype.type(most), out=inside)
             short = dtype.itemsize < _BITS.itemsize and len(entries) * max(-least, most) < _SHORT
             long = np.uint64 if dtype.kind == "u" else np.int64

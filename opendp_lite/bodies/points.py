@@ -16,7 +16,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GridRounding, StepsOf
 from opendp_lite.display.pictures import SCATTER, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.fold import Block, Floats, Numeric, Scratch
+from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.numbers.edges import RisingEdges
 from opendp_lite.numbers.exact import floor_log2
@@ -324,7 +324,7 @@ class PointSum(RowSum[Whole]):
     def empty(self) -> Whole:
         return np.zeros(len(self._body.steps), dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+    def summarise(self, block: Floats) -> Whole:
         body = self._body
         if block.shape[1] != body.columns:
             return body.cells.count_by_place(block[:, 0])

@@ -21,7 +21,7 @@ from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
 from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.fold import Block, Floats, Indices, Numeric, Scratch
+from opendp_lite.engines.data.fold import Block, Floats, Indices, Numeric
 from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
 from opendp_lite.numbers import exact
@@ -350,7 +350,7 @@ class PlaceCounts(RowSum[Whole]):
     def empty(self) -> Whole:
         return np.zeros(self.columns, dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+    def summarise(self, block: Floats) -> Whole:
         places = _places(block) if block.shape[1] == self.columns else block[:, 0]
         found = np.bincount(places.astype(np.intp) + 1, minlength=self.columns + 1)
         return found[1:].astype(np.int64, copy=False)

@@ -22,7 +22,7 @@ from opendp_lite.base.errors import DataError
 from opendp_lite.base.spelling import is_span
 from opendp_lite.engines.columns import ReadColumns
 from opendp_lite.engines.data import arrays, categories, source
-from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Scratch
+from opendp_lite.engines.data.fold import Floats, Numeric, Reduction
 from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.data.values import categories_in
 from opendp_lite.engines.grouped import LazyTable
@@ -251,7 +251,7 @@ class CountPlaces(Reduction[Tally]):
     def empty(self) -> Tally:
         return Tally(np.zeros(0, dtype=np.int64), self.keys)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Tally:
+    def summarise(self, block: Floats) -> Tally:
         places = block[:, 0]
         present = places[~np.isnan(places)].astype(np.intp)
         return Tally(np.bincount(present).astype(np.int64, copy=False), self.keys)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.expressions import Engine, Expression, express_of, keep_where
-from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Indices, Reduction, Scratch
+from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Indices, Reduction
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.source import Keys, Source
 from opendp_lite.engines.data.table import Column
@@ -259,7 +259,7 @@ class _Grouped(Reduction[object]):
     def empty(self) -> object:
         return None
 
-    def summarise(self, block: Floats, scratch: Scratch) -> object:
+    def summarise(self, block: Floats) -> object:
         width = len(self.groups.widths)
         found = self.groups.of(block[:, :width])
         rows = np.ascontiguousarray(block[:, width:])
@@ -269,7 +269,7 @@ class _Grouped(Reduction[object]):
         codes = found.astype(np.intp)
         for part in self.functions:
             codes, rows = _follow(part.function, codes, rows)
-        return self.how.summarise_groups(rows, codes, self.groups.count, scratch)
+        return self.how.summarise_groups(rows, codes, self.groups.count)
 
     def merge(self, first: object, second: object) -> object:
         if first is None or second is None:

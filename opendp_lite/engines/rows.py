@@ -30,7 +30,6 @@ from opendp_lite.engines.data.fold import (
     Floats,
     Numeric,
     Reduction,
-    Scratch,
     Summary,
     keep_freed,
 )
@@ -308,9 +307,9 @@ def _as_they_lie(work: _StepByStep, lying: Sequence[Lying], source: Source) -> l
         if type(piece) is not np.ndarray or not piece.size:
             work.add(piece)
             continue
-        found = _parts(lying, piece, work.scratch)
+        found = _parts(lying, piece)
         if found is None and len(kept := _without_missing(work.plans, piece)):
-            found = _parts(lying, kept, work.scratch)
+            found = _parts(lying, kept)
         if found is None:
             for block in blocks_of(piece):
                 work.add(block)
@@ -334,11 +333,11 @@ def _without_missing(plans: Sequence[_Plan], piece: Numeric) -> Numeric:
     return first(piece)  # type: ignore[misc]
 
 
-def _parts(lying: Sequence[Lying], piece: Numeric, scratch: Scratch) -> list[object] | None:
+def _parts(lying: Sequence[Lying], piece: Numeric) -> list[object] | None:
     """What each fold makes of a piece; None where an entry is NaN."""
     found: list[object] = []
     for how in lying:
-        part = how.part(piece, scratch, seen=bool(found))
+        part = how.part(piece, seen=bool(found))
         if part is None:
             return None
         found.append(part)
@@ -350,12 +349,10 @@ class _StepByStep:
 
     Attributes:
         plans: What is to be summed up.
-        scratch: For all plans: no summary keeps a view of a buffer.
     """
 
     def __init__(self, plans: Sequence[_Plan]) -> None:
         self.plans = plans
-        self.scratch = Scratch()
         self._steps, self._places = _share(plans)
         self._totals: list[object] | None = None
 
@@ -371,9 +368,7 @@ class _StepByStep:
         for place, part in self._steps:
             mapped.append(apply_block(mapped[place], part.function, part.step))
         wanted = zip(self._places, self.plans, strict=True)
-        self.add_totals(
-            [summarise_block(mapped[at], x.how, self.scratch, x.step) for at, x in wanted]
-        )
+        self.add_totals([summarise_block(mapped[at], x.how, x.step) for at, x in wanted])
 
     def add_totals(self, found: list[object]) -> None:
         """Adds the summaries of other rows."""
@@ -428,7 +423,7 @@ class CollectRows(Reduction[Pieces]):
     def empty(self) -> Pieces:
         return ()
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Pieces:
+    def summarise(self, block: Floats) -> Pieces:
         return (block.T.copy(),)
 
     def finish(self, pieces: Pieces) -> Floats:
@@ -455,7 +450,7 @@ class RankCounts(Reduction[Counts]):
     def empty(self) -> Counts:
         return np.zeros((self._columns, 2, len(self._points) + 1), dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
+    def summarise(self, block: Floats) -> Counts:
         found = self.empty() + len(block)
         for counts, numbers in zip(found, block.T, strict=True):
             rising = np.sort(numbers)
@@ -480,5 +475,5 @@ class CellCounts(Reduction[Whole]):
     def empty(self) -> Whole:
         return np.zeros(len(self._edges) + 1, dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+    def summarise(self, block: Floats) -> Whole:
         return count_between(self._edges, block[:, 0], "right")

@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.data.source import Keys
 from opendp_lite.numbers.exact import decimal_context
 from opendp_lite.samplers.entropy import Entropy, Words
@@ -144,7 +143,6 @@ def choose_each(
     entropy: Entropy,
     *,
     draw: Draw | None = None,
-    scratch: Scratch | None = None,
     margin: float = COIN_MARGIN,
 ) -> Counts:
     """In each of many lanes an item with probability proportional to exp(-its exponent).
@@ -160,7 +158,6 @@ def choose_each(
         draw: ``draw(lanes, places, entropy)`` draws an item at a place of each of some lanes, each
             as likely, and gives its exponent: never lower than that of the place, and a float as
             those are. Without it, a place stands for its items, which all have its exponent.
-        scratch: Buffers to work in.
         margin: How near to its probability a uniform number is decided in exact arithmetic.
 
     Returns:
@@ -185,22 +182,14 @@ def choose_each(
         decided by ``goes_below`` from the same 64 bits and as many more as it takes. So the law
         is exact, whatever the margin beyond 2^-31.
     """
-    scratch = scratch or Scratch()
     lanes, places = counts.shape
-    chances = scratch.take("chances", exponents.shape)
-    sizes = scratch.take("sizes", counts.shape)
-    envelope, ends = (
-        scratch.take(name, counts.shape).view(np.int64) for name in ("envelope", "ends")
-    )
-    np.exp(np.negative(exponents, out=chances), out=chances)
-    np.multiply(counts, chances, out=sizes)
+    sizes = counts * np.exp(-exponents)
     largest = sizes.max(axis=1)
     # The bits of the largest whole-number weight: the sum of all is below 2^63.
     bits = min(_ENVELOPE_BITS, _ROOM_BITS - places.bit_length())
-    np.multiply(sizes, (2.0**bits * ENVELOPE_MARGIN / largest)[:, None], out=sizes)
-    np.copyto(envelope, sizes, casting="unsafe")
-    np.add(envelope, counts > 0, out=envelope)
-    np.cumsum(envelope, axis=1, out=ends)
+    sizes *= (2.0**bits * ENVELOPE_MARGIN / largest)[:, None]
+    envelope = sizes.astype(np.int64) + (counts > 0)
+    ends = np.cumsum(envelope, axis=1)
     units = largest / 2.0**bits
     found = np.empty(lanes, dtype=np.int64)
     left = np.arange(lanes)

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.engines.data.fold import Numeric, Scratch
+from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.samplers.choice import FAR_EXPONENT, below_each, choose, choose_each, happens
 from opendp_lite.samplers.entropy import Entropy
@@ -265,7 +265,7 @@ class CellChoice:
 
     def cell_among(self, numbers: InCells, entropy: Entropy) -> int:
         """The chosen cell, for numbers that may lie elsewhere."""
-        return int(self.columns(numbers).choose(entropy, Scratch())[0])
+        return int(self.columns(numbers).choose(entropy)[0])
 
     def columns(self, numbers: InCells) -> Columns:
         """These numbers as the only column: their cells, as whole numbers."""
@@ -301,9 +301,9 @@ class CellChoices:
             size: How many numbers a column has.
             entropy: Where the random words come from.
         """
-        step, scratch = max(1, _ENTRIES // max(size, 1)), Scratch()
+        step = max(1, _ENTRIES // max(size, 1))
         parts = [
-            self.part(start, numbers(start, min(start + step, columns))).choose(entropy, scratch)
+            self.part(start, numbers(start, min(start + step, columns))).choose(entropy)
             for start in range(0, columns, step)
         ]
         return np.concatenate(parts)
@@ -356,7 +356,7 @@ class Columns:
         default=attrs.Factory(lambda it: it.laws[0].target(it.size), takes_self=True), init=False
     )
 
-    def choose(self, entropy: Entropy, scratch: Scratch) -> Counts:
+    def choose(self, entropy: Entropy) -> Counts:
         """The chosen cells."""
         # The window of the gentlest slope and the most cells is wide enough for all.
         cells = max(lattice.cells for lattice in self.lattices)
@@ -364,12 +364,12 @@ class Columns:
         first, last = window(self.target, slope, cells, self.size)
         # A window of a quarter of the numbers or more saves too little beside sorting all.
         if last - first >= self.size // 4:
-            return Items.of(self, 0, self.size).choose(entropy, scratch)
+            return Items.of(self, 0, self.size).choose(entropy)
         items = Items.of(self, first, last)
         rare = items.has_rare_rest()
         if not any(rare):
             return np.array([self._choose_alone(lane, entropy) for lane in range(len(rare))])
-        found = items.choose(entropy, scratch)
+        found = items.choose(entropy)
         for lane in np.flatnonzero((found >= items.bounds[:, -2]) | ~np.array(rare)).tolist():
             # What was drawn of a column whose rest is not rare is not looked at.
             if not rare[lane]:
@@ -412,7 +412,7 @@ class Columns:
 
     def _choose_alone(self, lane: int, entropy: Entropy) -> int:
         """The chosen cell of one column, all numbers looked at."""
-        return int(Items.of(self.alone(lane), 0, self.size).choose(entropy, Scratch())[0])
+        return int(Items.of(self.alone(lane), 0, self.size).choose(entropy)[0])
 
     def _keep_beyond(self, lane: int, cell: int, outside: Fraction, entropy: Entropy) -> int:
         """A cell beyond the items of a column if it is kept, else one that is drawn anew."""
@@ -422,7 +422,7 @@ class Columns:
         # The rest is drawn by its bound, and a cell of it kept by the exact ratio.
         if happens(Fraction(1), law.slope * (distance - outside), entropy):
             return cell
-        return int(self.alone(lane).choose(entropy, Scratch())[0])
+        return int(self.alone(lane).choose(entropy)[0])
 
 
 def window(target: Fraction, slope: Fraction, cells: int, size: int) -> tuple[int, int]:
@@ -508,10 +508,10 @@ class Items:
             for lane, (rest, weight) in enumerate(pairs)
         ]
 
-    def choose(self, entropy: Entropy, scratch: Scratch) -> Counts:
+    def choose(self, entropy: Entropy) -> Counts:
         """A cell of each column."""
         given = self.counts, self.exponents, self.exactly, entropy
-        return choose_each(*given, draw=self.draw, scratch=scratch)
+        return choose_each(*given, draw=self.draw)
 
     def draw(self, lanes: Counts, places: Counts, entropy: Entropy) -> tuple[Counts, Floats]:
         """A cell of a run of each of some columns, each as likely, and its exponent."""

@@ -14,7 +14,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bases.basis import Basis, Haar, Legendre
 from opendp_lite.bases.strategies import Cells, Strategy, square_root, tree
 from opendp_lite.bodies.points import PointOf
-from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.engines.data.fold import Floats, Reduction
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CellCounts
@@ -250,7 +250,7 @@ class MagnitudeFold(Reduction[Counts]):
         cells = _cells_of(self.least, self.most, self.bits) + self.blocks
         return np.zeros(2 * cells + 1, dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
+    def summarise(self, block: Floats) -> Counts:
         edges = _edges_of(self.least, self.most, self.bits, self.blocks)
         return edges.count_by_place(block.reshape(-1).clip(-(2.0**_LARGEST), 2.0**_LARGEST))
 

@@ -20,7 +20,7 @@ from opendp_lite.bodies.grid_rounding import ClippedColumn
 from opendp_lite.engines.data import expressions
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
 from opendp_lite.engines.data.expressions import Engine, Expressed, Expression, GroupNumbers
-from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric, Scratch
+from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Indices, Numeric
 from opendp_lite.engines.grouped import Presence
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map
@@ -101,12 +101,12 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
     def empty(self) -> Totals:
         return Totals(np.zeros(self._body.columns, dtype=np.int64), 0)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Totals:
-        return self.add_up(self._snap(block, scratch))
+    def summarise(self, block: Floats) -> Totals:
+        return self.add_up(self._snap(block))
 
-    def unless_missing(self, piece: Numeric, scratch: Scratch) -> Totals | None:
+    def unless_missing(self, piece: Numeric) -> Totals | None:
         """As ``summarise``, of an array of any type and any strides; None where an entry is NaN."""
-        out, spare = self._buffers(piece, scratch)
+        out, spare = self._buffers(piece)
         whole = self._snapper.unless_missing(piece, out, spare)
         return self.add_up(out.view(np.int64)) if whole else None
 
@@ -118,15 +118,13 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         slices = (bits[start : start + self._most_rows] for start in pieces)
         return reduce(self.merge, (Totals(_column_sums(part), len(part)) for part in slices))
 
-    def summarise_groups(
-        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
-    ) -> Whole:
+    def summarise_groups(self, block: Floats, codes: NDArray[np.intp], groups: int) -> Whole:
         """The totals of each group in grid steps, in two parts: low bits and what is above.
 
         They are added as floats, which is exact below 2^53: whole steps of few rows at a time where
         groups are few, and else the two parts one by one.
         """
-        images = self._snap(block, scratch)
+        images = self._snap(block)
         found = np.empty((2, self._body.columns, groups), dtype=np.int64)
         for column in range(self._body.columns):
             steps = images[:, column] - self._snapper.origin
@@ -181,19 +179,19 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
     def most_rows(self) -> int:
         return self._most_rows
 
-    def _snap(self, block: Floats, scratch: Scratch) -> NDArray[np.int64]:
+    def _snap(self, block: Floats) -> NDArray[np.int64]:
         """The bits of the rows' images."""
-        out, spare = self._buffers(block, scratch)
+        out, spare = self._buffers(block)
         self._snapper.into(block, out, spare)
         return out.view(np.int64)
 
-    def _buffers(self, block: Floats, scratch: Scratch) -> tuple[Floats, Floats]:
+    def _buffers(self, block: Floats) -> tuple[Floats, Floats]:
         """Where the images go, and where the snapper may write besides."""
         shape, by_column = block.shape, self._snapper.by_column
         if by_column:
             shape = shape[::-1]
-        out = scratch.take("snapped", shape)
-        spare = scratch.take("spare", shape) if self._snapper.spares else out
+        out = np.empty(shape)
+        spare = np.empty(shape) if self._snapper.spares else out
         return (out.T, spare.T) if by_column else (out, spare)
 
     def merge(self, first: Totals, second: Totals, out: NDArray[np.int64] | None = None) -> Totals:
@@ -268,9 +266,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         for function in functions:
             ends = function(ends)
         # Each function rises, as rounding does: infinities have the least and the largest image.
-        least, most = (
-            int(self._steps(self.summarise(end, Scratch()))[0]) for end in np.split(ends, 2)
-        )
+        least, most = (int(self._steps(self.summarise(end))[0]) for end in np.split(ends, 2))
         clipped = ClippedColumn(column.exponent, least, most, *moving)
         return _ColumnAsItLies(clipped, self._most_rows)
 
@@ -292,8 +288,8 @@ class _RowsAsTheyLie(AsTheyLie[Totals, Totals]):
 
     how: SumFold
 
-    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> Totals | None:
-        return self.how.unless_missing(piece, scratch)
+    def part(self, piece: Numeric, *, seen: bool) -> Totals | None:
+        return self.how.unless_missing(piece)
 
     def merge(self, first: Totals, second: Totals) -> Totals:
         """Into the first, which nobody else has."""
@@ -310,12 +306,12 @@ class _ColumnAsItLies(AsTheyLie[tuple[int, int], Totals]):
     column: ClippedColumn
     most_rows: int
 
-    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> tuple[int, int] | None:
+    def part(self, piece: Numeric, *, seen: bool) -> tuple[int, int] | None:
         rows = len(piece)
         # Of more rows, the value modulo 2^64 does not tell the sum.
         if rows > self.most_rows:
             return None
-        total = self.column.total(piece[:, 0], scratch, seen=seen)
+        total = self.column.total(piece[:, 0], seen=seen)
         if total is None:
             return None
         # The one number from -2^63 to 2^63 with this value modulo 2^64: the sum is within 2^62.
@@ -441,15 +437,13 @@ class CountFold(EntryFold[int]):
     def empty(self) -> int:
         return 0
 
-    def summarise(self, block: Floats, scratch: Scratch) -> int:
+    def summarise(self, block: Floats) -> int:
         return len(block)
 
     def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> int:
         return rows
 
-    def summarise_groups(
-        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
-    ) -> Whole:
+    def summarise_groups(self, block: Floats, codes: NDArray[np.intp], groups: int) -> Whole:
         return np.bincount(codes, minlength=groups).astype(np.int64, copy=False)
 
     def merge_groups(self, first: Whole, second: Whole) -> Whole:
@@ -489,7 +483,7 @@ class CountFold(EntryFold[int]):
 class _CountAsTheyLie(AsTheyLie[int, int]):
     """The number of rows."""
 
-    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> int | None:
+    def part(self, piece: Numeric, *, seen: bool) -> int | None:
         return len(piece) if seen or not holds_missing(piece) else None
 
     def merge(self, first: int, second: int) -> int:

@@ -17,7 +17,6 @@ from opendp_lite.bodies.points import (
     l1_length,
     l2_length,
 )
-from opendp_lite.engines.data.fold import Scratch
 
 GENERATOR = np.random.default_rng(11)
 TABLES = {
@@ -140,8 +139,8 @@ def test_a_sum_counts_and_is_exact_beyond_int64():
     fold = PointSum(body)
     assert fold.fuses_with(PointOf(body))
     numbers = np.array([-5.0, 0.5, 3.0, 250.0, inf])[:, None]
-    counted = fold.summarise(numbers, Scratch())
-    rows = fold.summarise(PointOf(body)(numbers), Scratch())
+    counted = fold.summarise(numbers)
+    rows = fold.summarise(PointOf(body)(numbers))
     assert np.array_equal(fold.finish(counted), fold.finish(rows))
     assert np.array_equal(fold.finish(counted), body.steps[[0, 0, 3, 250, 499]].sum(axis=0))
     many = fold.empty()

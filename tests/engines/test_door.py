@@ -509,7 +509,7 @@ def mixed():
 
 
 def test_a_table_is_read_by_column_and_block():
-    """A copy of the two columns would be 16 MB, of the largest slice read it is 2 MB, in four arrays."""
+    """A copy of the two columns would be 16 MB, of the largest slice read it is 2 MB."""
     pipeline = dp.records(columns=["b", "a"]) >> dp.impute(5) >> dp.clamp(0, 10) >> dp.sum()
     totals = {}
     for name, table in mixed():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.source import BLOCK_ENTRIES
 from opendp_lite.engines.plan import Fold, Map, Rows, evaluate, folds_of
@@ -134,7 +133,7 @@ def test_many_folds_of_one_pass_share_their_working_arrays(missing):
 def test_numbers_at_a_point_are_not_below_it():
     how = RankCounts(np.array([1.0, 5.0, 9.0]), 1)
     block = np.array([[5.0], [5.0], [0.0], [1.0], [9.5], [np.nan], [np.inf], [-np.inf], [9.0]])
-    below, to = how.summarise(block, Scratch())[0]
+    below, to = how.summarise(block)[0]
     assert below.tolist() == [2, 3, 5, 9]
     assert to.tolist() == [3, 5, 6, 9]
 

@@ -9,7 +9,6 @@ import pytest
 from sampling import LEAST_P, fit
 
 import opendp_lite as dp
-from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.rows import RankCounts
 from opendp_lite.samplers import rank_choice
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
@@ -278,7 +277,7 @@ def test_candidates_have_their_weights_for_all_small_data(quantile):
             held = [inf if x != x else x for x in numbers]
             fold = RankCounts(points, 1)
             block = np.array(numbers, dtype=float).reshape(-1, 1)
-            under, upto = fold.merge(fold.empty(), fold.summarise(block, Scratch()))[0]
+            under, upto = fold.merge(fold.empty(), fold.summarise(block))[0]
             assert under[-1] == upto[-1] == size
             assert under[:-1].tolist() == [sum(x < p for x in held) for p in points]
             assert upto[:-1].tolist() == [sum(x <= p for x in held) for p in points]

@@ -8,7 +8,6 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.bases.strategies import SquareRoot, Tree
-from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.transformations.sums import SumFold
 
 SMALL = [
@@ -37,7 +36,7 @@ def test_sums_are_exact_however_they_are_made(basis):
     exactly = [float(sum(map(Fraction, column.tolist()))) for column in rows.T]
     assert summed.tolist() == exactly
     body = basis.points()
-    rounded = SumFold(body).summarise(rows, Scratch())
+    rounded = SumFold(body).summarise(rows)
     assert (SumFold(body).finish(rounded) * 2.0 ** body.exponent()).tolist() == exactly
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -21,7 +21,6 @@ Given = TypeVar("Given")
 Scalar = TypeVar("Scalar", bound=np.generic)
 Summary = TypeVar("Summary")
 Part = TypeVar("Part")
-_BYTES: Final = 8
 # Floats in an array that makes malloc keep the memory of a release's working arrays.
 _KEPT: Final = 2**20
 
@@ -41,26 +40,6 @@ def keep_freed() -> None:
     np.empty(_KEPT)
 
 
-class Scratch:
-    """Buffers that live for one pass over the data, reused from block to block."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[Hashable, Floats] = {}
-
-    def take(self, name: Hashable, shape: tuple[int, int]) -> Floats:
-        """A float buffer of this shape; what it holds is left from the block before."""
-        size = shape[0] * shape[1]
-        held = self._buffers.get(name)
-        if held is None or held.size < size:
-            held = self._buffers[name] = np.empty(size)
-        return held[:size].reshape(shape)
-
-    def take_typed(self, name: Hashable, size: int, dtype: np.dtype[Scalar]) -> NDArray[Scalar]:
-        """As above, a buffer of one dimension and of another type."""
-        held = self.take(name, (1, -(-size * dtype.itemsize // _BYTES)))
-        return held.reshape(-1).view(dtype)[:size]
-
-
 class AsTheyLie(ABC, Generic[Part, Summary]):
     """A fold of arrays of any type of number and any strides, from which nothing is missing.
 
@@ -68,12 +47,11 @@ class AsTheyLie(ABC, Generic[Part, Summary]):
     """
 
     @abstractmethod
-    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> Part | None:
+    def part(self, piece: Numeric, *, seen: bool) -> Part | None:
         """What is to be known of some rows, at least one; None where an entry is NaN.
 
         Args:
             piece: The rows.
-            scratch: As for ``Fold.summarise``.
             seen: Whether another fold has seen that no entry is NaN.
         """
 
@@ -120,7 +98,7 @@ class Reduction(ABC, Generic[Summary]):
         """The summary of no rows."""
 
     @abstractmethod
-    def summarise(self, block: Floats, scratch: Scratch) -> Summary:
+    def summarise(self, block: Floats) -> Summary:
         """The summary of a block of rows, which must not be written to."""
 
     def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Any, Summary] | None:
@@ -136,21 +114,20 @@ class Reduction(ABC, Generic[Summary]):
         both: Summary = one + second
         return both
 
-    def summarise_groups(self, block: Floats, codes: Indices, groups: int, scratch: Scratch) -> Any:
+    def summarise_groups(self, block: Floats, codes: Indices, groups: int) -> Any:
         """The summaries of a block's rows by their group; here one for each group that occurs.
 
         Args:
             block: Rows.
             codes: The group of each row, from 0.
             groups: How many groups there are.
-            scratch: As for ``summarise``.
         """
         order = np.argsort(codes, kind="stable")
         rows, at = block[order], codes[order]
         starts = np.flatnonzero(np.diff(at, prepend=-1))
         ends = np.append(starts, len(at))[1:]
         return {
-            int(at[start]): self.summarise(rows[start:end], scratch)
+            int(at[start]): self.summarise(rows[start:end])
             for start, end in zip(starts, ends, strict=True)
         }
 

@@ -18,7 +18,6 @@ from opendp_lite.engines.data.fold import (
     Floats,
     Numeric,
     Reduction,
-    Scratch,
     Summary,
 )
 from opendp_lite.engines.data.source import Source
@@ -302,12 +301,10 @@ def apply_block(block: RowBlock, function: Block, step: str) -> RowBlock:
     return block.with_values(found) if found.ndim == 1 else found
 
 
-def summarise_block(
-    block: RowBlock, how: Reduction[Summary], scratch: Scratch, step: str
-) -> Summary:
+def summarise_block(block: RowBlock, how: Reduction[Summary], step: str) -> Summary:
     """What a fold makes of a block; a refusal names the step."""
     if not isinstance(block, SparseRows):
-        return how.summarise(block, scratch)
+        return how.summarise(block)
     if not (isinstance(how, EntryFold) and how.keeps_zeros()):
         raise densifies(step)
     starts = range(0, max(1, len(block)), how.most_rows)

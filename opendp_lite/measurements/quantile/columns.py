@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.engines.data.fold import Floats, Reduction
 from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.rounds import Elsewhere, ask_for
@@ -215,7 +215,7 @@ class _CountCells(Reduction[Summary]):
     def empty(self) -> Summary:
         return self.count(np.empty(0, dtype=np.int64))
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Summary:
+    def summarise(self, block: Floats) -> Summary:
         return self.count(cast(Callable[[Floats], Counts], self.cells_of)(block))
 
 
