@@ -27,7 +27,7 @@ BODIES = [
     dp.bodies.Ball(7, columns=1000),
     dp.bodies.Ball(3, p=1, columns=257),
     dp.bodies.Ball([1, 2, 300], columns=3),
-    dp.bodies.Ball([1, 2, 3], p=1, columns=3),
+    dp.bodies.Ball([1, 300], p=1),
     dp.bodies.Ball(2, center=[5, -6], columns=2),
     dp.bodies.Ball(1e200, columns=4),
     dp.bodies.Ball(1e-200, columns=4),

@@ -82,6 +82,8 @@ def test_points_are_their_own_image(table):
     assert np.array_equal(snapped(body, rows), body.steps)
     assert body.contains(rows).all()
     assert not body.contains(np.nextafter(rows, inf)).any()
+    rows[:, -1] = np.nextafter(rows[:, -1], inf)
+    assert not body.contains(rows).any()
     assert np.abs(rows - table).max() <= np.abs(table).max() * 2.0**-24
 
 

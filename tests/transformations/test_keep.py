@@ -1,5 +1,8 @@
 """Filters of a table: which rows stay, and how far neighbours move apart."""
 
+from fractions import Fraction
+
+import attrs
 import numpy as np
 
 import opendp_lite as dp
@@ -51,6 +54,8 @@ def test_a_replaced_row_may_leave_and_another_may_come():
     kept = space >> dp.keep("a", among=[1]) >> dp.select("b") >> dp.clamp(-1, 3) >> dp.sum()
     assert kept.map(1).l1 == 6
     assert (space >> dp.keep("a", among=[1])).map(2) == 4
+    pairs = attrs.evolve(space, unit=Fraction(2)) >> dp.keep("a", among=[1]) >> dp.count()
+    assert (pairs >> dp.laplace(epsilon=1)).map(2) == 1
 
 
 def test_the_number_of_kept_rows_is_private():
