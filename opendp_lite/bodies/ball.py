@@ -166,7 +166,7 @@ class Ball(Body):
         return 1 / self._floats[0]
 
     def shrink(
-        self, entries: Floats, layout: Layout, out: Floats, spare: Floats, target: float
+        self, entries: Floats, layout: Layout, out: Floats, target: float
     ) -> tuple[Floats, Floats]:
         """The centred and weighted rows, in ``out`` or as they were, and a factor for each row.
 
@@ -186,10 +186,10 @@ class Ball(Body):
         if not _lie_alike(source, out):
             source = _copy(source, out)
         p = self.p if self.columns > 1 else 1
-        total = row_totals(source, layout, p, self.columns, spare)
+        total = row_totals(source, layout, p, self.columns)
         if np.fmax.reduce(total, initial=0.0) >= cap**p:
             source = np.clip(source, -cap, cap, out=out)
-            total = row_totals(source, layout, p, self.columns, spare)
+            total = row_totals(source, layout, p, self.columns)
         return source, np.minimum(1.0, limit / (np.sqrt(total) if p == 2 else total))
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
@@ -208,8 +208,8 @@ class Ball(Body):
             missing = np.isnan(entries)
             known = np.where(missing, layout.of_columns(self._floats[1]), entries)
             return np.where(missing, np.nan, self._shrink(known, layout))
-        out, spare = (np.empty(entries.shape[::-1]).T for _ in range(2))
-        source, shortened = self.shrink(entries, layout, out, spare, 1.0)
+        out = np.empty(entries.shape[::-1]).T
+        source, shortened = self.shrink(entries, layout, out, 1.0)
         factor = layout.of_rows(shortened)
         shrunk = source * factor
         size, middle = map(layout.of_columns, self._floats)
@@ -295,29 +295,26 @@ class _Shrink(GridRounding):
     non_negative: bool
     by_column: bool
     origin = ORIGIN
-    spares = True
     any_type = True
 
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        self._round_up_centres(block, DENSE, out, spare)
+    def into(self, block: Floats, out: Floats) -> None:
+        self._round_up_centres(block, DENSE, out)
 
-    def unless_missing(self, block: Numeric, out: Floats, spare: Floats) -> bool:
+    def unless_missing(self, block: Numeric, out: Floats) -> bool:
         if block.dtype != np.float64:
             np.copyto(out, block, casting="same_kind")
             block = out
-        return self._round_up_centres(block, DENSE, out, spare)
+        return self._round_up_centres(block, DENSE, out)
 
     def steps(self, entries: Floats, layout: Layout) -> Whole:
         out = np.empty_like(entries)
-        self._round_up_centres(entries, layout, out, np.empty_like(out))
+        self._round_up_centres(entries, layout, out)
         bits = out.view(np.int64)
         return np.subtract(bits, ORIGIN, out=bits)
 
-    def _round_up_centres(
-        self, entries: Floats, layout: Layout, out: Floats, spare: Floats
-    ) -> bool:
+    def _round_up_centres(self, entries: Floats, layout: Layout, out: Floats) -> bool:
         """Fills ``out``, with the rounded centre for a row with NaN; whether there is no such."""
-        source, factor = self.ball.shrink(entries, layout, out, spare, self.target)
+        source, factor = self.ball.shrink(entries, layout, out, self.target)
         if len(self.radii) == 1:
             np.multiply(source, layout.of_rows(factor * self.radii[0]), out=out)
         else:

@@ -248,11 +248,11 @@ class _Clip(GridRounding):
         ends = (np.broadcast_to(end, self.columns) - self.origin for end in self._once())
         return [ClippedColumn(self.exponent, *map(int, each)) for each in zip(*ends, strict=True)]
 
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+    def into(self, block: Floats, out: Floats) -> None:
         np.add(block, self.magic, out=out)
         self._clip(out)
 
-    def unless_missing(self, block: Numeric, out: Floats, spare: Floats) -> bool:
+    def unless_missing(self, block: Numeric, out: Floats) -> bool:
         if block.dtype == np.float64:
             np.add(block, self.magic, out=out)
         else:

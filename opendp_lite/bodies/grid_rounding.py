@@ -216,8 +216,6 @@ class GridRounding(ABC):
 
     origin: int
     """What the bits of 0 on the grid are."""
-    spares: bool = False
-    """Whether ``into`` needs a second buffer."""
     by_column: bool = False
     """Whether buffers may have any layout, and column after column is fastest."""
     any_type: bool = False
@@ -227,16 +225,15 @@ class GridRounding(ABC):
         """The same for each column, where they are clipped entry by entry; else none."""
         return ()
 
-    def unless_missing(self, block: Numeric, out: Floats, spare: Floats) -> bool:
+    def unless_missing(self, block: Numeric, out: Floats) -> bool:
         """As ``into``; False where an entry is NaN, and then ``out`` holds nothing."""
         raise NotImplementedError
 
     @abstractmethod
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+    def into(self, block: Floats, out: Floats) -> None:
         """Fills the float buffer ``out``, whose bits are then to be read as int64.
 
-        Each entry minus ``origin`` is the coordinate in grid units. ``spare`` is scratch of the
-        same shape; where not ``spares``, it may be ``out``. Buffers are C-ordered.
+        Each entry minus ``origin`` is the coordinate in grid units. The buffer is C-ordered.
         """
 
     def steps(self, entries: Floats, layout: Layout) -> Whole:
@@ -251,5 +248,5 @@ class StepsOf(GridRounding):
     function: Callable[[Floats], Numeric]
     origin = 0
 
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+    def into(self, block: Floats, out: Floats) -> None:
         out.view(np.int64)[...] = self.function(block)

@@ -149,8 +149,8 @@ class _NoMoreThanLeft(GridRounding):
     most: int
     origin = 0
 
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        self.boxed.into(block, out, spare)
+    def into(self, block: Floats, out: Floats) -> None:
+        self.boxed.into(block, out)
         bits = out.view(np.int64)
         left = np.full(len(bits), self.most, dtype=np.int64)
         for column in range(bits.shape[1]):
@@ -538,7 +538,7 @@ class _Rounded(GridRounding):
     per_unit: float
     origin = grid_rounding.ORIGIN
 
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+    def into(self, block: Floats, out: Floats) -> None:
         rows = self.body.bring(block, self.target)
         np.add(rows * self.per_unit, grid_rounding.MAGIC, out=out)
 

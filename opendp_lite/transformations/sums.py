@@ -106,8 +106,8 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def unless_missing(self, piece: Numeric) -> Totals | None:
         """As ``summarise``, of an array of any type and any strides; None where an entry is NaN."""
-        out, spare = self._buffers(piece)
-        whole = self._snapper.unless_missing(piece, out, spare)
+        out = self._make_buffer(piece)
+        whole = self._snapper.unless_missing(piece, out)
         return self.add_up(out.view(np.int64)) if whole else None
 
     def add_up(self, bits: NDArray[np.int64]) -> Totals:
@@ -181,18 +181,13 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def _snap(self, block: Floats) -> NDArray[np.int64]:
         """The bits of the rows' images."""
-        out, spare = self._buffers(block)
-        self._snapper.into(block, out, spare)
+        out = self._make_buffer(block)
+        self._snapper.into(block, out)
         return out.view(np.int64)
 
-    def _buffers(self, block: Floats) -> tuple[Floats, Floats]:
-        """Where the images go, and where the snapper may write besides."""
-        shape, by_column = block.shape, self._snapper.by_column
-        if by_column:
-            shape = shape[::-1]
-        out = np.empty(shape)
-        spare = np.empty(shape) if self._snapper.spares else out
-        return (out.T, spare.T) if by_column else (out, spare)
+    def _make_buffer(self, block: Floats) -> Floats:
+        """Where the images go."""
+        return np.empty(block.shape[::-1]).T if self._snapper.by_column else np.empty(block.shape)
 
     def merge(self, first: Totals, second: Totals, out: NDArray[np.int64] | None = None) -> Totals:
         """The totals of both; ``out`` may be the array of one of them, to be written over."""

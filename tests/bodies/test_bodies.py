@@ -65,9 +65,9 @@ WILD = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-
 def snapped(body, rows: np.ndarray) -> np.ndarray:
     """The rows on the body's grid, as whole numbers of steps."""
     snapper = body.snapper()
-    out, spare = np.empty_like(rows), np.empty_like(rows)
+    out = np.empty_like(rows)
     with np.errstate(all="ignore"):
-        snapper.into(rows, out, spare)
+        snapper.into(rows, out)
     return out.view(np.int64) - snapper.origin
 
 

@@ -160,9 +160,9 @@ def test_wide_rows_have_one_image_by_row_by_column_and_alone(body):
     snapper = body.snapper()
 
     def images(block: np.ndarray, order: str) -> np.ndarray:
-        out, spare = (np.empty(block.shape, order=order) for _ in range(2))
+        out = np.empty(block.shape, order=order)
         with np.errstate(all="ignore"):
-            snapper.into(block, out, spare)
+            snapper.into(block, out)
         return out.view(np.int64) if order == "C" else out.T.view(np.int64).T
 
     by_row = images(rows, "C")

@@ -43,9 +43,7 @@ def excess(columns: int) -> float:
     return floats_beyond(columns) * 2.0**-52
 
 
-def row_totals(
-    entries: Floats, layout: Layout, p: float, columns: int, spare: Floats | None = None
-) -> Floats:
+def row_totals(entries: Floats, layout: Layout, p: float, columns: int) -> Floats:
     """The sum of ``|x|^p`` of each row, with the last ``cell_bits`` of its float rounded up.
 
     Args:
@@ -53,7 +51,6 @@ def row_totals(
         layout: Where they lie.
         p: 1 or 2.
         columns: How many columns the rows have, with those that are not stored.
-        spare: An array like ``entries`` that may be written to.
 
     Returns:
         For each row a float that depends on the values of its terms alone. It is NaN for a row with
@@ -69,7 +66,7 @@ def row_totals(
         is at least ``margin`` floats inside of its cell lies in the cell of T. For another one T is
         computed. Cells do not end at such a float, since sums of short numbers often lie there.
     """
-    found = layout.sums_of_squares(entries) if p == 2 else layout.sums(np.abs(entries, out=spare))
+    found = layout.sums_of_squares(entries) if p == 2 else layout.sums(np.abs(entries))
     if np.isnan(found.max(initial=0.0)):
         found[np.isnan(found)] = np.nan
     if columns == 1:
