@@ -1,8 +1,8 @@
 from opendp_lite.estimators.columns.centered_sums import centered_sum as centered_sum
 from opendp_lite.estimators.columns.covariance import covariance as covariance
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean
-from opendp_lite.estimators.columns.multivariate_mean import plan_plus_mean as plan_plus_mean
 from opendp_lite.estimators.columns.noisy_mean import l2_mechanism_mean as l2_mechanism_mean
+from opendp_lite.estimators.columns.plan_plus import plan_plus_mean as plan_plus_mean
 from opendp_lite.estimators.columns.regression import linear_regression as linear_regression
 from opendp_lite.estimators.distributions.answers import basis_distribution as basis_distribution
 from opendp_lite.estimators.distributions.answers import distribution as distribution

@@ -12,8 +12,8 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.sampling import on_random_pairs
 from opendp_lite.estimators.columns import noisy_mean
-from opendp_lite.estimators.columns.multivariate_mean import Zcdp
 from opendp_lite.estimators.columns.noisy_mean import MEDIAN_OF_NORMAL, dyadic, each_column
+from opendp_lite.estimators.columns.plan_plus import Zcdp
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.noisy_totals import moderate, require_public_size
 from opendp_lite.estimators.parts.types import Floats, RowSpace

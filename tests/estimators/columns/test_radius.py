@@ -7,8 +7,9 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
-from opendp_lite.estimators.columns.multivariate_mean import ColumnBounds, _PlanPlus, shrink
+from opendp_lite.estimators.columns.column_bounds import ColumnBounds
 from opendp_lite.estimators.columns.noisy_mean import RowCount
+from opendp_lite.estimators.columns.plan_plus import _PlanPlus, shrink
 from opendp_lite.estimators.columns.radius import _directions_beyond, _last, _shorten
 from opendp_lite.estimators.parts.budget import ConcentratedBudget
 from opendp_lite.estimators.parts.request import Request
