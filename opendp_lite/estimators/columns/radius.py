@@ -19,7 +19,7 @@ from opendp_lite.estimators.parts.bounds_search import last_seen
 from opendp_lite.estimators.parts.budget import ConcentratedBudget
 from opendp_lite.estimators.parts.noisy_totals import JointNoise
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.estimators.parts.types import Floats, RowSpace
+from opendp_lite.estimators.parts.types import Floats, Numbers, RowSpace
 from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Stage, stage
@@ -240,12 +240,14 @@ class Shortener:
         rows: The rows, centred and divided.
         widths: What the columns were divided by.
         ends: The least and the largest length to think of.
+        skew: How far the centres lie from the medians, likewise divided.
     """
 
     people: RowCount
     rows: Rowwise
     widths: Floats
     ends: tuple[float, float]
+    skew: Numbers
 
     def find(self) -> Shortening:
         """The length with the least noise and bias, as far as the counts show.
@@ -283,11 +285,10 @@ class Shortener:
 
         And where the first rings end, in units of it.
         """
-        public = self.people.counted is None
         cells = log(self.ends[1] / self.ends[0]) / log(2) * 2**_BITS
         slope = sqrt(2 * float(_ANCHOR * self.people.budget)) / float(self.people.ask.space.unit)
         needed = (log(cells) + _SURE) / (slope * self.people.rows)
-        beyond = max(needed, _BEYOND_REPLACED if public else _BEYOND_ADDED)
+        beyond = max(needed, self._least_beyond)
         if beyond > _MOST_BEYOND:
             return self.ends[0], None, (1,)
         # Of few rows noise hides where they point, and then hardly any would be shortened.
@@ -322,11 +323,20 @@ class Shortener:
             return most
         total, off = self.people.look(sum_directions(self.rows, least), _DIRECTION)
         many = max(beyond * self.people.rows, 1.0)
-        squares, noise = (self.widths * total / many) ** 2, (self.widths * off / many) ** 2
+        # The few longest rows lie more on the side of a mean beside the medians than these many do.
+        squares = (self.widths * (total / many + self.skew / least)) ** 2
+        noise = (self.widths * off / many) ** 2
         # The square of the length less its noise, and a part of the deviation of that.
         found = max(float((squares - noise).sum()), 0.0)
         found += _DOUBT * sqrt(float((2 * noise**2 + 4 * noise * squares).sum()))
-        return min(most, sqrt(found))
+        # Among more rows than usual the longest are hidden. Without this three real tables erred by
+        # 1.1 to 1.4 times as much at rho = 1/16, and even tails (t3) by 0.9 times.
+        return min(most, sqrt(found * beyond / self._least_beyond))
+
+    @property
+    def _least_beyond(self) -> float:
+        """The share of the rows beyond the first length, where the budget finds it."""
+        return _BEYOND_REPLACED if self.people.counted is None else _BEYOND_ADDED
 
     def _noise_of_one(self) -> float:
         """The l2 error of the mean by noise, if rows are shortened to 1."""
