@@ -279,18 +279,15 @@ def test_interrupted_with_several_processes(tmp_path):
     assert len(set(settings(path))) == len(settings(path)) > 0
 
 
-def test_the_number_of_processes_does_not_matter(run, tiny, tmp_path):
+def test_the_number_of_processes_does_not_matter(tiny):
     tiny("plan-a")
-    for workers in (1, 2):
-        words = ("--rho", 1, "--runs", 1, "--workers", workers, "--out", tmp_path / str(workers))
-        assert run("plan-a", *words)[0] == 0
-    one, two = (tmp_path / workers / "plan-a.csv" for workers in "12")
-    assert sorted(settings(one)) == sorted(settings(two))
-    exact = [
-        sorted(line["error_true"] for line in lines(path) if line["estimator"] == "empirical")
-        for path in (one, two)
-    ]
-    assert exact[0] == exact[1]
+    planned = plan_runs.list_runs(EXPERIMENTS["plan-a"], "usual", (1.0,), 1)
+    one, two = (
+        {each.run: each for each in plan_runs._measure_all(planned, workers)} for workers in (1, 2)
+    )
+    assert set(one) == set(two) == set(planned)
+    exact = [run for run in planned if run.estimator == "empirical"]
+    assert [one[run].error_true for run in exact] == [two[run].error_true for run in exact]
 
 
 def test_expected_time_grows_with_the_work():

@@ -22,7 +22,6 @@ from opendp_lite.engines.data.identities import Identities
 from opendp_lite.engines.data.table import take
 from opendp_lite.engines.rows import materialise
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.testing.datasets import in_threads
 from opendp_lite.testing.stable import people_distance, symmetric_distance
 from tests.exact_losses import lost
 
@@ -332,28 +331,6 @@ def test_an_id_that_may_be_two_peoples_is_missing(value):
     assert np.isnan(numbers(value, "a", value))[[0, 2]].all()
     data = {"id": [value, "a", value], "city": [0, 0, 0], "x": [1, 2, 3]}
     assert kept(data, drawn(0), dp.bound_contributions(9) >> dp.select("x"), columns=1) == [[2.0]]
-
-
-@pytest.mark.parametrize("kind", ["i8", "u8", "i4", "f8", "f4", "f2", "?"])
-def test_typed_ids_are_numbered_as_single_ones(kind):
-    values = [0, 1, 5, *(2**power - less for power in (11, 24) for less in (1, 0))]
-    values += [2**52, 2**53 - 1, 2**53, 2**53 + 1, 2**62]
-    with np.errstate(all="ignore"):
-        typed = np.array(values).astype(kind)
-    identities = Identities()
-    found = identities.of_values(typed)
-    single = np.array([identities.of_values(np.array([v], dtype=object))[0] for v in typed])
-    assert np.array_equal(found, single, equal_nan=True)
-    exact = {"f8": 9, "f4": 6, "f2": 4}.get(kind, len(values))
-    assert np.isnan(found).sum() == len(values) - exact
-    assert len(set(found[:exact].tolist())) == len(set(typed[:exact].tolist()))
-
-
-@pytest.mark.parametrize("make", [np.array, list, lambda rows: in_threads(np.array(rows, float))])
-def test_arrays_and_lists_of_rows(make):
-    rows = [[1, 0, n] for n in range(5)] + [[2, 0, 9]]
-    found = kept(make(rows), by_place([3, 1, 0, 2, 4, 5]))
-    assert sorted(found[:, 2].tolist()) == [1.0, 2.0, 9.0]
 
 
 def test_long_ids_of_an_array_are_not_rounded():
