@@ -240,6 +240,7 @@ def test_moving_a_non_negative_ball():
     assert body.scale(mixed).select((1,)) == dp.bodies.NonNegativeBall(2)
     assert body.scale(mixed).select((1, 1, 0)) == dp.bodies.Box(0, [2, 2, 6])
     assert dp.bodies.NonNegativeBall(5).total_range() == (0, 5)
+    assert dp.bodies.NonNegativeBall(5).diameter(1) == dp.bodies.Simplex(5).diameter(1) == 5
     assert dp.bodies.NonNegativeBall([1, 5], p=1).total_range() == (0, 5)
     assert body.total_range() is None
 

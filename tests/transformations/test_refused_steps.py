@@ -58,6 +58,7 @@ PARAMETERS = [
     (lambda: dp.keep("a", among=[1, 1]), "declared twice"),
     (lambda: dp.keep(0, among=[1]), "picked by name"),
     (lambda: dp.one_hot("fm"), "list of categories"),
+    (lambda: dp.records(columns=2) >> dp.one_hot([(1, 2), (3, 4)]), "and no tuples"),
     (lambda: dp.one_hot([]), "from 1 to 2"),
     (lambda: dp.one_hot(["f", "m", "f"]), "declared twice; number 3 of the list"),
     (lambda: dp.one_hot([1, 1.0]), "declared twice"),
