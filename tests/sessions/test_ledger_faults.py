@@ -137,6 +137,11 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+def test_a_witness_that_takes_a_part_of_a_line_releases_nothing(watched, tenth, monkeypatch):
+    monkeypatch.setattr(os, "write", lambda _, data: len(data) - 1)
+    refused("its disk is full", lambda: watched.reserve(tenth, asked="{}"))
+
+
 def test_a_full_disk_releases_nothing(small_disk, tenth):
     ledger = LedgerFile.create(small_disk / "a.ledger", dp.rho(1), unit="person")
     first = ledger.reserve(tenth, asked="{}")

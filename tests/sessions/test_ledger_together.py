@@ -151,6 +151,13 @@ def test_no_fork_has_a_copy_of_a_connection_that_rests(ledger, tenth):
     assert ledger.spent == 9 * tenth
 
 
+def test_a_connection_that_rests_waits_as_long_as_who_asks(ledger):
+    for wait in (0.05, 7.0):
+        assert LedgerFile.open(ledger.path, wait=wait).spent == 0
+        resting = open_connection._RESTING[get_ident()]
+        assert resting.execute("PRAGMA busy_timeout").fetchone() == (int(1000 * wait),)
+
+
 def test_pages_of_a_connection_that_rests_are_read_anew(ledger, make, tenth, unmarked):
     """Another history has the counter of changes by which SQLite knows its pages again."""
     other = copy_of(ledger, "other")
