@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import copysign, floor, isnan
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.engines.data.fold import keep_freed
 from opendp_lite.numbers.exact import exp_up, floor_log2, log_up, nearest, normal_quantile_up
 from opendp_lite.numbers.grid import Grid, Steps
 from opendp_lite.numbers.kernels import DRAW
@@ -105,15 +105,11 @@ LANES: Final = 34_000
 _SIGN: Final = np.uint64(2**63)
 # Sizes that a kernel has at hand in a processor's nearest cache.
 _NEAREST: Final = 1024
-# For as many threads that release at once; each set is of about 2 MB.
-_MOST_SPARE: Final = 8
-# Working arrays that nobody uses now. Whoever takes one out has it alone.
-_spare: Final[list[Lanes]] = []
 
 
 @attrs.frozen(eq=False, repr=False)
 class Lanes:
-    """Working arrays of a block, kept for later releases: new memory is slow to touch first."""
+    """Working arrays of a block, of about 2 MB."""
 
     sizes: Floats = attrs.field(factory=partial(np.empty, LANES))
     same: Floats = attrs.field(factory=partial(np.empty, LANES))
@@ -121,20 +117,6 @@ class Lanes:
     work: Work = attrs.field(
         factory=lambda: Work(np.empty(LANES), np.empty(LANES), np.empty((LANES, 4)))
     )
-
-
-@contextmanager
-def borrow_lanes() -> Iterator[Lanes]:
-    """Arrays for one user at a time; others have them later, unless there are enough."""
-    try:
-        lanes = _spare.pop()
-    except IndexError:
-        lanes = Lanes()
-    try:
-        yield lanes
-    finally:
-        if len(_spare) < _MOST_SPARE:
-            _spare.append(lanes)
 
 
 def fill(
@@ -164,7 +146,9 @@ def fill(
     """
     cells = (1.0, 0.0, 1.0) if exponent is None else (2.0**-exponent, 1.0, 2.0**exponent)
     law = table, factor, edge, start is None
-    with borrow_lanes() as lanes, np.errstate(all="ignore"):
+    keep_freed()
+    lanes = Lanes()
+    with np.errstate(all="ignore"):
         if given is None:
             # To add -0.0 changes no float.
             lanes.same[: len(out)] = -0.0 if start is None else start
