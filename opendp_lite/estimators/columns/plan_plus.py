@@ -332,17 +332,14 @@ class _PlanPlus:
             reach = self._reaches(middle)
             lost = spread < reach * _SEEMS_CONSTANT
             spread = np.where(lost, reach * sqrt(beyond / 2), spread)
-        medians = middle
         middle, spread = self._recentre(middle, spread, beyond, near)
         tried = [self._widths(spread)]
         if np.quantile(spread, _SOME) < spread.max() * _LOST:
             # Many scales may be lost. What bounds say of them may be nearer.
             tried.append(self._fair_widths(self.bounds.halves))
-        return self._shorten_best(middle, spread, *tried, skew=middle - medians)
+        return self._shorten_best(middle, spread, *tried)
 
-    def _shorten_best(
-        self, middle: Floats, spread: Floats, *tried: Floats, skew: Numbers = 0.0
-    ) -> Floats | ByColumn:
+    def _shorten_best(self, middle: Floats, spread: Floats, *tried: Floats) -> Floats | ByColumn:
         """With those widths whose looks promise the smallest error, or the sum in bounds if less.
 
         Not all rows are thought to be much nearer to the middle than ``spread`` is from 0.
@@ -351,9 +348,7 @@ class _PlanPlus:
         for widths in tried:
             rows, longest = self._rows_around(middle, widths), self._longest(middle, widths)
             ends = min(float(np.linalg.norm(least / widths)), longest / 2), longest
-            found.append(
-                (radius.Shortener(self.people, rows, widths, ends, skew / widths).find(), widths)
-            )
+            found.append((radius.Shortener(self.people, rows, widths, ends).find(), widths))
         cut, widths = min(found, key=lambda each: each[0].promised)
         if self.bounds.own:
             space, away = self.ask.space, middle - self.bounds.middle
