@@ -332,10 +332,11 @@ class _PlanPlus:
             reach = self._reaches(middle)
             lost = spread < reach * _SEEMS_CONSTANT
             spread = np.where(lost, reach * sqrt(beyond / 2), spread)
+        many_lost = np.quantile(spread, _SOME) < spread.max() * _LOST
         middle, spread = self._recentre(middle, spread, beyond, near)
         tried = [self._widths(spread)]
-        if np.quantile(spread, _SOME) < spread.max() * _LOST:
-            # Many scales may be lost. What bounds say of them may be nearer.
+        if many_lost:
+            # The rough mean finds a part of them, and what bounds say may be nearer.
             tried.append(self._fair_widths(self.bounds.halves))
         return self._shorten_best(middle, spread, *tried)
 
