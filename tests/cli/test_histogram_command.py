@@ -55,6 +55,14 @@ def test_people_and_not_rows_are_protected(made, counts, survey):
     assert "rows without id are left out" in text
 
 
+def test_the_noise_grows_with_the_rows_of_a_person(told, survey):
+    words = ["--column", "sex", "--categories", "f", "--person", "id", "--epsilon", 0.1]
+    errors = [told("histogram", survey, *words, "--most", most)["releases"][0] for most in (1, 4)]
+    one, four = (each["standard_error"] for each in errors)
+    assert one == pytest.approx(2**0.5 / 0.1, rel=0.01)
+    assert four == pytest.approx(4 * one, rel=0.01)
+
+
 def test_text_output(made, survey):
     out = made(
         "histogram", survey, "--column", "sex", "--categories", "f", "m", "--epsilon", 100

@@ -212,7 +212,7 @@ def test_batches_of_other_types(load):
         (dp.select("y") >> dp.count())(data)
 
 
-@pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "known", "among"])
+@pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "is_there", "among"])
 def test_a_server_that_errs_on_the_public_table_is_not_asked(
     wrong,
     load,
@@ -226,7 +226,7 @@ def test_a_server_that_errs_on_the_public_table_is_not_asked(
         "total": lambda self, *given: made(f"{right(self, *given).text} + 1"),
         "key": lambda self, name, kind: lower_case(right(self, name, kind)),
         "choose": lambda self, condition, value: value,
-        "known": lambda self, value: right(self, value) & made("false"),
+        "is_there": lambda self, value: right(self, value) & made("false"),
         "among": lambda self, key, values: right(self, key, values[1:]),
     }
     monkeypatch.setattr(kind, wrong, errs[wrong])

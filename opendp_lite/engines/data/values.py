@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any, Final
 
 import attrs
@@ -87,10 +87,10 @@ class Values:
         Where the different values are listed, it is asked for each of them once.
         """
         if self.levels is None:
-            return lambda piece: make(self.array(piece))
+            return partial(_make_of, self.array, make)
         # Behind them what is made of a missing one: it is taken for all places below 0.
         of_levels = make(np.fromiter([*self.levels, None], object, len(self.levels) + 1))
-        return lambda piece: of_levels[np.maximum(self.array(piece), -1)]
+        return partial(_make_of, self.array, partial(_take_levels, of_levels))
 
     def as_numbers(self, numbers: Callable[[Numeric], Floats]) -> arrays.ColumnRows:
         """One column of numbers, by a function as for ``once_each``."""
@@ -106,8 +106,17 @@ class Values:
     def as_dates(self, numbers: Callable[[NDArray[np.datetime64]], Floats]) -> arrays.ColumnRows:
         """As ``as_numbers``, by a function of numpy's dates; NaT for what is none."""
         if (read := self.dates) is not None:
-            return arrays.ColumnRows(self.column, lambda piece: numbers(read(piece)))
+            return arrays.ColumnRows(self.column, partial(_make_of, read, numbers))
         return self.as_numbers(lambda values: numbers(python_dates(values.tolist())))
+
+
+# Named functions, and no closures: other processes are sent them.
+def _make_of(array: Callable[[Any], Any], make: Callable[[Any], Numeric], piece: Any) -> Any:
+    return make(array(piece))
+
+
+def _take_levels(of_levels: Numeric, places: Numeric) -> Numeric:
+    return of_levels[np.maximum(places, -1)]
 
 
 SAMPLE: Final = 2**12
