@@ -16,7 +16,7 @@ import attrs
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.display import formatting
-from opendp_lite.numbers.exact import Number, format_number, positive, whole
+from opendp_lite.numbers.exact import Number, format_number, positive, quote, whole
 from opendp_lite.spelling.suggestions import refuse_name
 
 Record: TypeAlias = dict[str, Any]
@@ -83,18 +83,14 @@ class ReleaseTable(Storable):
         said, places = [note] if note else [], None
         # A key that is None, and not one that the row lacks.
         records = [{name: "missing" if v is None else v for name, v in r.items()} for r in records]
-        asked = suppress if isinstance(suppress, Mapping) else {"": suppress}
-        for name, few in asked.items() if suppress is not None else ():
-            least = positive(few, "table: suppress")
-            records = _count_by(records, name) if name else records
-            if not all(map(_how_many, records)):
-                raise ParameterError(
-                    "table: suppress= leaves out what is of few rows, and some of these numbers do "
-                    "not say of how many they are; count the rows with dp.histogram, whose table "
-                    "does, or name the count of a dp.compose, as in suppress={'n': 15}"
-                )
-            records = [_suppress(each, least) for each in records]
-            said.append(f"Not shown (-): fewer than {few}.")
+        if suppress is not None:
+            asked = suppress if isinstance(suppress, Mapping) else {"": suppress}
+            hidden = [False] * len(records)
+            for name, few in asked.items():
+                least, counts = positive(few, "table: suppress"), _count_each(records, name)
+                hidden = [old or many < least for old, many in zip(hidden, counts, strict=True)]
+                said.append(f"Not shown (-): fewer than {few}.")
+            records = [_suppress(e) if few else e for e, few in zip(records, hidden, strict=True)]
         if percent:
             if not all({"value", "share"} & each.keys() for each in records):
                 raise ParameterError(
@@ -201,19 +197,32 @@ def _how_many(record: Record) -> str:
     return next((name for name in _HOW_MANY if record.get(name) is not None), "")
 
 
-def _count_by(records: Sequence[Record], name: str) -> list[Record]:
-    """The records, each with what a part of a ``dp.compose`` counted in its group as its rows."""
-    counts = [each for each in records if each.get("statistic") == name]
-    named = counts[0] if counts else {}
-    keys = [each for each in named if each not in (*_STATISTICS, "statistic")]
+def _count_each(records: Sequence[Record], name: str) -> list[float]:
+    """Of how many rows each record is: as it says itself, or a part of a ``dp.compose`` does.
+
+    Where both do the fewer: a mean of a column that lacks some is of fewer rows than its group.
+    """
+    counts = [each for each in records if name and each.get("statistic") == name]
+    if name and not all(type(e.get("value")) is int and not _how_many(e) for e in counts or [{}]):
+        parts = ", ".join(dict.fromkeys(str(e["statistic"]) for e in records if "statistic" in e))
+        raise ParameterError(
+            f"table: suppress={{{quote(name)}: ...}} needs the name of a dp.count within a "
+            f"dp.compose; the parts here are: {parts or 'none'}"
+        )
+    keys = [each for each in (counts or [{}])[0] if each not in (*_STATISTICS, "statistic")]
     known = {tuple(map(each.get, keys)): each["value"] for each in counts}
-    return [each | {"rows": known.get(tuple(map(each.get, keys)))} for each in records]
+    found = [(each.get(_how_many(each)), known.get(tuple(map(each.get, keys)))) for each in records]
+    if (None, None) in found:
+        raise ParameterError(
+            "table: suppress= leaves out what is of few rows, and some of these numbers do "
+            "not say of how many they are; count the rows with dp.histogram, whose table "
+            "does, or name the count of a dp.compose, as in suppress={'n': 15}"
+        )
+    return [min(each for each in both if each is not None) for both in found]
 
 
-def _suppress(record: Record, least: Fraction) -> Record:
-    """A row without its statistics, where it counts too few."""
-    if record[_how_many(record)] >= least:
-        return record
+def _suppress(record: Record) -> Record:
+    """A row without its statistics."""
     return {name: None if name in _STATISTICS else value for name, value in record.items()}
 
 

@@ -139,14 +139,26 @@ def test_a_count_of_a_composition_says_what_is_of_few_rows():
     found = dp.by("sex", ["f", "m"], dp.compose(n=count, total=total))(rows)
     table = found.table(suppress={"n": 400})
     assert [each is None for each in table.columns["value"]] == [False, False, True, True]
-    assert table.columns["rows"][:2] == [found["f"]["n"]] * 2
     assert table.note.endswith("Not shown (-): fewer than 400.")
     assert found["f"].table(suppress={"n": 950}).columns["value"] == [None, None]
     # What is of other groups than were counted does not say of how many rows it is.
     whole = dp.compose(n=dp.by("sex", ["f", "m"], count), total=total)(rows)
-    for each, asked in ((found, 400), (found, {"m": 400}), (whole, {"n": 400})):
+    for each, asked in ((found, 400), (whole, {"n": 400})):
         with pytest.raises(dp.ParameterError, match=r"count of a dp.compose, as in .*'n': 15"):
             each.table(suppress=asked)
+
+
+def test_a_part_is_of_no_more_rows_than_it_says_itself():
+    rows = {"sex": ["f"] * 900 + ["m"] * 100, "age": [None] * 895 + [30.0] * 105}
+    count, mean = dp.count() >> dp.laplace(epsilon=9), dp.select("age") >> dp.mean(0, 99, epsilon=9)
+    sexes = dp.histogram("sex", categories=["f", "m"], epsilon=9)
+    found = dp.compose(n=count, again=count, age=mean, sex=sexes)(rows)
+    columns = found.table(suppress={"n": 400, "again": 300}).columns
+    assert [each is None for each in columns["value"]] == [False, False, True, False, True]
+    assert columns["rows"][:2] == [None, None]
+    for named in ("age", "sex", "N"):
+        with pytest.raises(dp.ParameterError, match=r"name of a dp.count within.* n, again, age"):
+            found.table(suppress={named: 400})
 
 
 def test_parts_that_are_not_all_shares_are_not_in_percent():
