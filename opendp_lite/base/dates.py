@@ -85,6 +85,10 @@ class PeriodKey(date):
         found.label = label
         return found
 
+    # What pipelines, errors and statements print is to be typed again.
+    def __repr__(self) -> str:
+        return repr(date(self.year, self.month, self.day))
+
     def __reduce__(self) -> tuple[object, ...]:
         fields = self.year, self.month, self.day, self.label
         return call_when_read(Named.of(PeriodKey), *fields)

@@ -29,8 +29,6 @@ _DAY: Final = np.dtype("M8[D]")
 _MONTH: Final = np.dtype("M8[M]")
 _FIRST: Final = day_number(date.min)
 _LAST: Final = day_number(date.max)
-# As people write the periods, and weeks as ISO 8601 does.
-_LABELS: Final = {"week": "%G-W%V", "month": "%Y-%m", "quarter": "%Y-Q{}", "year": "%Y"}
 
 
 def are_dates(given: object) -> bool:
@@ -284,8 +282,23 @@ def list_periods(period: str, first: date, last: date) -> list[date]:
 
 
 def mark_period(key: Hashable, period: str | None) -> Hashable:
-    """The first day of a period as that; another key as it is: its rows are no whole period's."""
-    if not is_day(key) or period not in _LABELS or list_periods(period, key, key) != [key]:
+    """The first day of a period as that, with its name; of another day the date alone."""
+    if not is_day(key):
         return key
-    label = key.strftime(_LABELS[period].format((key.month + 2) // 3))
-    return PeriodKey(key.year, key.month, key.day, label)
+    day = date(key.year, key.month, key.day)
+    label = _label_of(day, period)
+    if not label or list_periods(str(period), day, day) != [day]:
+        return day
+    return PeriodKey(day.year, day.month, day.day, label)
+
+
+def _label_of(day: date, period: str | None) -> str:
+    """The period of a day as people write it, a week as ISO 8601 does; empty where it has none."""
+    said, (year, week, _) = str(day), day.isocalendar()
+    labels = {
+        "week": f"{year:04}-W{week:02}",
+        "month": said[:7],
+        "quarter": f"{said[:4]}-Q{(day.month + 2) // 3}",
+        "year": said[:4],
+    }
+    return labels.get(period or "", "")

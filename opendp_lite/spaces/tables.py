@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.base.dates import PeriodKey
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.display import pictures
 from opendp_lite.display.formatting import printable
@@ -51,9 +52,11 @@ class Tables(Rows):
     def mark_periods(self, columns: Sequence[str], keys: Sequence[Any]) -> tuple[Hashable, ...]:
         """Keys, of several columns in tuples, where they are first days of periods as these."""
         made = [dict(self.periods).get(each) for each in columns]
-        if not any(made):
-            return tuple(keys)
         several = len(made) > 1
+        # Keys of another release may be periods that this column has none of.
+        kinds = [set(map(type, each)) for each in (zip(*keys, strict=True) if several else [keys])]
+        if not any(made) and not any(PeriodKey in each for each in kinds):
+            return tuple(keys)
         return tuple(
             tuple(map(mark_period, key, made)) if several else mark_period(key, *made)
             for key in keys

@@ -579,7 +579,9 @@ def period(
     metric = space.metric
     if isinstance(metric, RowMetric) and metric.most_alike(Fraction(1), [name]) < 1:
         metric = metric.of_new_values()
-    tables = attrs.evolve(tables, periods=(*tables.periods, (name, change.period)))
+    # First days of months, taken by weeks, stand for no whole week.
+    label = "" if name in dict(tables.periods) else change.period
+    tables = attrs.evolve(tables, periods=(*tables.periods, (name, label)))
     of_people = cast(PersonTables, domain)
     marked = tables if isinstance(domain, Tables) else attrs.evolve(of_people, rows=tables)
     after = attrs.evolve(space, domain=marked, metric=metric)

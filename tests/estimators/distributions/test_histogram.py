@@ -380,6 +380,21 @@ def test_tables_show_periods_as_people_write_them(period, shown):
     assert str(counted(rows)).splitlines()[1].startswith(f"{keys[0]} ")
     other = (made >> dp.histogram("day", categories=[odd], epsilon=9))(rows)
     assert str(other).splitlines()[1].startswith("2024-12-31 ")
+    again = dp.histogram("day", categories=list(found), epsilon=9)
+    twice = made >> dp.period("day", "week") >> dp.histogram("day", categories=[keys[0]], epsilon=9)
+    for each in (again(rows), twice(rows)):
+        assert str(each).splitlines()[1].startswith(f"{keys[0]} ")
+    # They are typed again as days.
+    assert repr(again) == repr(counted)
+
+
+def test_the_years_of_periods_have_four_digits():
+    """As dates have, and as ISO 8601 asks for."""
+    rows = {"day": [datetime.date(1, 1, 3), datetime.date(99, 1, 4)] * 50}
+    for period, shown in (("week", "0001-W01"), ("month", "0099-01"), ("year", "0099")):
+        keys = dp.periods(period, "0001-01-01", "0099-12-31")
+        counted = dp.period("day", period) >> dp.histogram("day", categories=keys, epsilon=9)
+        assert shown in counted(rows).shares().names
 
 
 def test_first_days_without_a_period_are_days():
