@@ -156,7 +156,7 @@ def _why(space: RowSpace, bounds: ColumnBounds, whole: Fraction, p: Number, *, a
         return f"{way}\n  {few}\n  each column errs {by_size}"
     lines = [
         "the estimator is plan_plus_mean: the budget is rho",
-        "about an eighth of it finds where the columns lie and how far rows reach",
+        "about 15 % of it finds where the columns lie and how far rows reach",
         "the noise fits that, so the error follows the data and not the bound",
     ]
     if bounds.given is not None and not bounds.given.even:

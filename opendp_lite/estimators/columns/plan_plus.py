@@ -139,7 +139,7 @@ def fit_noise(
         people = noisy_mean.RowCount.of(ask, whole)
         return bounds.restore(_PlanPlus(ask, bounds, power, whole, people, request).mean())
 
-    spent = "about an eighth of rho finds where the columns lie and how far rows reach"
+    spent = "about 15 % of rho finds where the columns lie and how far rows reach"
     return make_adaptive(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
 
 

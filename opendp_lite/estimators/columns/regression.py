@@ -311,8 +311,8 @@ class WeightedRow:
     """A block function: the row (1, z) times a weight.
 
     Where (1, z) is longer than ``radius`` the weight shortens it to that. It depends on x alone, so
-    it moves no slope, where shortening by y would. Residuals are cut first; for the constant as
-    little as the length of the row allows.
+    it moves no slope, where shortening by y would. Residuals are cut first. For the constant they
+    are cut as little as the length of the row allows.
 
     Args:
         frame: The coordinates.
