@@ -111,7 +111,9 @@ class Values:
 
 
 # Named functions, and no closures: other processes are sent them.
-def _make_of(array: Callable[[Any], Any], make: Callable[[Any], Numeric], piece: Any) -> Any:
+def _make_of(
+    array: Callable[..., Numeric], make: Callable[..., NDArray[Scalar]], piece: object
+) -> NDArray[Scalar]:
     return make(array(piece))
 
 
