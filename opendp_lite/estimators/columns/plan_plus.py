@@ -78,8 +78,8 @@ _TINY: Final = 1e-300
         "a missing value counts as the released median of its column."
     ),
     proof=costs_budget(
-        "An `adaptive` program: quantiles, counts of rows by length, a sum of directions, then "
-        "Gaussian noise on rows clipped to a released radius.",
+        "An `adaptive` program: quantiles, a rough mean, counts of rows by length, a sum of "
+        "directions, then Gaussian noise on rows clipped to a released radius.",
         sources=["Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1"],
     ),
     examples=lambda: [example(records(columns=["age", "visits"]), 100, rho=0.1, p=1)],
@@ -98,8 +98,9 @@ def plan_plus_mean(
     Args:
         bound: M. The entries lie in [-M, M]; others count as its ends. A bound far too large costs
             little.
-        rho: The budget. About 85 hundredths go to the sum. The rest finds a median and a spread of
-            each column, a radius for the rows, and where it is private their number.
+        rho: The budget. About 85 hundredths go to the sum. The rest finds a median, a mean
+            and a spread of each column, a radius for the rows, and where it is private their
+            number.
         p: At least 1. The l_p error is to be small.
         confidence: As for ``multivariate_mean``.
         sampling: As for ``multivariate_mean``.
