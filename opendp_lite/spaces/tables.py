@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
@@ -54,8 +55,8 @@ class Tables(Rows):
         made = [dict(self.periods).get(each) for each in columns]
         several = len(made) > 1
         # Keys of another release may be periods that this column has none of.
-        kinds = [set(map(type, each)) for each in (zip(*keys, strict=True) if several else [keys])]
-        if not any(made) and not any(PeriodKey in each for each in kinds):
+        kinds = set(map(type, chain.from_iterable(keys) if several else keys))
+        if not any(made) and PeriodKey not in kinds:
             return tuple(keys)
         return tuple(
             tuple(map(mark_period, key, made)) if several else mark_period(key, *made)

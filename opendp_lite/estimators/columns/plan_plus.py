@@ -304,7 +304,10 @@ class _PlanPlus:
         return spread ** (2 / (self.power + 2))
 
     def _widths(self, spread: Floats) -> Floats:
-        """The same where a spread may be lost."""
+        """The same where a spread may be lost: none is much less than a fifth of the usual.
+
+        Else the rows that differ in such a column would be the longest by far.
+        """
         power = self._fair_widths(spread) ** 2
         found: Floats = np.sqrt(power + 0.05 * power.mean())
         return found

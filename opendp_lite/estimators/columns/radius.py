@@ -326,8 +326,8 @@ class Shortener:
         found = max(float((squares - noise).sum()), 0.0)
         found += _DOUBT * sqrt(float((2 * noise**2 + 4 * noise * squares).sum()))
         # Among more rows than usual the longest are hidden, which point one way more than others.
-        # Without this three real tables erred by 1.1 to 1.4 times as much at rho = 1/16, and even
-        # tails (t3) by 0.9 times. To add how far the means lie from the medians did not help.
+        # Without this five real tables erred by 1.1 to 1.4 times as much at rho = 1/16, and even
+        # tails (t3) by 0.94 times. To add how far the means lie from the medians did not help.
         return min(most, sqrt(found * beyond / self._least_beyond))
 
     @property
