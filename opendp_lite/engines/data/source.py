@@ -26,8 +26,12 @@ from opendp_lite.numbers.exact import quote, whole
 
 BLOCK_ENTRIES: Final = 65536
 """Entries in a block: few calls, and working arrays that stay in a processor's cache."""
-PIECE_ENTRIES: Final = 262144
-"""Entries in a piece of rows as they lie, of which a fold makes fewer working arrays."""
+PIECE_ENTRIES: Final = 131072
+"""Floats in a piece of rows as they lie, of which a fold makes fewer working arrays.
+
+With pieces twice as large a sum takes 1.3 times as long on a core whose cache has 2 MB, and with
+pieces half as large as long. Whole numbers are added up as they are, and come twice as many.
+"""
 SHARE_ENTRIES: Final = 2_000_000
 """Entries for which a further thread is worth its start."""
 _MOST_COLUMNS: Final = 2**24
@@ -164,8 +168,8 @@ class InMemory(Source):
             yield from blocks_of(rows)
 
     def as_they_lie(self) -> Iterator[Numeric]:
-        for rows in self._read(PIECE_ENTRIES):
-            yield from _cut(rows, PIECE_ENTRIES)
+        for rows in self._read(2 * PIECE_ENTRIES):
+            yield from _cut(rows, PIECE_ENTRIES if rows.dtype.kind == "f" else 2 * PIECE_ENTRIES)
 
     def _read(self, entries: int) -> Iterator[Numeric]:
         """Rows of at least so many entries each time, and many rows where they are long."""
