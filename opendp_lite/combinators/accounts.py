@@ -231,8 +231,6 @@ def require_root(account: AnyAccount, root: AnyAccount) -> None:
 
 def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]:
     """Accounts that divide what is left evenly."""
-    if isinstance(parts, bool):
-        raise ParameterError(f"split: parts is a whole number of at least 1, got {parts}")
     count = whole(parts, "split: parts", least=1)
     if count > _MOST_PARTS:
         raise ParameterError(f"split: parts must be at most {_MOST_PARTS}, got {quote(parts)}")

@@ -307,8 +307,6 @@ class AmplifiedProfile(_OfSample):
         return self.rate * self.inner.delta(before)
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        if self.delta(Fraction(0)) <= delta:
-            return Fraction(0)
         try:
             return amplified_epsilon(self.inner.epsilon(delta / self.rate), self.rate)
         except ParameterError:

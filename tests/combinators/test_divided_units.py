@@ -166,6 +166,14 @@ def test_a_program_costs_its_budget_however_many_rows_a_person_has(rows, budget)
     assert grouped.map(2) == alone.map(2)
 
 
+@pytest.mark.parametrize("rows", range(1, 5))
+def test_a_part_of_a_unit_loses_its_share_of_the_budget(rows):
+    budget = dp.epsilon(1, delta=0.25)
+    group = space_of_group((PEOPLE >> dp.bound_contributions(4)).output_space)
+    bound = dp.adaptive(lambda ask: None, budget).bind(group)
+    assert bound.loss(rows) == (Fraction(rows, 4), Fraction(rows, 16))
+
+
 def test_a_unit_of_many_rows_is_not_divided_outside_of_groups():
     """A query that one row changes by as much as all costs what was typed there."""
     chosen = PEOPLE >> dp.bound_contributions(5)

@@ -297,11 +297,14 @@ def parted(rows: int, groups: int, most: int) -> Iterator[tuple[int, ...]]:
     ],
 )
 def test_the_worst_way_to_part_rows_among_groups(loss, changes, groups):
-    """Against all ways, one by one."""
+    """Against all ways, one by one; of orders no shares are known, and k rows are k at most."""
     ways = parted(changes, groups, changes)
     expected = max(sum(map(loss, way)) for way in ways)
     found = LossOfGroups(ZCDP, lambda rows: loss(int(rows)), groups)
     assert found.of(changes) == expected
+    orders = dp.measures.RenyiDivergence({8: 1})
+    charged = LossOfGroups(orders, lambda rows: orders.loss((loss(int(rows)), 0)), groups)
+    assert charged.of(changes)[0] == (expected if groups == 1 else min(expected, changes * loss(1)))
 
 
 def worst_sum(loss: Callable[[int], int], rows: int, groups: int) -> int:

@@ -183,15 +183,29 @@ def test_a_concentrated_loss_stays_and_its_curve_is_that_of_the_sample(noise):
 
 def test_a_group_counts_on_the_farthest_that_one_of_its_units_moves():
     """Where two units move twice as far as one, and three no farther than two."""
-    found = amplified(MU, lambda units: Fraction(min(units, 2) ** 2), TENTH, 3)
-    curve = MU.profile(found)
-    assert curve == SampledGaussianProfile(Fraction(1), TENTH, 3)
-    assert curve.rho == Fraction(9, 2)
+    for units in (2, 3):
+        found = amplified(MU, lambda units: Fraction(min(units, 2) ** 2), TENTH, units)
+        curve = MU.profile(found)
+        assert curve == SampledGaussianProfile(Fraction(1), TENTH, units)
+        assert curve.rho == Fraction(units**2, 2)
+
+
+class OwnMeasure(dp.MaxDivergence):
+    """Its numbers may stand for other losses."""
+
+
+@dp.mechanism
+def own(space: dp.Space[dp.Rows]) -> dp.Measurement:
+    return dp.Measurement(space, OwnMeasure(), lambda rows, entropy: 0, lambda distance: distance)
 
 
 def test_another_measure_is_refused():
-    with pytest.raises(dp.ParameterError, match="no loss of a secret sample is known under"):
-        amplified("a measure of one's own", lambda _: Fraction(0), TENTH, 1)
+    for refused in (
+        lambda: amplified("a measure of one's own", lambda _: Fraction(0), TENTH, 1),
+        lambda: dp.records() >> dp.sample(0.1, own()),
+    ):
+        with pytest.raises(dp.ParameterError, match="no loss of a secret sample is known under"):
+            refused()
 
 
 def test_a_sample_of_a_loss_at_one_delta_is_composed():
