@@ -181,19 +181,18 @@ class _Planned:
         """For counts of doublings."""
         plain = max(self.plan.for_plain(self.rows), _LEAST_LOOK)
         sparse = self.plan.share_for(_SPARSE_SHARE * self.rows / self.plan.doubts.anywhere)
-        usual = _MOST_PLAIN_LOOK if self.enough else self._most
+        usual = _MOST_PLAIN_LOOK if self.enough else _MOST_LOOK
         return max(plain, min(sparse, usual))
 
     @property
     def again(self) -> float:
         """For a second look where the first saw nothing; 0 with few rows."""
-        return max(self._most - self.first, 0.0) if self.enough else 0.0
+        return max(_MOST_LOOK - self.first, 0.0) if self.enough else 0.0
 
     @property
     def last(self) -> float:
         """For a last look: where no rows show, a mean needs no more than what is left."""
-        so_far = self.plan.for_median(self.rows) + max(self.first, self._most)
-        return max(_MOST_LOOKED - so_far, 0.0)
+        return _MOST_LOOKED - self.plan.for_median(self.rows) - max(self.first, _MOST_LOOK)
 
     @property
     def tails(self) -> float:
@@ -232,10 +231,6 @@ class _Planned:
         return next(
             (fewer for fewer in range(_CUTS) if for_each < 2.0 ** (1 + fewer - _CUTS)), _CUTS
         )
-
-    @property
-    def _most(self) -> float:
-        return min(_MOST_LOOK, _MOST_LOOKED - self.plan.for_median(self.rows))
 
     @property
     def _for_tails(self) -> float:
@@ -409,7 +404,7 @@ class _Run:
         found, looks = self._look(middle, shares.first), 1
         if shares.again and not _show(found):
             found, looks = _both(found, self._look(middle, shares.again)), 2
-        if shares.last and not _show(found):
+        if not _show(found):
             found, looks = self._last_look(found, middle, shares.last), looks + 1
         return found, looks
 

@@ -45,6 +45,7 @@ def test_what_a_run_may_ask_leaves_something(where, loss):
                 max(each.again + each.last, each.tails and each.tails + each.group),
             )
             assert all(0 <= share < 1 for share in shares)
+            assert each.last > 0
             assert sum(shares) < 0.95
 
 
