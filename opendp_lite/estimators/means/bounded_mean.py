@@ -96,8 +96,6 @@ def joint_plan(
     """The sum of (x - middle) and the count, of a private number of rows."""
     noisy_totals.require_private_size(space, "joint_mean")
     stretched = exact(stretch, "joint_mean: stretch")
-    if stretched < 0:
-        raise ParameterError(f"joint_mean: stretch is at least 0, got {stretch}")
     amount = request.budget.amount
     each = float(amount) / float(space.unit)
     errors = noisy_totals.JointSumAndCount(float(column.half) / each, each, float(stretched))
