@@ -205,7 +205,6 @@ _OFF, _OFF_SHARE = 0.02, 0.05
 _ROWS_OFF: Final = Fraction(3, 100)
 # Of what is left after a search that found no spread: for another.
 _AGAIN: Final = Fraction(1, 2)
-_FINE: Final = 2**24
 _LARGEST_TO_SQUARE_TWICE: Final = rational_of_float(1e50)
 Shown = tuple[float, float]
 
@@ -322,8 +321,8 @@ class SpreadPlan:
         of_squares = Fraction(left.reach(squares, space)) / reach**2
         off = Fraction(_OFF + _OFF_SHARE * sqrt(limits.share))
         off_rows = _ROWS_OFF if size is None else Fraction(0)
-        for_squares = _fine(left.best_share(of_squares, 2 * off * of_total + off_rows))
-        share = _fine(left.best_share(2 * off * of_total, off_rows)) if size is None else 1
+        for_squares = left.best_share(of_squares, 2 * off * of_total + off_rows)
+        share = left.best_share(2 * off * of_total, off_rows) if size is None else 1
         parts = [left.part(for_squares), left.part((1 - for_squares) * share)]
         scales = [
             part.scale(float(each))
@@ -382,10 +381,6 @@ def _examples() -> list[Example]:
         example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=False),
         example(sized_rows(), -1, 1, epsilon=0.1, confidence=0.95, sampling=False),
     ]
-
-
-def _fine(share: Fraction) -> Fraction:
-    return Fraction(int(share * _FINE), _FINE)
 
 
 @overload
