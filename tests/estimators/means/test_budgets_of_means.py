@@ -277,7 +277,9 @@ def test_rows_that_are_sampled_have_a_spread(seeded):
     squares = np.array([(estimator(data) - 40) ** 2 for _ in range(300)])
     told = dp.expected_error(estimator, 300, 40, spread=30)
     assert abs(squares.mean() - told**2) < 6 * squares.std() / sqrt(300) + 0.03 * told**2
-    assert told > dp.expected_error(estimator, 300, 40)
+    assert told > dp.expected_error(estimator, 300, 40) == dp.expected_error(estimator, 300, 40, 0)
+    far = [dp.expected_error(E.resized_mean(0, 100, rho=10), 300, 40, each) for each in (500, 1000)]
+    assert far[1] == pytest.approx(2 * far[0], rel=0.03)
 
 
 def test_closed_forms():
@@ -329,7 +331,7 @@ def test_the_loss_for_an_error_is_the_least_of_three_digits(make, error):
     ("make", "allowed", "words"),
     [
         (partial(dp.mean, 0, 100), 1e-30, "no budget up to 1e12 brings the error down to 1e-30"),
-        (partial(dp.mean, 0, 100), 200, "the smallest budget already meets an error of 200"),
+        (partial(dp.mean, 0, 100), 0.05, "the smallest budget already meets an error of 0.05"),
         (partial(dp.mean, 0, 100), 0, "error must be above 0"),
         (
             dp.mean(0, 100, rho=1, confidence=None),
@@ -341,7 +343,7 @@ def test_the_loss_for_an_error_is_the_least_of_three_digits(make, error):
 def test_errors_that_no_loss_or_any_meets(make, allowed, words):
     estimator = (lambda rho: make(rho=rho)) if isinstance(make, partial) else make
     with pytest.raises(dp.ParameterError, match=words):
-        dp.budget_for(estimator, error=allowed, n=100, guess=40)
+        dp.budget_for(estimator, error=allowed, n=10**9, guess=40)
 
 
 @pytest.mark.parametrize(
