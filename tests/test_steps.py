@@ -95,6 +95,10 @@ def pipeline_of(step, given: Example):
     return step(*given.args, **given.kwargs)
 
 
+def bind(step, given: Example):
+    return given.space >> pipeline_of(step, given)
+
+
 CHOICES = [
     (name, parameter.name)
     for name, (step, _) in EXAMPLES.items()
@@ -173,23 +177,43 @@ def test_numbers_bounds_and_budgets_are_refused_in_words():
     assert tried >= {"upper", *" ".join(WRONG).split()}
 
 
-TABLE = {"vote": ["SECRET", "other"], "age": [123456.0, 7.0]}
+NUMBERS, TEXTS = [-7919.25, 7919.25] * 25, ["SECRET", "other"] * 25
+TABLE = {"vote": TEXTS, "age": NUMBERS}
+COLUMNS = [NUMBERS, TEXTS, pd.Series(NUMBERS)]
+COLUMNS += [make(TABLE) for make in (pd.DataFrame, pl.DataFrame, pa.table)]
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=lambda m: m.__module__)
-def test_a_table_in_the_place_of_an_argument_is_not_repeated(make):
-    """Nor does an error of its library get out."""
-    table = make(TABLE)
-    for name, (step, given) in EXAMPLES.items():
+def refuse_quietly(errors, call, /, *args, **kwargs):
+    """Calls; what is raised, and all that led to it, says nothing of the data."""
+    problem = None
+    try:
+        call(*args, **kwargs)
+    except errors as refused:
+        problem = refused
+    while problem is not None:
+        said = f"{problem}{getattr(problem, '__notes__', '')}"
+        assert not re.search("SECRET|7919", said), said
+        problem = problem.__cause__ or problem.__context__
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: type(column).__name__)
+def test_a_column_in_the_place_of_an_argument_is_not_repeated(column):
+    """Nor does an error of its library get out of a step."""
+    for step, given in EXAMPLES.values():
         signature = inspect.signature(inspect.unwrap(step))
         for each in [*signature.parameters.values()][1:]:
             call = signature.bind(given.space, *given.args, **given.kwargs)
-            several = {each.VAR_POSITIONAL: (table,), each.VAR_KEYWORD: {"a": table}}
-            call.arguments[each.name] = several.get(each.kind, table)
-            with pytest.raises((dp.OpenDPLiteError, TypeError)) as refused:
-                given.space >> step(*call.args[1:], **call.kwargs)
-            said = f"{refused.value}{getattr(refused.value, '__notes__', '')}"
-            assert not re.search("SECRET|123456", said), (name, each.name)
+            several = {each.VAR_POSITIONAL: (column,), each.VAR_KEYWORD: {"a": column}}
+            call.arguments[each.name] = several.get(each.kind, column)
+            changed = Example(given.space, call.args[1:], call.kwargs)
+            refuse_quietly((dp.OpenDPLiteError, TypeError), bind, step, changed)
+    for path, public in PUBLIC.items():
+        refusal = isinstance(public, type) and issubclass(public, Exception)
+        if callable(public) and not refusal and not path.startswith("dp.plotting."):
+            for count in (1, 2, 3):
+                refuse_quietly(Exception, public, *[column] * count)
+            for name in inspect.signature(public).parameters:
+                refuse_quietly(Exception, public, **{name: column})
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -65,7 +65,7 @@ class Ball(Body):
         if p not in (1, 2, inf):
             raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {quote(p)}")
         if body.smallest(size) <= 0:
-            raise ParameterError(f"the radius of a ball must be above 0, got {format_bounds(size)}")
+            raise ParameterError(f"the radius of a ball must be above 0{body.say_got(size)}")
         columns = body.width_of("Ball", columns, size, middle)
         initialise(
             self, size=body.collapse(size), p=p, middle=body.collapse(middle), columns=columns

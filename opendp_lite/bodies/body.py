@@ -167,6 +167,11 @@ def format_bounds(bound: Values) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
+def say_got(bound: Values) -> str:
+    """The bounds in a refusal; many of them may be data."""
+    return "" if len(bound) > exact.MOST_SHOWN else f", got {format_bounds(bound)}"
+
+
 def to_floats(bound: Values) -> Floats:
     """Bounds as floats, one a column or one for all."""
     if isinstance(bound, FractionArray):

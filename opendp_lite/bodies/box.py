@@ -22,7 +22,7 @@ from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.missing import FillEntries, holds_missing
-from opendp_lite.numbers.exact import nearest
+from opendp_lite.numbers.exact import MOST_SHOWN, nearest
 from opendp_lite.numbers.fraction_array import LONG, FractionArray
 from opendp_lite.numbers.norms import Norms
 
@@ -85,12 +85,13 @@ class Box(Body):
         column = _first_not_below(low, high)
         if column is not None:
             least, most = low[column % len(low)], high[column % len(high)]
-            where = f" in column {column}" if max(len(low), len(high)) > 1 else ""
+            several = max(len(low), len(high))
+            where = f" in column {column}" if several > 1 else ""
             advice = "they are equal" if least == most else "swap them"
-            raise ParameterError(
-                f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
-                f"{nearest(most):g}; {advice}"
-            )
+            ends = "the lower must be below the upper"
+            if several <= MOST_SHOWN:
+                ends = f"the lower, {nearest(least):g}, must be below the upper, {nearest(most):g}"
+            raise ParameterError(f"bounds{where}: {ends}; {advice}")
         initialise(self, lower=collapse(low), upper=collapse(high), columns=columns)
 
     def __hash__(self) -> int:

@@ -286,7 +286,7 @@ def require_mechanism(
             f"{step} takes a pipeline bound to no space, and binds it to {rows}; leave out the "
             "space in front"
         )
-    raise refusal(f"{wanted}, got {quote(given)}{hint}")
+    raise refusal(f"{wanted}, got an object of type {type(given).__name__}{hint}")
 
 
 def require_query(given: object) -> None:

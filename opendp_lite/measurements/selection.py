@@ -107,7 +107,9 @@ def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[int]
             f"{step}: names is a list of texts, one for each score; got {exact.list_values(names)}"
         )
     if len(set(names)) < len(names):
-        raise ParameterError(f"{step}: a name stands twice in {list(names)}; use each once")
+        raise ParameterError(
+            f"{step}: a name stands twice in {exact.list_values(list(names))}; use each once"
+        )
     if len(names) != count:
         raise SpaceError(f"{step} was given {len(names)} names for {count} scores; give one each")
     return names

@@ -36,6 +36,9 @@ _LONG = 10**15
 _FINE = 2**55
 _SHORT = 60
 _SHORT_BITS = 200
+# So many entries may be parameters; a longer list may be a column of data, given by mistake.
+MOST_SHOWN = 6
+SECOND_CALL = "data goes into a second call: pipeline(data)"
 _MOST_BITS = 14_000
 _MOST_DIGITS = 4_000
 _FINEST = 2**2048
@@ -115,21 +118,28 @@ def quote(value: object) -> str:
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
     if isinstance(value, tuple | list):
-        return "a list or tuple"
+        return f"a list or tuple{f' ({SECOND_CALL})' if len(value) > MOST_SHOWN else ''}"
     if isinstance(value, date):
         return f"a date ({type(value).__name__}); count days instead, from a day that you choose"
     if hasattr(type(value), "value"):
         return f"an object of type {type(value).__name__} (did you mean its .value?)"
-    return f"an object of type {type(value).__name__}"
+    hint = f" ({SECOND_CALL})" if hasattr(type(value), "__len__") else ""
+    return f"an object of type {type(value).__name__}{hint}"
+
+
+def quote_entry(values: Sequence[object], place: int) -> str:
+    """An entry of a list as an error names it: of a long one by its place, as it may be data."""
+    if len(values) > MOST_SHOWN:
+        return f"number {place + 1} of the list"
+    return quote(values[place]) if isinstance(values[place], str) else str(values[place])
 
 
 def list_values(value: object) -> str:
-    """As ``described``, with the values of a short list: for a list that is never data."""
-    if not isinstance(value, tuple | list):
+    """As ``quote``, with the values of a short list."""
+    if not isinstance(value, tuple | list) or len(value) > MOST_SHOWN:
         return quote(value)
-    values = list(cast(Sequence[object], value))
-    text = repr(values) if len(values) <= _SHORT else ""
-    return text if 0 < len(text) <= _SHORT else f"a list of {len(values)}"
+    text = repr(list(cast(Sequence[object], value)))
+    return text if len(text) <= _SHORT else f"a list of {len(value)}"
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -144,7 +154,9 @@ def _exact(value: object, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return plain(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
-        raise ParameterError(f"{name} must be a number, got {quote(value)}")
+        # It may be one of a list that is data: a text is not repeated.
+        got = "text" if isinstance(value, str) else quote(value)
+        raise ParameterError(f"{name} must be a number, got {got}")
     if isinstance(value, numbers.Integral):
         return Fraction(_index(value, name))
     if isinstance(value, Decimal):

@@ -20,7 +20,7 @@ from opendp_lite.explain.trace import Role, TraceStep, trace_function
 from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.numbers.exact import Number
+from opendp_lite.numbers.exact import Number, whole
 from opendp_lite.pipeline.questions import LossQuestions, Pipeline, link_text
 from opendp_lite.pipeline.refusals import check_follower, refuse_no_data, refuse_step
 from opendp_lite.releases.result import InsecureRelease, mark_as_exact
@@ -146,7 +146,9 @@ class Private(LossQuestions, Generic[In, M, R]):
 
         The value comes wrapped, so that it cannot pass for a release.
         """
-        return InsecureRelease(self.bound._release(data, InsecureSeededEntropy(seed)), seed)
+        return InsecureRelease(
+            self.bound._release(data, InsecureSeededEntropy(whole(seed, "seed"))), seed
+        )
 
     def to_zcdp(
         self: Private[In, divergences.MaxDivergence, R],

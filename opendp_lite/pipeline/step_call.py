@@ -21,7 +21,7 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map
 from opendp_lite.explain.trace import TraceStep
 from opendp_lite.measures.budgets import budget_by_name
-from opendp_lite.numbers.exact import nearest
+from opendp_lite.numbers.exact import MOST_SHOWN, nearest
 from opendp_lite.pipeline.core import AnyTransformation, Transformation, join_step
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.refusals import heading, refuse_kind
@@ -170,7 +170,7 @@ class Call(signatures.TypedCall):
 
     def brief(self) -> str:
         """The repr where it is short: what is long may be data, given by mistake."""
-        if any(signatures.entries_of(value) > _SHORT for _, value in self.arguments):
+        if any(signatures.leaves_of(value) > MOST_SHOWN for _, value in self.arguments):
             return f"{path_of(self.definition)}(...)"
         text = repr(self)
         return text if len(text) <= _SHORT else f"{path_of(self.definition)}(...)"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, TypeVar, 
 
 import attrs
 
-from opendp_lite.base.errors import OpenDPLiteError, SpaceError, shorten
+from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError, shorten
 from opendp_lite.base.spelling import step
 from opendp_lite.explain.trace import Explained, Role, TraceStep
 from opendp_lite.measures import divergences
@@ -348,6 +348,9 @@ def _make_step(
     """What is typed of a function: its parameters but the first make something of a kind."""
 
     def decorate(function: Callable[..., object]) -> object:
+        if not callable(function):
+            raise ParameterError(f"a step is made of a function, got {type(function).__name__}")
+
         @functools.wraps(describe(said)(function))
         def recipe(*args: object, **kwargs: object) -> object:
             return make(function, args, kwargs)

@@ -148,9 +148,9 @@ def noise_shapes(
         >>> ax.get_legend_handles_labels()[1][0]
         'no scaling'
     """
+    if len(spreads) != 2:
+        raise ParameterError(f"noise_shapes draws two columns, got {len(spreads)} spreads")
     given = np.array([nearest(positive(each, "noise_shapes: spreads")) for each in spreads])
-    if given.shape != (2,):
-        raise ParameterError(f"noise_shapes draws two columns, got {len(given)} spreads")
     loss = nearest(positive(rho, "rho"))
     axes, said = canvas.axes_of(ax, canvas.WIDE), []
     for place, (name, power) in enumerate(_POWERS.items()):

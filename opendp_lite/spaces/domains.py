@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -19,11 +19,12 @@ from opendp_lite.display.formatting import printable
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import check_size, open_source, to_array
 from opendp_lite.engines.data.source import public_columns, public_size
+from opendp_lite.engines.data.table import unknown_column
 from opendp_lite.engines.missing import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.metrics import distances
 from opendp_lite.metrics.distances import Metric
-from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.exact import MOST_SHOWN, SECOND_CALL, quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.spelling.signatures import Arguments
 
@@ -165,9 +166,7 @@ class Rows(Domain):
 
     def __attrs_post_init__(self) -> None:
         if self.body.columns != self.columns:
-            raise ParameterError(
-                f"{self.body!r} has {self.body.columns} columns, the rows have {self.columns}"
-            )
+            raise ParameterError(f"the body is not one of {self.columns} columns, as the rows are")
 
     def to_internal(self, value: object) -> Any:
         source = open_source(value, self.names)
@@ -221,6 +220,17 @@ class Rows(Domain):
 
     def sketch(self) -> pictures.Sketch:
         return self.body.sketch()
+
+    def refuse_unknown(self, asked: Sequence[object], step: str) -> None:
+        """Refuses names of columns that are not there; so many of them are data that was given."""
+        names = self.names
+        if names is None:
+            return
+        lost = [each for each in asked if isinstance(each, str) and each not in names]
+        if len(lost) > MOST_SHOWN:
+            raise SpaceError(f"{step}: {len(lost)} columns are not there; {SECOND_CALL}")
+        if lost:
+            raise SpaceError(f"{step}: {unknown_column(lost[0], names)}")
 
     def public(self) -> tuple[str, ...]:
         found = [f"The number of columns: {self.columns}."]

@@ -14,7 +14,7 @@ from opendp_lite.base.public_names import FRONT
 from opendp_lite.bodies.body import Body
 from opendp_lite.metrics import distances
 from opendp_lite.metrics.distances import Metric, NormDistance, RowMetric
-from opendp_lite.numbers.exact import Number, quote
+from opendp_lite.numbers.exact import Number, list_values, quote
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.spaces.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.spaces.tables import PersonTables, Tables
@@ -176,7 +176,7 @@ def records(
         if not all(isinstance(name, str) for name in names):
             raise ParameterError("records: columns is a number, or a list of names as text")
         if len(set(names)) < len(names):
-            raise ParameterError(f"records: a column is named twice in {list(names)}")
+            raise ParameterError(f"records: a column is named twice in {list_values(names)}")
         return _tables("records", names, size, metric, person)
     if isinstance(columns, str):
         raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
@@ -187,7 +187,7 @@ def records(
         )
     if person is not None:
         raise ParameterError(
-            f"records: person={person!r} is one of several columns; name them all, as in "
+            "records: person= names one of several columns; name them all, as in "
             "dp.records(columns=['id', 'visits'], person='id')"
         )
     rows = Rows(cast(int, columns), size)

@@ -16,10 +16,9 @@ from opendp_lite.display import pictures
 from opendp_lite.display.formatting import printable
 from opendp_lite.engines import columns, grouped
 from opendp_lite.engines.data.fold import identity
-from opendp_lite.engines.data.table import unknown_column
 from opendp_lite.engines.dates import mark_period
 from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricIdDistance
-from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.exact import quote_entry
 from opendp_lite.spaces.domains import Domain, Origin, Rows
 
 T = TypeVar("T")
@@ -82,17 +81,14 @@ class Tables(Rows):
 
     def find_names(self, columns: Sequence[object], step: str) -> tuple[str, ...]:
         """The names of columns that a step asks for, refused where the space declares others."""
-        return tuple(self._name_step(column, step) for column in columns)
-
-    def _name_step(self, column: object, step: str) -> str:
-        if not isinstance(column, str):
-            raise ParameterError(
-                f"{step}: a table's columns are picked by name, such as 'age'; got a value of type "
-                f"{type(column).__name__}"
-            )
-        if self.names is None or column in self.names:
-            return column
-        raise SpaceError(f"{step}: {unknown_column(column, self.names)}")
+        for column in columns:
+            if not isinstance(column, str):
+                raise ParameterError(
+                    f"{step}: a table's columns are picked by name, such as 'age'; got a value of "
+                    f"type {type(column).__name__}"
+                )
+        self.refuse_unknown(columns, step)
+        return cast("tuple[str, ...]", tuple(columns))
 
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "
@@ -168,9 +164,10 @@ class PersonTables(Domain):
 
 def name_once(columns: Sequence[T], step: str) -> Sequence[T]:
     """Columns of which a step asks for each once."""
-    twice = next((each for place, each in enumerate(columns) if each in columns[:place]), None)
-    if twice is not None:
-        raise ParameterError(f"{step}: the column {quote(twice)} stands there twice; name it once")
+    twice = [place for place, each in enumerate(columns) if each in columns[:place]]
+    if twice:
+        column = quote_entry(columns, twice[0])
+        raise ParameterError(f"{step}: the column {column} stands there twice; name it once")
     return columns
 
 

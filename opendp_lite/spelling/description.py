@@ -9,7 +9,6 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import one_line
-from opendp_lite.numbers.exact import quote
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -17,7 +16,9 @@ F = TypeVar("F", bound=Callable[..., object])
 def _in_one_line(text: str) -> str:
     """A text of a person's own: it adds no line of its own to what others read."""
     if not isinstance(text, str):
-        raise ParameterError(f"the description of a step is made of texts, got {quote(text)}")
+        raise ParameterError(
+            f"the description of a step is made of texts, got {type(text).__name__}"
+        )
     # Nearly all are plain already; looking at each letter would cost imports some milliseconds.
     return text if text.isprintable() else " ".join(one_line(text).split())
 

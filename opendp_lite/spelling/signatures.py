@@ -18,7 +18,13 @@ from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import FrozenList, Named, call_when_read, is_row, plain_value
-from opendp_lite.numbers.exact import format_number, nearest, quote, rational_of_float
+from opendp_lite.numbers.exact import (
+    MOST_SHOWN,
+    format_number,
+    nearest,
+    quote,
+    rational_of_float,
+)
 from opendp_lite.numbers.fraction_array import FractionArray
 
 Arguments = tuple[tuple[str, Any], ...]
@@ -114,6 +120,8 @@ def argument_text(value: object) -> str:
         return f"Fraction({', '.join(map(argument_text, value.as_integer_ratio()))})"
     if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)
+    if isinstance(value, set | frozenset):  # No step takes one: it is data, of few values perhaps.
+        return "{...}"
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
 
 
@@ -223,6 +231,13 @@ def entries_of(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.size
     return len(value) if isinstance(value, list | tuple | FractionArray) else 0
+
+
+def leaves_of(value: object) -> int:
+    """How many values an argument holds, those of lists in a list too."""
+    if not isinstance(value, tuple | list | dict | FractionArray):
+        return 1
+    return len(value) if len(value) > MOST_SHOWN else sum(map(leaves_of, value))
 
 
 def _is_default(parameter: inspect.Parameter, value: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 
 from opendp_lite.base.errors import name_like
 from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
+from opendp_lite.numbers.exact import MOST_SHOWN, quote
 from opendp_lite.spelling.signatures import holds_data, signature_of
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -49,10 +50,10 @@ def argument_hint(
     named = bool(_COLUMNS & set(parameters))
     if set(typed) - set(parameters):
         return _name_hint(path, args, typed, parameters)
-    if any(holds_data(each) and not _is_list_of(str, each) for each in args):
+    if any(holds_data(each) and not _are_names(each) for each in args):
         return f"; data goes into a second call: {path}(...)(data)"
     budget = ", epsilon=1" if "epsilon" in parameters else ""
-    if args and _is_list_of(str, args[0]) and not named:
+    if args and _are_names(args[0]) and not named:
         return f"; a step before picks the columns: dp.select({str(args[0])[1:-1]}) >> {path}(...)"
     if args and isinstance(args[0], str) and not named:
         rest = ", ".join(repr(each) for each in args[1:] if isinstance(each, int | float))
@@ -62,7 +63,7 @@ def argument_hint(
     if hint := _missing_hint(path, args, typed, parameters):
         return hint
     if "bounds" in parameters and len(args) > _ENDS and "y" not in parameters:
-        return f"; write {path}({args[0]!r}, {_show_argument('bounds')}{budget})"
+        return f"; write {path}({quote(args[0])}, {_show_argument('bounds')}{budget})"
     if len(args) > 1 and all(isinstance(each, str) for each in args):
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
     if args and budget and not {*typed} & {*_BUDGET}:
@@ -79,13 +80,18 @@ def _is_list_of(kind: type, given: object) -> bool:
     return isinstance(given, list) and all(isinstance(each, kind) for each in given)
 
 
+def _are_names(given: object) -> bool:
+    """Whether it may be names of columns: a longer list of texts may be data."""
+    return _is_list_of(str, given) and len(cast(list[str], given)) <= MOST_SHOWN
+
+
 def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) -> str:
     """What to type where values follow the column without a name; empty where none do."""
     column, values = args[:1], list(args[1:])
     named = next((name for name in ("among", "categories") if name in parameters), None)
     if not values or named is None:
         return ""
-    tables = _is_list_of(str, column[0]) and _is_list_of(list, values[0])
+    tables = _are_names(column[0]) and _is_list_of(list, values[0])
     if tables and named == "categories":
         shown = _read_table("typed")["dp.chi_square.categories"]
         return f"; name the values: {path}({column[0]!r}, {shown})"

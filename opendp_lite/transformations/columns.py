@@ -11,7 +11,6 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.box import Everything
 from opendp_lite.engines.columns import Picked
 from opendp_lite.engines.data.fold import identity
-from opendp_lite.engines.data.table import unknown_column
 from opendp_lite.engines.distinct import CountKeys, Tally
 from opendp_lite.engines.grouped import Select
 from opendp_lite.engines.plan import Fold, Map
@@ -78,6 +77,7 @@ def select_columns(
     """As ``select``, for the columns that a step asks for."""
     if isinstance(space.domain, Tables | PersonTables):
         return _of_table(space, tables_in(space.domain), asked, step)
+    space.domain.refuse_unknown(asked, step)
     kept = tuple(_position(column, space.domain, step) for column in asked)
 
     names = space.domain.names
@@ -88,6 +88,7 @@ def select_columns(
 def _of_table(
     space: AnySpace, domain: Tables, asked: Sequence[object], step: str
 ) -> Transformation[AnySpace, AnySpace]:
+    domain.refuse_unknown(asked, step)
     names = tuple(_name(column, domain, step) for column in asked)
     chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
 
@@ -111,8 +112,8 @@ def _again(before: Domain, chosen: Tables) -> Domain:
 def _name(column: object, domain: Tables, step: str) -> str:
     if domain.names is None and isinstance(column, int):
         raise SpaceError(
-            f"{step}({column!r}): a table's columns are picked by name, such as {step}('age'); for "
-            "positions start with dp.records(columns=3), say"
+            f"{step}: a table's columns are picked by name, such as {step}('age'); for positions "
+            "start with dp.records(columns=3), say"
         )
     if domain.names is not None and isinstance(column, int):
         return domain.names[_position(column, domain, step)]
@@ -123,18 +124,17 @@ def _position(column: object, domain: Rows, step: str) -> int:
     if isinstance(column, str):
         if domain.names is None:
             raise SpaceError(
-                f"{step}({column!r}): the columns have no names; give them with "
-                "dp.records(columns=[...]) or pick by position"
+                f"{step}: the columns have no names; give them with dp.records(columns=[...]) or "
+                "pick by position"
             )
-        if column in domain.names:
-            return domain.names.index(column)
-        raise SpaceError(f"{step}: {unknown_column(column, domain.names)}")
+        return domain.names.index(column)
     if isinstance(column, bool) or not isinstance(column, int):
         raise ParameterError(
             f"{step}: a column is a position or a name, got {type(column).__name__}"
         )
     if not 0 <= column < domain.columns:
-        raise SpaceError(f"{step}: column {column} of {domain.columns}; positions start at 0")
+        last = domain.columns - 1
+        raise SpaceError(f"{step}: the last column is {last}; positions start at 0")
     return column
 
 

@@ -44,7 +44,7 @@ from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import LazyRows, OfWhole, Part
 from opendp_lite.metrics.distances import Metric, RowMetric
 from opendp_lite.numbers.edges import RisingEdges
-from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.exact import quote, quote_entry
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
@@ -422,7 +422,7 @@ def _require_rising(
         raise ParameterError(f"{step} takes from 2 to 2^24 rising edges{example}; got {len(edges)}")
     falls = np.flatnonzero(edges[1:] <= edges[:-1])
     if len(falls):
-        first, second = typed[falls[0] : falls[0] + 2]
+        first, second = (quote_entry(typed, place) for place in (falls[0], falls[0] + 1))
         raise ParameterError(
             f"{step}: the edges must rise{kind or ','} and {first} comes before {second}; sort "
             "them and drop repeats"

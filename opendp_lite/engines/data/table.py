@@ -17,6 +17,7 @@ from opendp_lite.engines.data.arrays import ColumnRows, exact_column
 from opendp_lite.engines.data.expressions import Engine, Expression, NoExpressionError
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.data.source import InMemory, NoRows, Source
+from opendp_lite.numbers.exact import MOST_SHOWN
 
 
 def unknown_column(name: str, there: Sequence[str], most: int = 8) -> str:
@@ -248,6 +249,9 @@ def _find_places(have: tuple[str, ...]) -> dict[str, int]:
 def places_of(names: Sequence[str | None], have: tuple[str, ...], more: str = "") -> list[int]:
     """Where columns are among those that are there, by ``place_of``."""
     places = _find_places(have)
+    lost = sum(name not in places for name in names)
+    if lost > MOST_SHOWN:  # They may be a column of data, given by mistake.
+        raise NoColumnError(f"the table lacks {lost} of the columns that are asked for")
     return [places[name] if name in places else place_of(name, have, more) for name in names]
 
 

@@ -22,6 +22,7 @@ from opendp_lite.engines.data.values import Values
 from opendp_lite.engines.files.cells import MISSING, category_in
 from opendp_lite.engines.files.csv_rows import text_cells
 from opendp_lite.engines.files.source_files import files_named, is_address, require_no_address
+from opendp_lite.numbers.exact import MOST_SHOWN, quote
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -160,16 +161,15 @@ def _dataset(
     opened = partial(
         datasets.dataset, paths, format=kind, partitioning=partitioning, filesystem=filesystem
     )
-    found = None
+    found = gone = None
     try:
         found = opened()
     except FileNotFoundError:
-        gone = None if filesystem is not None else _missing(paths)
-        if gone is None:
-            raise FileError("there is no such file or folder in the file system") from None
-        raise NoFileError.of("parquet", Path(gone)) from None
+        gone = () if filesystem is not None else _missing(paths)
     except (arrow.ArrowException, OSError, ValueError, TypeError):
         pass  # The refusal comes below: it carries nothing of pyarrow, which may quote a file.
+    if gone is not None:
+        raise _refuse_missing(gone)
     if found is None:
         try:
             files = parts_of(opened(schema=arrow.schema([]), partitioning=None))
@@ -191,18 +191,29 @@ def _dataset(
     return found
 
 
-def _missing(paths: str | list[str]) -> str | None:
-    """The first file that is not there: pyarrow says it in its text alone."""
+def _missing(paths: str | list[str]) -> Sequence[str]:
+    """The files that are not there: pyarrow says it in its text alone."""
     listed = [paths] if isinstance(paths, str) else paths
-    return next((path for path in listed if not Path(path).exists()), None)
+    return [path for path in listed if not Path(path).exists()]
+
+
+def _refuse_missing(gone: Sequence[str]) -> FileError:
+    if not gone:
+        return FileError("there is no such file or folder in the file system")
+    if len(gone) > MOST_SHOWN:  # They may be a column of data, given by mistake.
+        return NoFileError(f"parquet: {len(gone)} files are not there; check the list of them")
+    return NoFileError.of("parquet", Path(gone[0]))
 
 
 def _paths(source: Paths, filesystem: object) -> str | list[str]:
     if not isinstance(source, str | Path):
+        listed = list(source)
+        if not all(isinstance(each, str | Path) for each in listed):
+            raise ParameterError(f"parquet: a source is paths of files, got {quote(source)}")
         if filesystem is None:
-            for each in source:
+            for each in listed:
                 require_no_address(each)
-        return [str(each) for each in source]
+        return list(map(str, listed))
     found = files_named(source) if filesystem is None else None
     if found is None or Path(source).is_dir():
         return str(source)

@@ -168,7 +168,7 @@ def _require_columns(wish: Wish, field: object, columns: Sequence[tuple[Name, ty
             )
         if wish.header is not False and not isinstance(column, str):
             raise ParameterError(
-                f"a column of a table with a header has a name, got {column!r}; for a column "
+                f"a column of a table with a header has a name, got {quote(column)}; for a column "
                 "number say that there is no header (",
                 Argument("header", False),
                 ")",

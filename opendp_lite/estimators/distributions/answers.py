@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from math import sqrt
 from typing import Any, ClassVar, Final, cast
@@ -107,15 +108,12 @@ _DRAWN: Final = 200
 
 def numbers_of(given: object, name: str) -> Floats:
     """A number or an array of numbers, in floats."""
-    try:
+    numbers: Floats | None = None
+    with suppress(TypeError, ValueError, OverflowError):
         found = np.asarray(given)
-        if found.dtype.kind not in "biufO":
-            raise TypeError(found.dtype)
-        numbers: Floats = found.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(
-            f"{name} must be a number or an array of numbers, got {quote(given)}"
-        ) from None
+        numbers = found.astype(np.float64) if found.dtype.kind in "biufO" else None
+    if numbers is None:  # Outside of the error of numpy, which may quote a cell.
+        raise ParameterError(f"{name} must be a number or an array of numbers, got {quote(given)}")
     if np.isnan(numbers).any():
         raise ParameterError(f"{name} must be numbers, got NaN")
     return numbers

@@ -127,14 +127,20 @@ def bounds_of_each(
     others = [each for each in given if each not in columns]
     if not lacking and not others:
         return [given[each] for each in columns]
-    said = [f"lacks {', '.join(map(repr, lacking))}"] if lacking else []
+    said = [f"lacks {_list(lacking)}"] if lacking else []
     if others:
-        listed = ", ".join(map(repr, others))
         near = name_like(str(others[0]), map(str, lacking))
         meant = f" (did you mean {near[0]!r}?)" if near else ""
-        said.append(f"has {listed}, no column that is asked for{meant}")
-    typed = ", ".join(f"{each!r}: (0, 100)" for each in columns)
+        said.append(f"has {_list(others)}, no column that is asked for{meant}")
+    few = len(columns) <= exact.MOST_SHOWN
+    typed = ", ".join(f"{each!r}: (0, 100)" for each in columns) if few else "..."
     raise ParameterError(f"{step}: {name}= {' and '.join(said)}; type {name}={{{typed}}}, say")
+
+
+def _list(names: Sequence[object]) -> str:
+    """Names of columns; many may be data, given by mistake."""
+    few = len(names) <= exact.MOST_SHOWN
+    return ", ".join(map(repr, names)) if few else f"{len(names)} columns"
 
 
 def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -20,7 +20,15 @@ from opendp_lite.measurements.quantile.columns import (
     LatticeLine,
     SortedLine,
 )
-from opendp_lite.numbers.exact import Number, format_number, list_values, nearest, positive, whole
+from opendp_lite.numbers.exact import (
+    Number,
+    format_number,
+    list_values,
+    nearest,
+    positive,
+    quote,
+    whole,
+)
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,
     FARTHEST_BOUND,
@@ -162,7 +170,7 @@ def lattices_of(
         return [LinearLattice(float(low), float(high), fine) for low, high in pairs]
     if scale not in ("log", "asinh"):
         raise ParameterError(
-            f'private_quantile: scale is "linear", "log" or "asinh", got {scale!r}'
+            f'private_quantile: scale is "linear", "log" or "asinh", got {quote(scale)}'
         )
     near = 0.0 if unit is None else nearest(positive(unit, "unit"))
     lattices = [AsinhLattice(float(low), float(high), near, fine) for low, high in pairs]
