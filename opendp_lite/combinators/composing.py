@@ -371,7 +371,6 @@ class Priced(Protocol):
 
 AnyPriced = TypeVar("AnyPriced", bound=Priced)
 _DOUBLINGS = 1000
-_PRECISION = 1e-12
 
 
 @overload
@@ -429,10 +428,7 @@ def calibrate(
             "widen the bounds or change the target"
         )
     good, bad = (low, high) if rising else (high, low)
-    while abs(good - bad) > (1 if whole else _PRECISION * abs(good)):
-        middle = (good + bad) // 2 if whole else (good + bad) / 2
-        if middle in (good, bad):
-            break
+    while (middle := (good + bad) // 2 if whole else (good + bad) / 2) not in (good, bad):
         good, bad = (middle, bad) if fits(middle) else (good, middle)
     return make(good)
 

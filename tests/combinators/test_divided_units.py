@@ -149,6 +149,9 @@ def test_the_price_of_a_query_in_a_group_is_at_least_that_of_all_its_rows():
 
 def test_a_gaussian_with_a_delta_is_charged_what_was_typed():
     """Its delta at half of the epsilon is far below half of the delta: the curve knows."""
+    digits = Fraction(3**60, 5**41)
+    typed = (dp.count() >> dp.laplace(epsilon=digits)).bind(dp.records())
+    assert find_price(typed, APPROXIMATE) == (digits, 0)
     group = space_of_group(REPLACED)
     query = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
     assert find_price(query.bind(group), APPROXIMATE) == (1, Fraction(1, 10**6))
