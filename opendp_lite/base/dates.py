@@ -49,10 +49,20 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
 def date_meant(key: object, known: Iterable[object]) -> object:
     """The one date among keys that text or a moment says, as "2024-02" says a month; else the key.
 
+    Of several columns, each part of the key says one among those of its column.
+
     Example:
         >>> date_meant("2024-02", [date(2024, 1, 1), date(2024, 2, 1)])
         datetime.date(2024, 2, 1)
+        >>> date_meant(("2024-02", "f"), [(date(2024, 1, 1), "f"), (date(2024, 2, 1), "f")])
+        (datetime.date(2024, 2, 1), 'f')
     """
+    if isinstance(key, tuple):
+        rows = [each for each in known if isinstance(each, tuple) and len(each) == len(key)]
+        columns = map(dict.fromkeys, zip(*rows, strict=True))
+        # A text that is itself a key of its column says no date.
+        parts = zip(key, columns, strict=False)
+        return tuple(part if part in each else date_meant(part, each) for part, each in parts)
     said = str(key).removesuffix(" 00:00:00")
     read = max(len(said), _MONTH)
     dates = [each for each in known if isinstance(each, date)]

@@ -39,6 +39,13 @@ def key_text(key: object) -> str:
     return getattr(key, "label", "") or str(key).removesuffix(" 00:00:00")
 
 
+def label_key(key: Any) -> object:
+    """A key as a person may type it to look it up: a date as a table shows it."""
+    if isinstance(key, tuple):
+        return tuple(map(label_key, key))
+    return key_text(key) if isinstance(key, date) else key
+
+
 def fields_text(value: object) -> str:
     """What a plan is made of, with its fields."""
     kind = type(value)

@@ -60,7 +60,9 @@ class _Several(Result, Mapping[K, R]):
         except (KeyError, TypeError):
             found = getattr(self, "threshold", None) is not None
             few = "; groups with few rows are not released" if found else ""
-            raise NoKeyError.of(self.what, self, key, few) from None
+            raise NoKeyError.of(
+                self.what, map(formatting.label_key, self), formatting.label_key(key), few
+            ) from None
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.releases)

@@ -202,6 +202,27 @@ def test_a_period_costs_nothing_and_neighbours_stay_neighbours():
     )
 
 
+def test_groups_of_two_columns_are_found_by_the_labels_that_print():
+    rows = {"day": [date(2024, 1, 9), date(2024, 2, 6)] * 50, "sex": ["f", "f", "m", "m"] * 25}
+    for period, label in (("month", "2024-02"), ("week", "2024-W06")):
+        keys = [dp.periods(period, "2024-01-01", "2024-02-29"), ["f", "m", "2024-02"]]
+        counted = (
+            dp.by(["day", "sex"], keys, dp.count() >> dp.laplace(epsilon=9)),
+            dp.histogram(["day", "sex"], categories=keys, epsilon=9),
+        )
+        for found in (dp.period("day", period) >> each for each in counted):
+            release = found(rows)
+            for sex in keys[1]:
+                first = dp.periods(period, "2024-02-06", "2024-02-06")[0]
+                assert release[label, sex] == release[first, sex] == release[str(first), sex]
+            listed = rf"\('{label}', 'x'\); did you mean \('{label}', '[fm]'\)\? There are \('2024-"
+            with pytest.raises(dp.ParameterError, match=listed):
+                release[label, "x"]
+            for odd in (label, (label,), (label, "f", "f"), ("2024", "f"), ([label], "f")):
+                with pytest.raises((dp.ParameterError, TypeError)):
+                    release[odd]
+
+
 REFUSALS = {
     "dp.period('day', 'hour')": "one of day, week, month, quarter, year; got 'hour'",
     "dp.period('day', 3)": "one of day, week",
