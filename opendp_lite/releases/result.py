@@ -48,8 +48,8 @@ class Result(Storable):
         self,
         *,
         suppress: Number | Mapping[str, Number] | None = None,
-        round: Number | None = None,  # noqa: A002
-        digits: int | None = None,
+        round: Number | Mapping[str, Number] | None = None,  # noqa: A002
+        digits: int | Mapping[str, int] | None = None,
         percent: bool = False,
     ) -> ReleaseTable:
         """The release as a table to print or to publish.
@@ -58,8 +58,9 @@ class Result(Storable):
             suppress: Counts below this are left out. Of other statistics, those of fewer rows are,
                 where the release tells about how many there were. Of ``dp.compose`` with a count
                 named n, ``{"n": 15}`` leaves out all of its group, or all of the release.
-            round: Numbers become multiples of this: 5, say, or 0.1. Ends are rounded outwards.
-            digits: In place of ``round``: how many decimals are left.
+            round: Numbers become multiples of this: 5, say, or 0.1. Ends are rounded outwards. Of
+                ``dp.compose`` perhaps by part, as in ``{"n": 5, "mean": 0.1}``.
+            digits: In place of ``round``: how many decimals are left. Likewise by part.
             percent: Whether shares are multiplied by 100.
 
         Nobody is protected by leaving out or by rounding: the noise did that. Both are for readers

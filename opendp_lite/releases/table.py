@@ -51,7 +51,8 @@ class ReleaseTable(Storable):
     Args:
         columns: The cells of each column by its name; None where nothing is shown.
         note: What was left out or rounded, in words.
-        places: The decimals that are shown, where the numbers were rounded.
+        places: The decimals that are shown, where the numbers were rounded. Of a ``dp.compose``
+            perhaps by the name of the part.
 
     Example:
         >>> table = ReleaseTable({"sex": ["f", "m"], "count": [300, None]}, "Not shown (-): few.")
@@ -66,7 +67,7 @@ class ReleaseTable(Storable):
 
     columns: Mapping[str, Sequence[object]]
     note: str = ""
-    places: int | None = None
+    places: int | Mapping[str, int] | None = None
 
     @classmethod
     def of(
@@ -75,12 +76,13 @@ class ReleaseTable(Storable):
         note: str = "",
         *,
         suppress: Number | Mapping[str, Number] | None = None,
-        round_to: Number | None = None,
-        digits: int | None = None,
+        round_to: Number | Mapping[str, Number] | None = None,
+        digits: int | Mapping[str, int] | None = None,
         percent: bool = False,
     ) -> ReleaseTable:
         """Of rows, some left out and the others rounded; see ``table`` of a release."""
-        said, places = [note] if note else [], None
+        said: list[str] = [note] if note else []
+        places: int | Mapping[str, int] | None = None
         # A key that is None, and not one that the row lacks.
         records = [{name: "missing" if v is None else v for name, v in r.items()} for r in records]
         if suppress is not None:
@@ -107,10 +109,15 @@ class ReleaseTable(Storable):
             places = _places_of(records)
             said.append("In percent.")
         if digits is not None or round_to is not None:
-            unit = _unit_of(round_to, digits, records)
-            records = [_round(each, unit) for each in records]
-            places = len(f"{float(unit):.15f}".rstrip("0").partition(".")[2])
-            said.append(f"Rounded to multiples of {format_number(unit)}, intervals outwards.")
+            units = _units_of(round_to, digits, records)
+            each_unit = [units.get(_part(each), units.get("")) for each in records]
+            records = [_round(e, u) if u else e for e, u in zip(records, each_unit, strict=True)]
+            places = {
+                name: len(f"{float(unit):.15f}".rstrip("0").partition(".")[2])
+                for name, unit in units.items()
+            }
+            told = [format_number(u) + (f" ({name})" if name else "") for name, u in units.items()]
+            said.append(f"Rounded to multiples of {', '.join(told)}, intervals outwards.")
         shapes = {frozenset({"value", "count"} & each.keys()) for each in records}
         if shapes >= {frozenset({"value"}), frozenset({"count"})}:
             # Releases of several kinds: one column has what was released.
@@ -165,6 +172,9 @@ class ReleaseTable(Storable):
     def _line(self, row: Record) -> list[str]:
         """The cells of a row, with the digits that the error or the rounding leaves."""
         error = row.get("standard_error") or 0.0
+        places = self.places
+        if isinstance(places, Mapping):
+            places = places.get(_part(row), places.get(""))
         estimated = _list_estimates(row)
         known = [row[name] for name in estimated]
 
@@ -175,8 +185,8 @@ class ReleaseTable(Storable):
                 return formatting.printable(formatting.key_text(value))
             if name == "rows":
                 return f"{value:.0f}"
-            if name in estimated and self.places is not None and isinstance(value, float):
-                return _to_places(value, self.places, _SIDES.get(_ROUNDED[name], 0))
+            if name in estimated and places is not None and isinstance(value, float):
+                return _to_places(value, places, _SIDES.get(_ROUNDED[name], 0))
             if name in estimated and error > 0 and isfinite(error):
                 return formatting.justify(error, known, value)[0]
             if name == "standard_error":
@@ -204,11 +214,7 @@ def _count_each(records: Sequence[Record], name: str) -> list[float]:
     """
     counts = [each for each in records if name and each.get("statistic") == name]
     if name and not all(type(e.get("value")) is int and not _how_many(e) for e in counts or [{}]):
-        parts = ", ".join(dict.fromkeys(str(e["statistic"]) for e in records if "statistic" in e))
-        raise ParameterError(
-            f"table: suppress={{{quote(name)}: ...}} needs the name of a dp.count within a "
-            f"dp.compose; the parts here are: {parts or 'none'}"
-        )
+        raise _refuse_part("suppress", name, "a dp.count within a dp.compose", records)
     keys = [each for each in (counts or [{}])[0] if each not in (*_STATISTICS, "statistic")]
     known = {tuple(map(each.get, keys)): each["value"] for each in counts}
     found = [(each.get(_how_many(each)), known.get(tuple(map(each.get, keys)))) for each in records]
@@ -219,6 +225,18 @@ def _count_each(records: Sequence[Record], name: str) -> list[float]:
             "does, or name the count of a dp.compose, as in suppress={'n': 15}"
         )
     return [min(each for each in both if each is not None) for both in found]
+
+
+def _part(record: Record) -> str:
+    """The name of the part of a ``dp.compose`` that a row is of; empty for none."""
+    return str(record.get("statistic", ""))
+
+
+def _refuse_part(asked: str, name: str, of: str, records: Sequence[Record]) -> ParameterError:
+    parts = ", ".join(dict.fromkeys(filter(None, map(_part, records)))) or "none"
+    return ParameterError(
+        f"table: {asked}={{{quote(name)}: ...}} needs the name of {of}; the parts here are: {parts}"
+    )
 
 
 def _suppress(record: Record) -> Record:
@@ -241,14 +259,29 @@ def _as_percent(record: Record) -> Record:
     return {name: 100 * v if name in shares and v is not None else v for name, v in record.items()}
 
 
-def _unit_of(round_to: Number | None, digits: int | None, records: Sequence[Record]) -> Fraction:
-    """Of what the numbers become multiples."""
-    if digits is not None and round_to is None:
-        return Fraction(10) ** -whole(digits, "table: digits", least=-_MOST_DIGITS)
-    if digits is not None:
+def _units_of(
+    round_to: Number | Mapping[str, Number] | None,
+    digits: int | Mapping[str, int] | None,
+    records: Sequence[Record],
+) -> Mapping[str, Fraction]:
+    """Of what the numbers of a part become multiples, by its name; under "" those of all."""
+    if digits is not None and round_to is not None:
         raise ParameterError(
             "table takes one of round=5, of which numbers become multiples, and digits=1"
         )
+    name, asked = ("round", round_to) if digits is None else ("digits", digits)
+    parts = asked if isinstance(asked, Mapping) else {"": asked}
+    rows = {part: [each for each in records if part in ("", _part(each))] for part in parts}
+    lost = next((part for part in parts if not rows[part]), "")
+    if lost:
+        raise _refuse_part(name, lost, "a part of a dp.compose", records)
+    if digits is None:
+        return {part: _unit_of(each, rows[part]) for part, each in parts.items()}
+    least = -_MOST_DIGITS
+    return {e: Fraction(10) ** -whole(n, "table: digits", least) for e, n in parts.items()}
+
+
+def _unit_of(round_to: object, records: Sequence[Record]) -> Fraction:
     unit = positive(round_to, "table: round")
     if unit in _DIGITS and any(each.get("value") and each["value"] % 1 for each in records):
         raise ParameterError(

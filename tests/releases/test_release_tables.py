@@ -148,6 +148,27 @@ def test_a_count_of_a_composition_says_what_is_of_few_rows():
             each.table(suppress=asked)
 
 
+def test_parts_are_rounded_by_name():
+    rows = {"sex": ["f"] * 900 + ["m"] * 100, "age": [30.0, 40.5] * 500}
+    count, mean = dp.count() >> dp.laplace(epsilon=9), dp.select("age") >> dp.mean(0, 99, epsilon=9)
+    found = dp.by("sex", ["f", "m"], dp.compose(n=count, mean=mean, again=mean))(rows)
+    by_step = found.table(round={"n": 50, "mean": 0.1})
+    assert [each % 50 for each in by_step.columns["value"][::3]] == [0, 0]
+    assert by_step.note.endswith("multiples of 50 (n), 0.1 (mean), intervals outwards.")
+    for table in (by_step, found.table(digits={"mean": 1, "n": -1})):
+        lines = [line.split() for line in str(table).splitlines()]
+        assert [len(lines[place][2].partition(".")[2]) for place in (1, 2, 4, 5)] == [0, 1, 0, 1]
+        assert lines[3] == [line.split() for line in str(found.table()).splitlines()][3]
+        assert len(lines[2][3].partition(".")[2]) == 1 < len(lines[3][3].partition(".")[2])
+    for asked in ({"digits": {"men": 1}}, {"round": {"n": 5, "men": 1}}):
+        with pytest.raises(dp.ParameterError, match=r"'men'.*part of a .*; .* n, mean, again"):
+            found.table(**asked)
+    with pytest.raises(dp.ParameterError, match="takes one of round=5"):
+        found.table(round={"n": 5}, digits={"mean": 1})
+    with pytest.raises(dp.ParameterError, match="the parts here are: none"):
+        found["f"]["mean"].table(digits={"mean": 1})
+
+
 def test_a_part_is_of_no_more_rows_than_it_says_itself():
     rows = {"sex": ["f"] * 900 + ["m"] * 100, "age": [None] * 895 + [30.0] * 105}
     count, mean = dp.count() >> dp.laplace(epsilon=9), dp.select("age") >> dp.mean(0, 99, epsilon=9)

@@ -298,8 +298,8 @@ class CumulativeDistribution(answers.Answers):
         self,
         *,
         suppress: Number | Mapping[str, Number] | None = None,
-        round: Number | None = None,  # noqa: A002
-        digits: int | None = None,
+        round: Number | Mapping[str, Number] | None = None,  # noqa: A002
+        digits: int | Mapping[str, int] | None = None,
         percent: bool = False,
         at: ArrayLike | None = None,
     ) -> ReleaseTable:
