@@ -187,7 +187,7 @@ class CumulativeDistribution(answers.Answers):
             if self.size is not None:
                 noise -= np.outer(noise @ whole / (whole @ whole), whole)
             counts = np.cumsum(self.strategy.counts(noise), axis=1)
-            off = counts if self.size is not None else counts - counts[:, -1:] * self._rising
+            off = counts - counts[:, -1:] * self._rising
             found.append(np.abs(off[:, sized]) / errors[sized])
         ratios = np.concatenate(found)
         at_once = (1 + self.confidence) / 2 if self.sampling else self.confidence
