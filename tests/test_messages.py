@@ -373,6 +373,10 @@ MESSAGES = [
     ("dp.histogram(['sex', 'age'], categories=[['f', 'm']], epsilon=1)", TWO_LISTS),
     ("dp.histogram(['sex', 'age'], categories=['f', 'm'], epsilon=1)", TWO_LISTS),
     (
+        "dp.histogram(['sex', 'age'], categories=[['f', 'm'], (20, 30)], epsilon=1)",
+        "For tuples, each a combination, write dp.by(",
+    ),
+    (
         "dp.histogram(epsilon=1, delta=1e-6)(TABLE)",
         "dp.select('age') before the step or dp.histogram('age', ...)",
     ),

@@ -73,6 +73,13 @@ def test_intervals_hold_as_often_as_they_say(count, size):
         )
 
 
+def test_noise_on_the_rows_alone_lets_sums_be_over_as_many_as_it_allows():
+    """60 rows with 1.96 times 20 more or fewer."""
+    release = NoisyProducts(np.array([60.0, 0, 60]), np.zeros(2), 60, 0, 0, 20, radius=4.0)
+    ends = [each[0, 0] for each in release.interval(0.95)]
+    assert ends == pytest.approx([60 / 99.2, 60 / 20.8], rel=1e-3)
+
+
 @pytest.mark.parametrize("sampling", [False, True])
 def test_intervals_of_releases_are_four_standard_errors_wide(sampling):
     """With seeds. The lower ends were 0 once, whatever the release."""

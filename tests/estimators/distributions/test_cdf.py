@@ -250,6 +250,7 @@ def test_what_it_shows():
         ((18, 95), 1024, [18, *range(20, 100, 5)]),
         ((-0.25, 1.5), 1024, [-0.25, *(each / 10 for each in range(-2, 16))]),
         ((0, 100), 4, [0, 25, 50, 75, 100]),
+        ((0, 23), 23, [*range(0, 24, 2), 23]),
     ],
 )
 def test_a_table_has_about_twenty_edges_that_read_well(ends, cells, numbers):

@@ -256,6 +256,8 @@ def test_it_reads_as_a_table():
     wide = dp.histogram(["a", "b"], categories=[range(30), range(30)], rho=1)({"a": [], "b": []})
     assert "and 18 more" in repr(wide)
     assert "and 10 more" in wide._repr_html_()
+    full = dp.histogram(["a", "b"], categories=[range(20), range(12)], rho=1)({"a": [], "b": []})
+    assert "more" not in repr(full)
 
 
 def test_it_is_a_mapping_and_goes_into_json():

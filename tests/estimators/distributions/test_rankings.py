@@ -30,6 +30,7 @@ def test_the_first_of_declared_values(loss):
     assert top.map(1) == histogram.map(1)
     assert "best to worst: true places among 5 values" in repr(found)
     assert found.as_dict()["keys"] == list(found)
+    assert [each["place"] for each in found.records()] == [1, 2, 3]
 
 
 def test_keys_of_several_columns_are_columns():
@@ -132,6 +133,8 @@ def test_rolling_sums_hold(loss, width):
     assert found.names[0] == f"0 to {width - 1}"
     error = histogram.insecure_release(data, 1).value.standard_error
     assert found.standard_errors[0] == pytest.approx(error * width**0.5)
+    half = np.ptp(found.intervals[0]) / 2
+    assert width < 26 or half == pytest.approx(1.96 * error * width**0.5, rel=0.1)
 
 
 def test_rolling_sums_know_which_counts_are_in_them():

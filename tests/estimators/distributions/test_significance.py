@@ -10,7 +10,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.estimators.distributions.histograms import Histogram
-from opendp_lite.estimators.distributions.significance import _Groups, _independence
+from opendp_lite.estimators.distributions.significance import _Groups, _independence, _squares
 from tests.exact_losses import lost
 
 KEYS = ["a", "b", "c"]
@@ -128,6 +128,11 @@ def test_the_statistic_of_a_t_test_is_t():
     pooled = sum(each.var() * len(each) for each in inside) / sum(map(len, inside))
     error = np.sqrt(pooled * sum(1 / len(each) for each in inside))
     assert found.statistic == pytest.approx((inside[0].mean() - inside[1].mean()) / error, rel=1e-3)
+
+
+def test_a_chi_square_counts_the_noise_of_the_cells():
+    """Each cell is 4 from the 5 of its margins; 5 is also the variance of a sample."""
+    assert _squares(np.array([[9.0, 1.0], [1.0, 9.0]]), 3.0) == pytest.approx(4 * 16 / (5 + 9))
 
 
 @pytest.mark.parametrize("name", TESTS)
