@@ -54,6 +54,7 @@ PARAMETERS = {
     "dp.private_bounds(99, rho=1)": "share",
     "NINE >> dp.private_bounds(0.9, rho=1)": "9 rows are too few",
     "dp.centered_sum(epsilon=1, confidence=0.9)": "confidence goes with rho",
+    "TABLE >> dp.multivariate_mean([(0, 9), (1, 2)], epsilon=1, p=1)": "p goes with rho, not with",
     "dp.multivariate_mean(5)": r"needs a privacy budget: add rho=0\.03",
     "dp.cdf(0, 100, rho=1, cells=10**6, confidence=None)": "cdf: cells must be at most 4096",
     "dp.cdf([1.0, 2.0], rho=1, confidence=None)": "the data in a second call",

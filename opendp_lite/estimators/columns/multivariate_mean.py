@@ -91,7 +91,8 @@ def multivariate_mean(
         released middle of its column.
 
     Raises:
-        ParameterError: If the budget is missing, or both are given, or bounds are no pairs.
+        ParameterError: If the budget is missing, or both are given, or bounds are no pairs, or
+            another p than 2 is given with epsilon.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
@@ -118,6 +119,8 @@ def multivariate_mean(
         chosen = plan_plus.fit_noise(space, bounds, cast(Number, rho), p, confidence, sampling)
         why = _why(space, bounds, moderate(rho, "rho"), p, alone=confidence is None)
         made = chosen.with_explanation(why, trace=())
+    elif p != 2:
+        raise ParameterError("multivariate_mean: p goes with rho, not with epsilon; leave it out")
     else:
         whole = Budget(moderate(epsilon, "epsilon"))
         request = Request.within(whole, "multivariate_mean", confidence, sampling)
