@@ -124,7 +124,14 @@ def multivariate_mean(
     else:
         whole = Budget(moderate(epsilon, "epsilon"))
         request = Request.within(whole, "multivariate_mean", confidence, sampling)
-        made = pure_mean(space, bounds.rows, bounds.exact_middle, bounds.restore, request)
+        made = pure_mean(
+            space,
+            bounds.rows,
+            bounds.exact_middle,
+            bounds.restore,
+            request,
+            bounded=not given.even,
+        )
     names = space.domain.names
     return made if names is None or confidence is None else made >> partial(name_columns, names)
 

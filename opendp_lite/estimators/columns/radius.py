@@ -264,7 +264,7 @@ class Shortener:
         unseen = held[last + 1 :][: len(_UNSEEN)]
         unseen += off * np.array(_UNSEEN[: len(unseen)])
         beta = self._pointing(least, beyond)
-        tried, longer, shorter = _shorten(edges, held / self.people.rows)
+        tried, longer, shorter = shorten_to(edges, held / self.people.rows)
         bias = beta * shorter
         noise = tried * self._noise_of_one()
         part = shorter / np.maximum(longer * tried, _TINY)
@@ -364,7 +364,7 @@ def _last(counts: Floats, off: float) -> int:
     return last_seen(counts, {wide: sure * sqrt(wide) for wide in _TOGETHER}, _BESIDE * off, 0)
 
 
-def _shorten(edges: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
+def shorten_to(edges: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
     """Lengths to try; the share of rows that are longer; by how much the average row is."""
     low, high = edges[:-1, None], edges[1:, None]
     quarters = np.arange(4) / 4

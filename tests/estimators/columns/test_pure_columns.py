@@ -30,6 +30,10 @@ def normal(n: int, d: int = 8, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(3, 1, (n, d))
 
 
+def lognormal(n: int) -> np.ndarray:
+    return np.random.default_rng(0).lognormal(0, 1, (n, 8))
+
+
 @pytest.fixture
 def paid(monkeypatch):
     """The prices of all that a program asks, in order, and what their steps are called."""
@@ -92,14 +96,25 @@ def test_squares_have_their_part_and_units_of_several_rows_share(sized, paid):
 
 
 @pytest.mark.parametrize(
-    ("n", "bound", "most"),
-    [(1000, 100, 0.35), (4000, 100, 0.026), (20_000, 100, 0.004), (4000, 5, 0.036)],
+    ("n", "bound", "most", "draw"),
+    [
+        (1000, 100, 0.35, normal),
+        (4000, 100, 0.026, normal),
+        (20_000, 100, 0.004, normal),
+        (4000, 5, 0.036, normal),
+        (20_000, 100, 0.033, lognormal),
+        (5000, [(0, 2 + place) for place in range(8)], 0.018, normal),
+    ],
 )
-def test_errors_follow_the_data(n, bound, most):
-    """The median of 11 releases is within 1.5 of the bounds that were measured with 200."""
-    rows = normal(n)
+def test_errors_follow_the_data(n, bound, most, draw):
+    """The median of 11 releases is within 1.5 of the bounds that were measured with 200.
+
+    Skewed columns erred twice as much while 450 rows were shortened, whatever that moved.
+    """
+    rows = draw(n)
     mean = space(n) >> dp.multivariate_mean(bound, epsilon=1, confidence=None)
-    true = rows.clip(-bound, bound).mean(axis=0)
+    ends = np.transpose(bound) if isinstance(bound, list) else (-bound, bound)
+    true = rows.clip(*ends).mean(axis=0)
     errors = [np.linalg.norm(mean(rows) - true) for _ in range(11)]
     assert np.median(errors) < 1.5 * most
     assert np.median(errors) > most / 4, "less noise than the budget allows"
@@ -147,7 +162,7 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
     for epsilon in (8, 10**6):
         budget = Budget(Fraction(epsilon))
         request = Request.within(budget, "here", 0.95, False).on(on)
-        public = dp.clamp(-1, 1), (0, 0), request, on
+        public = dp.clamp(-1, 1), (0, 0), request, on, False
 
         def look(ask, public=public):
             run = _ColumnsRun(*public, ask, len(rows), Looks(1.0, 2, False))
@@ -157,7 +172,7 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
         told.append(made(rows))
     assert told[0].doubt == pytest.approx(moved_by_one * sqrt(3) / 2 * np.array([0.1, 0.2]), 0.01)
     assert told[1].moved == pytest.approx([2 * 0.1 * 50, 0], abs=1e-3)
-    assert told[0].unseen == 23, "180 / epsilon"
+    assert told[0].unseen == {2: 18, 1: 9}[moved_by_one], "7 scales of noise for a tenth of epsilon"
 
 
 def test_intervals_of_skewed_columns_hold():
@@ -167,7 +182,7 @@ def test_intervals_of_skewed_columns_hold():
     for seed in range(10):
         found = mean.insecure_release(random.lognormal(0, 1, (5000, 3)), seed=seed).value
         held += sum(each.interval[0] <= np.exp(0.5) <= each.interval[1] for each in found)
-        assert all(each.clipped and each.hidden_rows == 180 for each in found)
+        assert all(each.clipped and each.hidden_rows == 140 for each in found)
     assert held >= 22
 
 
@@ -175,11 +190,11 @@ def test_intervals_of_skewed_columns_hold():
 @pytest.mark.parametrize("confidence", [None, 0.9])
 def test_a_column_in_another_unit_is_released_in_that_unit(budget, confidence):
     """To the last bit: half the width of its bounds is the unit of a column."""
-    rows = np.random.default_rng(1).uniform(0, 2, (2000, 2))
+    rows = np.random.default_rng(1).uniform(0, 2, (40_000, 2))
     found = []
     for times in (1, 2**20):
         bounds, unit = [(0, 1), (0, 2 * times)], np.array([1, times])
-        mean = space(2000, 2) >> dp.multivariate_mean(bounds, budget, confidence=confidence)
+        mean = space(40_000, 2) >> dp.multivariate_mean(bounds, budget, confidence=confidence)
         released = mean.insecure_release(rows * unit, seed=5).value
         one = (
             released / unit
@@ -205,6 +220,8 @@ def test_what_looks_cost_decides_alone():
     assert Looks(1000, 8, False).first > 0
     assert Looks(1000, 4, False).pay
     assert Looks(100_000, 8, True).first == 0
+    assert Looks(5000, 8, True, bounded=True).none
+    assert not Looks(20_000, 8, True, bounded=True).none
     assert Looks(4000, 8, True).centres == 2 * Looks(4000, 8, False).centres
     small, large = (
         space(n) >> dp.multivariate_mean(100, epsilon=1, confidence=None) for n in (200, 4000)
@@ -212,6 +229,8 @@ def test_what_looks_cost_decides_alone():
     assert "fewer than 300 / epsilon rows" in small.explain()
     assert "of epsilon finds centres, spreads and a radius" in large.explain()
     assert "0.002739" in large.explain(), "the error of the box"
+    own = space(4000) >> dp.multivariate_mean([(0, 1), *[(0, 2)] * 7], epsilon=1)
+    assert "too few rows for looks to pay beside bounds of each column" in own.explain()
 
 
 NEIGHBOURS = {

@@ -10,7 +10,7 @@ from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.column_bounds import ColumnBounds
 from opendp_lite.estimators.columns.noisy_mean import RowCount
 from opendp_lite.estimators.columns.plan_plus import _PlanPlus, shrink
-from opendp_lite.estimators.columns.radius import _directions_beyond, _last, _shorten
+from opendp_lite.estimators.columns.radius import _directions_beyond, _last, shorten_to
 from opendp_lite.estimators.parts.budget import ConcentratedBudget
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
@@ -126,7 +126,7 @@ def test_what_shortening_takes_off_is_near_the_truth():
     lengths = np.random.default_rng(4).exponential(1, 200_000)
     edges = np.concatenate([[0.0], np.geomspace(0.5, 30, 40)])
     shares = np.histogram(lengths, edges)[0] / len(lengths)
-    tried, longer, found = _shorten(edges, shares)
+    tried, longer, found = shorten_to(edges, shares)
     true = [np.maximum(lengths - each, 0).mean() for each in tried]
     inside = tried < 5
     assert found[inside] == pytest.approx(np.array(true)[inside], rel=0.25)
