@@ -6,6 +6,7 @@ from functools import partial
 from math import sqrt
 
 import numpy as np
+from columns import COURSE, Cell, of_table, own, real
 from compare import Row, choose_rows
 from numpy.typing import NDArray
 
@@ -106,6 +107,37 @@ def error_row(name: str, draw: Draw, columns: int, bound: int, rows: int, runs: 
     return Row(name, texts[0], "a row added", texts[1], "", f"noise of the bounds: {box:.3g}")
 
 
+def best_in_hindsight(rows: Floats, moved: int) -> float:
+    """The error of the best box around the true mean, with noise of that box."""
+    away, columns, found = np.abs(rows - rows.mean(axis=0)), rows.shape[1], []
+    for share in np.geomspace(1e-4, 0.5, 40):
+        wide = np.quantile(away, 1 - share, axis=0)
+        bias = np.linalg.norm((rows - rows.mean(axis=0)).clip(-wide, wide).mean(axis=0))
+        noise = moved / len(rows) * sqrt((columns + 1) * (columns + 2) / 3) * np.linalg.norm(wide)
+        found.append(float(np.hypot(bias, noise)))
+    return min(found)
+
+
+def course_row(name: str, table: str, runs: int) -> Row:
+    """Of 5000 rows of a course's table in bounds of each column: medians, over the best."""
+    cell, texts = Cell(of_table(table, 5000), own(table)), []
+    for space, moved in zip(spaces(real(table).shape[1], 5000), (2, 1), strict=True):
+        mean, generator, errors, best = (
+            space >> dp.multivariate_mean(cell.bound, epsilon=1),
+            _random(),
+            [],
+            [],
+        )
+        for _ in range(runs):
+            data = cell.inside(cell.draw(generator))
+            off = (np.array(list(map(float, mean(data)))) - data.mean(axis=0)) / cell.units
+            errors.append(float(np.linalg.norm(off)))
+            best.append(best_in_hindsight(data / cell.units, moved))
+        middle = np.median(errors)
+        texts.append(f"{middle:.3g}, {middle / np.median(best):.2f} of the best in hindsight")
+    return Row(name, texts[0], "a row added", texts[1])
+
+
 def interval_row(name: str, draw: Draw, columns: int, rows: int, runs: int) -> Row:
     """How often intervals hold the population's mean, and half their median width."""
     true, texts = draw(_random(), 2_000_000, columns).mean(axis=0), []
@@ -131,6 +163,8 @@ def rows(options: Namespace) -> Iterator[Row]:
     for law, draw, columns, bound, size in ERRORS:
         make = partial(error_row, draw=draw, columns=columns, bound=bound, rows=size, runs=runs)
         works.append((f"{columns} {law}, bound {bound}, {size} rows", make))
+    for table in COURSE if real(COURSE[0]) is not None else ():
+        works.append((f"{table} of a course", partial(course_row, table=table, runs=runs)))
     for law, draw, columns, size in INTERVALS:
         told = partial(interval_row, draw=draw, columns=columns, rows=size, runs=runs)
         works.append((f"{columns} {law}, {size} rows, intervals", told))
