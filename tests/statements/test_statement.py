@@ -448,7 +448,7 @@ def test_a_step_of_ones_own_is_stated_in_its_words_and_in_one_line():
     assert "Proof: Own - Work 2026, theorem 1." in words(text)
     assert text.count("\nWhat is protected\n") == 1
     assert "\x1b" not in text
-    with pytest.raises(dp.ParameterError, match="made of texts, got 3"):
+    with pytest.raises(dp.ParameterError, match="made of texts, got int"):
         dp.stage(does=3)  # type: ignore[call-overload]
 
 
