@@ -13,6 +13,7 @@ import opendp_lite as dp
 SIMPLEX = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
 SUM = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
 WRITTEN = '{"opendp_lite": 1, "pipeline": %s}'
+NESTED = '{"name": "sum", "arguments": {"a": '
 CENTRED = dp.compose(
     dp.clamp(0, 1) >> dp.center(0.5) >> dp.sum() >> dp.laplace(epsilon=1),
     dp.count() >> dp.laplace(epsilon=1),
@@ -49,6 +50,7 @@ def test_equality_knows_spelling_from_meaning():
 
 def test_the_unit_takes_no_part_in_equality():
     assert dp.scalar(unit=2) == dp.scalar()
+    assert repr(dp.scalar(unit=1)) == "dp.scalar()"
     rho = dp.gaussian(rho=1)
     assert (dp.scalar(unit=2) >> rho) != (dp.scalar() >> rho)
     assert (dp.scalar(unit=2) >> dp.laplace(epsilon=1)).map(2) == 1
@@ -66,8 +68,25 @@ def test_a_step_is_built_anew_for_a_space_of_another_unit():
         ):
             step = noise if after is None else after >> noise
             assert (wider >> step).map(2) == (space >> step).map(1) == 1
+    by_hand = dp.Space(dp.Rows(1), dp.SymmetricDistance(), unit=1)
+    assert (by_hand >> dp.clamp(0, 1)).input_space is by_hand
     quantile = dp.private_quantile(0.5, bounds=(0, 1), rho=1, confidence=None)
     assert (attrs.evolve(dp.records(), unit=Fraction(2)) >> quantile).map(2) == 1
+
+
+@dp.stage
+def handed_on(space: dp.Space[dp.Vectors], first: int = 1, second: int = 2) -> dp.Transformation:
+    return dp.Transformation(space, space, lambda value: value, lambda distance: distance)
+
+
+def test_a_step_is_shown_as_it_is_typed_and_hands_on_what_it_was_given():
+    assert repr(handed_on(second=3)) == "handed_on(second=3)"
+    assert str(dp.clamp([0] * 30, 1).calls[0]) == "dp.clamp(...)"
+    assert repr(dp.count()([1.0])) == "NotPrivate(1)"
+    moved = dp.vector(2) >> handed_on()
+    assert moved([1.5, 2]).tolist() == [1.5, 2]
+    assert moved.map() == moved.map(1)
+    assert (dp.records(columns=2) >> dp.clamp(0, 1))([]).shape == (0, 2)
 
 
 def test_a_copy_with_other_arguments_is_another_call():
@@ -306,6 +325,7 @@ def test_values_are_frozen():
             lambda: dp.from_json('{"opendp_lite": 1, "pipeline": ' + "[" * 300 + "]" * 300 + "}"),
             "levels of nesting",
         ),
+        (lambda: dp.from_json(WRITTEN % (NESTED * 300 + "1" + "}}" * 300)), "levels of nesting"),
         (lambda: dp.from_json(5), "to_json"),
         (lambda: SIMPLEX >> dp.simplex_ratio(0, 40), r"write simplex_ratio\(0, 100\)"),
         (lambda: SIMPLEX >> dp.simplex_ratio(40, 0), "must be below the upper"),

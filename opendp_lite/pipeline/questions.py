@@ -214,10 +214,7 @@ class LossQuestions(Pipeline):
 
     def delta(self, epsilon: object, d_in: object = 1) -> float:
         """A delta that holds at this epsilon, rounded up."""
-        level = exact(epsilon, "epsilon")
-        if level < 0:
-            raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
-        return round_up(self.privacy_profile(d_in).delta(level))
+        return round_up(self.privacy_profile(d_in).delta(exact(epsilon, "epsilon")))
 
     def statement(self, d_in: object = 1, *, delta: Number | None = None) -> views.Statement:
         """What a release protects, how well, and what it relies on, in plain words.

@@ -40,7 +40,7 @@ class Proof:
 
     Example:
         >>> import opendp_lite as dp
-        >>> str(dp.Proof("A row is in one group.", sources=["McSherry 2009, theorem 4"]))
+        >>> str(dp.Proof("A row is in one group.", sources="McSherry 2009, theorem 4"))
         'A row is in one group. Source: McSherry 2009, theorem 4.'
     """
 

@@ -20,6 +20,7 @@ from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.source import reduce as reduced
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, Part, RankCounts, materialise
+from opendp_lite.releases.result import InsecureRelease
 from opendp_lite.spaces.space import examples_of
 from opendp_lite.transformations.sums import CountFold, SumFold
 from tests.public_names import STEPS
@@ -70,6 +71,17 @@ FOLDS = [
 
 def sent(value):
     return pickle.loads(pickle.dumps(value))
+
+
+class OwnRelease(InsecureRelease):
+    """Of a person's own: its call takes other arguments than its fields."""
+
+    def __init__(self) -> None:
+        super().__init__(1.5, seed=1)
+
+
+def test_a_value_of_a_type_of_ones_own_comes_back():
+    assert sent(OwnRelease()) == OwnRelease()
 
 
 def outcome(how, summary):

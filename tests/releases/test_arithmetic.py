@@ -5,10 +5,12 @@ import pickle
 from fractions import Fraction
 from math import hypot, inf, isnan, sqrt
 
+import attrs
 import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.releases import ByGroup
 from opendp_lite.releases.intervals import CellsOfTable, divide, share_interval, subtract
 
 Z = 1.959963984540054
@@ -113,9 +115,20 @@ def test_groups_of_one_release_are_independent():
     assert float(both) == float(f) + float(m)
     with pytest.raises(dp.ParameterError, match="may be of the same people"):
         both - f
-    parts = dp.by("sex", ["f", "m"], dp.compose(a=dp.select("pay") >> dp.mean(0, 99, epsilon=1)))
-    of_parts = parts(TABLE)
-    assert (of_parts["f"]["a"] - of_parts["m"]["a"]).sampling
+    mean = dp.select("pay") >> dp.mean(0, 99, epsilon=1)
+    for parts, place in ((dp.compose(a=mean), "a"), (dp.compose(mean), 0)):
+        of_parts = dp.by("sex", ["f", "m"], parts)(TABLE)
+        assert (of_parts["f"][place] - of_parts["m"][place]).sampling
+
+
+def test_a_noise_that_is_not_known_of_one_is_not_known_of_two():
+    """And a table of both still shows the one that is."""
+    known = dp.Estimate(4.0, 1.0, (1.0, 9.0), 0.95, sampling=True, noise_interval=(3.0, 5.0))
+    other = attrs.evolve(known, noise_interval=None)
+    for first, second in ((known, other), (other, known)):
+        assert dp.difference(first, second, independent=True).noise_interval is None
+    assert "1.0 of the 4.0" in str(ByGroup("sex", {"f": known, "m": other}))
+    assert str(ByGroup("sex", {"f": 1, "old": 2})) == "sex\nf     1\nold   2"
 
 
 def test_a_number_over_a_release_is_one():
@@ -208,7 +221,8 @@ def test_a_rounded_one_holds_as_much():
         (lambda a: a >= 99, "lies below 99"),
         (lambda a: a <= 99, "lies below 99"),
         (lambda a: a < "x", "does not compare with str"),
-        (lambda a: a - "x", "unsupported"),
+        (lambda a: a - "x", "'Estimate' and 'str'"),
+        (lambda a: a + "x", "'Estimate' and 'str'"),
     ],
 )
 def test_what_is_not_certain_is_refused_in_words(typed, words):

@@ -121,6 +121,7 @@ def test_every_pipeline_has_a_statement(name):
         assert all(each and each == each.strip() and each[-1] in ".:" for each in said), said
         assert all(words(each) in text for each in said)
     found = statement.as_dict()
+    assert found["statement"] == 1
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     page = Balanced()
     page.feed(statement._repr_html_())

@@ -166,6 +166,14 @@ def test_steps_before_read_the_dates_and_steps_after_the_periods():
     assert next_monday == date(2024, 1, 8)
 
 
+@pytest.mark.parametrize(("column", "several"), [("day", False), (["day", "x"], True)])
+def test_keys_of_another_release_are_days_where_no_step_made_periods(column, several):
+    table = {"day": SOME, "x": X}
+    (key,) = (dp.period("day", "month") >> dp.by("day", [SOME[0]], COUNT))(table)
+    found = dp.by(column, [(key, 1.0) if several else key], COUNT)(table)
+    assert "2024-01-01" in str(found)
+
+
 def test_rows_of_different_days_may_share_a_week():
     """So what is known of rows in different days is not known of weeks: the noise is larger."""
     days = dp.table(person="id") >> dp.bound_contributions(1, groups=("day", 4))

@@ -20,6 +20,14 @@ COSINE, SUM = dp.bases.Cosine(5, 0, 1), dp.sum()
 TEXTS = dp.select("x") >> dp.one_hot(["1", "2"]) >> SUM
 NUMBERS = dp.select("x") >> dp.one_hot([1, 2]) >> SUM
 WIDE = dp.clamp(-1e308, 1e308) >> dp.simplex_augment()
+LAPLACE = dp.laplace(epsilon=1)
+
+
+@dp.stage
+def plain(space):
+    return dp.Transformation(space, space, lambda value: value, lambda distance: distance)
+
+
 WHOLE, AT_LEAST_1 = "whole number", "at least 1"
 
 PARAMETERS = [
@@ -79,6 +87,10 @@ PARAMETERS = [
     (lambda: dp.table(person=3), "name of a column"),
 ]
 SPACES = [
+    (lambda: ONE >> LAPLACE, "laplace needs a vector or a number with a bounded"),
+    (lambda: dp.table(person="id") >> plain(), "does not name a table in which .*; Put dp.bound"),
+    (lambda: plain().map(), r"plain\(\) needs an input space"),
+    (lambda: ONE >> (LAPLACE >> len), r"laplace\(epsilon=1\) >> len"),
     (lambda: SUM([1.0]), "put dp.clamp"),
     (lambda: dp.records(metric=dp.ChangeOneDistance()), "size"),
     (lambda: dp.records(size=5), "private"),
