@@ -321,6 +321,7 @@ def test_values_are_frozen():
         (lambda: dp.from_json("{"), "no JSON that to_json"),
         (lambda: dp.from_json(WRITTEN % '{"tuple": 5}'), "no JSON that to_json"),
         (lambda: dp.from_json(WRITTEN % '{"date": 5}'), "no JSON that to_json"),
+        (lambda: dp.from_json(WRITTEN % '{"fraction": "1/0"}'), "'1/0' is no fraction"),
         (
             lambda: dp.from_json('{"opendp_lite": 1, "pipeline": ' + "[" * 300 + "]" * 300 + "}"),
             "levels of nesting",

@@ -48,7 +48,7 @@ MESSAGES = [
     ("(dp.records() >> mean)()", "dp.records() >> dp.mean(0, 100, epsilon=1) is called on data"),
     ("dp.select('age') | mean", "steps are joined by >>, not by |: write first >> second"),
     ("dp.records() | mean", "steps are joined by >>, not by |: write first >> second"),
-    *((code, PIPELINE) for code in ("float(mean)", "int(mean)", "round(mean)", "mean + 1")),
+    *((code, PIPELINE) for code in ("float(mean)", "int(mean)", "round(mean)", "mean+1", "1+mean")),
     *((code, PIPELINE) for code in ("1 - mean", "mean > 40", "frame['age'] * mean", "abs(mean)")),
     *((code, ERROR) for code in ("int(estimate)", "abs(estimate)", "estimate**2")),
     (
@@ -142,6 +142,7 @@ MESSAGES = [
     ("histogram.table().style", "'ReleaseTable' object has no attribute 'style'; type release.to"),
     ("estimate.p_value", "an interval without 0 says as much: see print(release)"),
     ("session.mean('age')", "a session is called on a pipeline: ask(dp.select('age') >> dp.mean("),
+    ("mean.head()", "print(pipeline.explain()) shows its steps, print(pipeline(data)) a release"),
     ("mean.show()", "print(pipeline.explain()) shows its steps, print(pipeline(data)) a release"),
     ("mean.table()", "a release has it: pipeline(data).table"),
     ("mean(TABLE, 'age')", "is called on data alone, and a step before picks a column: dp.sel"),

@@ -209,6 +209,12 @@ def test_every_unit_is_compared_exactly(unit):
     assert sum(counts_of(query, {"x": far})) == 2
 
 
+@pytest.mark.parametrize("unit", ["us", "ns", "ps", "fs", "as"])
+def test_every_fine_unit_counts_the_same_microseconds(unit):
+    found = np.array([7], "M8[us]").astype(f"M8[{unit}]")
+    assert dates_in(found)[0] == datetime(1970, 1, 1, 0, 0, 0, 7)
+
+
 def test_rows_between_two_dates_are_kept():
     """A date is the whole of its day, also at the upper end."""
     count = dp.count() >> MOST

@@ -247,6 +247,8 @@ def test_shares_print_as_percentages_with_their_counts():
     assert table.columns.keys() == {"sex", *ESTIMATE, "count"}
     plain = [line.split() for line in str(shares.table(percent=True)).splitlines()[1:3]]
     assert all(len(cell.partition(".")[2]) == 1 for line in plain for cell in line[1:4])
+    ends = {"share": 0.5, "low": 0.41276, "high": 0.58726, "standard_error": 0.03}
+    assert "50.0  41.2  58.8" in str(ReleaseTable.of([ends], percent=True))
     assert table.columns["value"][2] is None
     assert table.columns["value"][0] == pytest.approx(100 * shares["f"].value, abs=0.05)
     assert table.columns["low"][0] <= 100 * shares["f"].interval[0]
