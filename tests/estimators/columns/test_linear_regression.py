@@ -163,7 +163,9 @@ def test_the_least_cut_leaves_ones_in_nine_as_they_are(cut, moves):
     frame = regression.Frame(
         np.array([0.5]), 2 * np.eye(1), np.eye(1) / 2, 0.1325, np.array([0.055]), deviation
     )
-    _, product = regression.WeightedRow(frame, 9.0, cut, scores=True)(np.column_stack([x, y])).T
+    _, product = regression.WeightedRow(frame, 9.0, cut, 9.0, scores=True)(
+        np.column_stack([x, y])
+    ).T
     moved = abs(shares @ product) * np.sqrt(5000)
     assert (moved > 0.5) if moves else (moved < 1e-9)
 
@@ -174,7 +176,7 @@ def test_the_last_step_is_that_of_newton():
     x = random.normal(size=2000)
     rows = np.column_stack([x, random.normal(size=2000) * np.exp(x)])
     frame = regression.Frame(np.zeros(1), np.eye(1), np.eye(1), 0.0, np.zeros(1), 1.0)
-    row = regression.WeightedRow(frame, 2.0, 1.5)
+    row = regression.WeightedRow(frame, 2.0, 1.5, 3.0)
     kept = attrs.evolve(row, uncut=True)(rows)
     moved, step = attrs.evolve(frame, slopes=np.array([1e-9])), 1e-9
     before, after = (
@@ -188,7 +190,7 @@ def test_the_constant_takes_what_the_slopes_leave_of_a_row():
     """The length of a row stays; a row in the middle of x is cut at radius times cut."""
     x, off = np.array([0.0, 0.0, 1.0, 1.0, 9.0, 0.0]), np.array([2.5, 9.0, 1.0, -9.0, 9.0, np.nan])
     frame = regression.Frame(np.zeros(1), np.eye(1), np.eye(1), 0.0, np.zeros(1), 1.0)
-    row = regression.WeightedRow(frame, 2.0, 1.5, scores=True)
+    row = regression.WeightedRow(frame, 2.0, 1.5, 2.0, scores=True)
     constant, slope = row(np.column_stack([x, off])).T
     far = 2 / np.sqrt(82)
     assert slope[:5] == pytest.approx([0, 0, 1, -1.5, 9 * 1.5 * far**2])
@@ -198,6 +200,18 @@ def test_the_constant_takes_what_the_slopes_leave_of_a_row():
     assert np.isnan([constant[5], slope[5]]).all()
     lengths = np.hypot(constant, slope)[:5]
     assert (lengths <= float(row.longest) * (1 + 1e-15)).all()
+
+
+@pytest.mark.parametrize("long", [2.0, 5.0, 100.0])
+@pytest.mark.parametrize("scores", [False, True])
+def test_rows_far_out_are_as_long_as_they_may_be(long, scores):
+    """None is longer, which a sum would shorten by y too; from ``long`` on all are as long."""
+    x = np.array([0.0, 1, 3, 30, 1e3, 1e9])
+    frame = regression.Frame(np.zeros(1), np.eye(1), np.eye(1), 0.0, np.zeros(1), 1.0)
+    row = regression.WeightedRow(frame, 2.0, 1.5, long, scores)
+    lengths = np.linalg.norm(row(np.column_stack([x, 0 * x + 1e20])), axis=1) / float(row.longest)
+    assert (lengths < 1 + 1e-12).all()
+    assert lengths[x >= long] == pytest.approx(1)
 
 
 def test_a_skewed_y_hardly_moves_the_constant():
