@@ -69,6 +69,7 @@ PARAMETERS = {
     "SPACE >> E.plan_plus_mean(1e+101, rho=1)": "bound must lie between 1e-100 and 1e100",
     "SPACE >> E.gaussian_mean(1e-101, rho=1)": "radius must lie between 1e-100 and 1e100",
     "SPACE >> E.elliptical_mean(1, 1, rho=1)": "must be below its upper",
+    "SPACE >> E.quantile_by_search(1.5, 0, 5, rho=1)": "a quantile is between 0 and 1, got 1.5",
     "SPACE >> E.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1)": "a width must lie",
     "SPACE >> E.scaled_mean([1, 0], rho=1)": "sigma must be above 0",
     "SPACE >> E.scaled_mean([1, 1e-200], rho=1)": "sigma must lie between",

@@ -197,6 +197,8 @@ def test_a_spread_whose_squares_are_no_floats_is_told():
         scaled = rows * [unit, 1]
         found = (TABLE >> dp.weighted_mean(-2 * unit, 2 * unit, most=1, **told))(scaled)
         assert found.standard_error == pytest.approx(unit / 200, rel=0.01)
+    first, _ = (TABLE >> E.gaussian_mean(2, **told))(rows)
+    assert first.standard_error == pytest.approx(1 / 200, rel=0.01)
     found = (TABLE >> E.gaussian_mean(1e99, rho=1, confidence=0.9, sampling=True))(rows)
     assert all(np.isfinite(column.standard_error) for column in found)
 

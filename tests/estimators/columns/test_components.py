@@ -47,6 +47,13 @@ def test_noise_turns_directions_by_what_is_said(off):
     assert ((below / runs > 0.85) & (below / runs < 0.995)).all()
 
 
+def test_the_largest_part_of_each_direction_is_above_0():
+    each = np.random.default_rng(0).normal(size=(6, 6))
+    found = PrincipalComponents.of(each @ each.T, np.full((6, 6), 1e-6), 0.95, tuple("abcdef"))
+    assert (found.directions.max(axis=1) > -found.directions.min(axis=1)).all()
+    assert "0.0 degrees" in repr(found)
+
+
 def test_what_noise_hides_is_not_told():
     matrix = np.diag([1.0, 1.0, 0.1])
     found = Correlation.of(matrix, np.full((3, 3), 0.1), 1000.0, 0.95, NAMES)

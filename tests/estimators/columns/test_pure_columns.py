@@ -150,6 +150,17 @@ def test_intervals_hold_and_are_as_wide_as_the_errors(n, bound, sized, sampling)
     assert sqrt(np.mean(np.square(errors))) == pytest.approx(np.mean(stated), rel=0.5)
 
 
+def test_an_interval_allows_for_what_noise_hides_where_all_rows_are_equal():
+    """A spread, and of rows that may lie apart the distance of the farther bound."""
+    mean = space(1000, 2) >> dp.multivariate_mean(1, epsilon=1, confidence=0.95)
+    for seed in range(12):
+        found = mean.insecure_release(np.full((1000, 2), 0.5), seed).value[0]
+        assert np.ptp(found.interval) > 1.01 * np.ptp(found.noise_interval)
+    mean = space(3000, 2) >> dp.multivariate_mean(100, epsilon=1, confidence=0.95, sampling=False)
+    found = [mean.insecure_release(np.full((3000, 2), at), 3).value[0] for at in (0, 25)]
+    assert found[1].interval[1] - 25 == pytest.approx(1.25 * found[0].interval[1], rel=1e-3)
+
+
 @pytest.mark.parametrize(("size", "moved_by_one"), [(1000, 2), (None, 1)])
 def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_one):
     """100 rows are half as much longer as the radius is: half of a row each, in the first column.
@@ -231,6 +242,9 @@ def test_what_looks_cost_decides_alone():
     assert "0.002739" in large.explain(), "the error of the box"
     own = space(4000) >> dp.multivariate_mean([(0, 1), *[(0, 2)] * 7], epsilon=1)
     assert "too few rows for looks to pay beside bounds of each column" in own.explain()
+    pairs = attrs.evolve(space(4000), unit=Fraction(2))
+    mean = pairs >> dp.multivariate_mean(100, epsilon=1, confidence=None)
+    assert "0.005477" in mean.explain(), "where two rows are replaced"
 
 
 NEIGHBOURS = {

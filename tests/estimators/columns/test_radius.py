@@ -8,9 +8,10 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.column_bounds import ColumnBounds
-from opendp_lite.estimators.columns.noisy_mean import RowCount
+from opendp_lite.estimators.columns.noisy_mean import RowCount, ratio
 from opendp_lite.estimators.columns.plan_plus import _PlanPlus, shrink
 from opendp_lite.estimators.columns.radius import _directions_beyond, _last, shorten_to
+from opendp_lite.estimators.papers.plan import _longest
 from opendp_lite.estimators.parts.budget import ConcentratedBudget
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
@@ -147,6 +148,31 @@ def test_shrinking_pays_where_noise_rules_and_does_nothing_elsewhere():
         before, after = (np.square(widths * (each - true)).sum() for each in (noisy, shrunk))
         assert least <= after / before <= most
     assert shrink(noisy[0], widths, 0.0) == pytest.approx(noisy[0])
+    assert shrink(noisy[0, :2], np.ones(2), 1.0) == pytest.approx(noisy[0, :2])
+
+
+def test_a_noisy_count_brings_means_towards_0_by_its_variance():
+    counted = RowCount(None, 9.0, 9.0, Fraction(1, 50), Fraction(1))
+    totals = np.array([90.0])
+    assert counted.mean(totals) == pytest.approx(ratio(totals, 9.0, 25.0))
+    mean = space_of(2) >> dp.estimators.elliptical_mean(-1, 1, rho=1)
+    empty = [mean.insecure_release(np.zeros((0, 2)), seed).value for seed in range(20)]
+    assert np.median(np.abs(empty).max(axis=1)) < 0.3
+
+
+def test_plan_gives_a_wide_column_more_noise_and_the_others_little():
+    """By the roots of their spreads. The errors of five releases are 0.05 to 0.09."""
+    rows = np.random.default_rng(13).normal(0, np.append(np.ones(15), 30), (5000, 16))
+    mean = space_of(16, 5000) >> dp.estimators.plan_mean(200, rho=0.5)
+    for seed in range(3):
+        found = mean.insecure_release(rows, seed=seed).value
+        assert np.linalg.norm(found - rows.mean(axis=0)) < 0.2
+
+
+def test_few_samples_have_a_row_that_plan_takes_for_too_long():
+    """One in ten at most, of normal rows."""
+    rows = np.random.default_rng(12).normal(size=(200, 500, 4))
+    assert np.mean(np.linalg.norm(rows, axis=2).max(axis=1) > _longest(np.ones(4), 500)) < 0.1
 
 
 def test_a_far_group_is_kept_where_counts_show_it():
@@ -217,6 +243,16 @@ def test_few_rows_are_shortened_around_a_first_sum():
         (space_of(3, 100) >> dp.multivariate_mean((0, 20), rho=0.5, confidence=None)).explain()
     )
     assert "a look tells whether" in why
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+@pytest.mark.parametrize(("bound", "own"), [(10, False), ((0, 20), True)])
+def test_an_explanation_speaks_of_bounds_and_intervals_where_there_are_any(bound, own, confidence):
+    mean = space_of(3) >> dp.multivariate_mean(bound, rho=1, confidence=confidence)
+    why = " ".join(str(mean.explain()).split())
+    assert ("or else the sum of the rows in their bounds" in why) == own
+    assert ("; give each column bounds" in why) != own
+    assert ("15 % of it is for intervals" in why) == (confidence is not None)
 
 
 def test_rows_are_shortened_where_noise_hides_where_they_point():
@@ -334,6 +370,22 @@ def test_bounds_by_name_are_those_of_the_columns():
     found = (dp.records(columns=["pay", "age"]) >> means)(rows)
     shown = [float(each) for each in found.values()]
     assert shown == pytest.approx([60, 30], abs=0.1), "and values beyond count as the bound"
+
+
+def test_a_total_has_the_noise_of_what_its_count_leaves():
+    """Of rho = 1/2 the first count takes 1/200, and the last one half of the others."""
+    space, rho = space_of(2), Fraction(1, 2)
+    request = Request.within(ConcentratedBudget(rho), "here", 0.95, False).on(space)
+
+    def program(ask):
+        people, bounds = RowCount.of(ask, rho), ColumnBounds.of(10, space, "here")
+        run = _PlanPlus(ask, bounds, 2.0, rho, people, request)
+        return run._release(np.zeros(2), np.ones(2), bounds.rows, share=Fraction(1, 2))
+
+    made = make_adaptive(space, program, ZeroConcentratedDivergence(), rho, "")
+    found = made.insecure_release(np.zeros((1000, 2)), 1).value[0]
+    off = np.hypot(10, 10) / np.sqrt(2 * 0.5 * 0.995 / 2)
+    assert np.ptp(found.interval) == pytest.approx(2 * 1.96 * off / found.rows, rel=0.01)
 
 
 def test_an_interval_covers_what_shortening_moves_and_no_more():

@@ -176,6 +176,16 @@ def test_the_published_splits():
             assert errors.total_deviation == pytest.approx(80 * errors.rows_deviation, rel=1e-12)
 
 
+def test_counts_of_a_sum_and_of_rows_count_by_inverse_variances():
+    def off(make, **asked):
+        simulate, generator = make(-3, 7, **asked).bound.facts.simulate, np.random.default_rng(0)
+        return simulate(Scenario(9, 1), 1, generator).ratio.errors.rows_deviation
+
+    alone, both = off(E.simplex_mean, rho=0.8), off(E.simplex_mean, rho=1, extra_count=0.2)
+    assert both**-2 == pytest.approx(alone**-2 + 2 * 0.2)
+    assert off(E.resized_mean, rho=1) == pytest.approx(1)
+
+
 def test_the_share_for_a_guess_is_the_best():
     """Of all shares in fiftieths, for the error to first order."""
     shares = [Fraction(i, 50) for i in range(1, 50)]
@@ -232,6 +242,7 @@ def test_a_mean_says_which_was_chosen():
         ).explain(),
     }
     assert all(words in text for words, text in chosen.items())
+    assert "times as likely, plus 1e-06" in dp.mean(0, 1, rho=1, confidence=None).explain()
     assert (
         "the estimator is recentred_mean: "
         in dp.mean(0, 1, epsilon=1, delta=1e-6, confidence=None).explain()

@@ -208,6 +208,16 @@ def test_normal_values_are_clipped_at_a_few_deviations(rows, scale, least, most)
     assert (ends <= 4 * most).mean() > 0.8
 
 
+def test_few_rows_that_are_spread_over_rings_are_seen_together():
+    """Noise reaches 15 in one ring and 30 in four; each of four has 10 rows."""
+    reaches, counts = 2.0 ** (np.arange(11) / 2), np.zeros(21)
+    counts[10:15] = [500, 10, 10, 10, 10]
+    found = value_search.Limits.of(
+        counts, reaches, (-30.0, 30.0), lambda _, weights: 15 * sqrt(len(weights))
+    )
+    assert -found.lower < reaches[1] < reaches[3] < found.upper
+
+
 @pytest.mark.parametrize("rows", [0, 5])
 def test_where_noise_hides_all_rows_the_bounds_are_the_limits(rows):
     found = [clipped_at(rows, lambda g, n: g.normal(0, 1, n), 20, seed) for seed in range(60)]
@@ -311,6 +321,19 @@ def test_nothing_is_beyond_limits_that_are_the_bounds():
     assert made[0].ends.tolist() == [3.0]
     mirror = value_search.Beyond.of(counts, reaches, (-3.0, 3.0), (-2.9, 3.0), lambda *_: 1.0)
     assert mirror[0].most(-0.5, 0.1) == made[0].most(0.5, 0.1) > 0
+
+
+def test_each_ring_beyond_a_limit_holds_two_fifths_of_the_one_before():
+    """One row and one that noise may hide in the first, which ends at 2; the next at 3."""
+    reaches, counts = 2.0 ** np.arange(4), np.ones(7)
+    (right,) = value_search.Beyond.of(
+        counts, reaches, (-3.0, 3.0), (-3.0, 1.9), lambda _, weights: weights.sum()
+    )
+    moved = np.array([2.0, 3.0]) - 0.5
+    assert right.most(0.5, 0.1) == pytest.approx(2 * (moved**2 - 1.4**2) @ [1, 0.4])
+    assert value_search.Limits(-3.0, 1.0, 0.0, 1.0).reach == 3
+    away = clipped_at(10_000, lambda g, n: g.exponential(1, n), 5, 0).away
+    assert away[1].sum() == pytest.approx(10_000, rel=0.05)
 
 
 def test_the_wide_interval_holds_what_was_clipped():
