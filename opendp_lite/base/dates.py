@@ -66,7 +66,9 @@ def date_meant(key: object, known: Iterable[object]) -> object:
     said = str(key).removesuffix(" 00:00:00")
     read = max(len(said), _MONTH)
     dates = [each for each in known if isinstance(each, date)]
-    meant = [each for each in dates if said in (str(each)[:read], getattr(each, "label", None))]
+    # The first month of a quarter is not the quarter: periods go by their own labels or first days.
+    labels = [getattr(each, "label", "") or str(each)[:read] for each in dates]
+    meant = [each for each, label in zip(dates, labels, strict=True) if said in (label, str(each))]
     return meant[0] if len(meant) == 1 else key
 
 

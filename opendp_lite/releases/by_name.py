@@ -207,8 +207,17 @@ class ByName(_Several[str, Any]):
         return super().covers or "; ".join(f"{name}, {words}" for name, words in said if words)
 
     def records(self) -> list[Record]:
-        """The rows of each release, with its name."""
-        return [{"statistic": name, **row} for name, one in self.items() for row in records_of(one)]
+        """The rows of each release, with its name, and behind it that of a part of its own."""
+
+        def within(name: str, row: Record) -> Record:
+            parts = filter(None, [name, row.get("statistic")])
+            return row | {"statistic": ", ".join(parts)}
+
+        return [
+            {"statistic": ""} | within(name, row)
+            for name, one in self.items()
+            for row in records_of(one)
+        ]
 
     def of_part(self, release: object, part: Hashable) -> Self:
         """Each as a part of a release whose parts have other rows and other noise."""

@@ -41,7 +41,7 @@ _MOST_DIGITS: Final = 15
 
 def name_key(column: str) -> str:
     """The name of a column of keys, told apart from those of statistics."""
-    return f"{column} (key)" if column in _STATISTICS else column
+    return f"{column} (key)" if column in (*_STATISTICS, "statistic") else column
 
 
 @attrs.frozen(repr=False)

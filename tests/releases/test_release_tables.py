@@ -92,6 +92,10 @@ def test_a_column_named_as_a_statistic_keeps_its_keys():
     found = dp.histogram("count", categories=[0, 1], epsilon=1)({"count": [0, 1] * 50})
     assert list(found.records()[0])[:2] == ["count (key)", "count"]
     assert [row["count (key)"] for row in found.records()] == [0, 1]
+    counted = dp.compose(n=dp.count() >> dp.laplace(epsilon=1))
+    by_group = dp.by("statistic", ["u", "v"], dp.compose(each=counted))({"statistic": ["u"] * 9})
+    keys = [(row["statistic (key)"], row["statistic"]) for row in by_group.records()]
+    assert keys == [("u", "each, n"), ("v", "each, n")]
 
 
 def test_a_table_to_publish_leaves_out_few_and_rounds_outwards():
