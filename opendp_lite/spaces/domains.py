@@ -166,7 +166,7 @@ class Rows(Domain):
 
     def __attrs_post_init__(self) -> None:
         if self.body.columns != self.columns:
-            raise ParameterError(f"the body is not one of {self.columns} columns, as the rows are")
+            raise ParameterError(f"Rows: there are {self.columns} columns; give a body of as many")
 
     def to_internal(self, value: object) -> Any:
         source = open_source(value, self.names)
@@ -222,7 +222,7 @@ class Rows(Domain):
         return self.body.sketch()
 
     def refuse_unknown(self, asked: Sequence[object], step: str) -> None:
-        """Refuses names of columns that are not there; so many of them are data that was given."""
+        """Refuses names of columns that are not there; many may be data, given by mistake."""
         names = self.names
         if names is None:
             return

@@ -134,7 +134,7 @@ def _position(column: object, domain: Rows, step: str) -> int:
         )
     if not 0 <= column < domain.columns:
         last = domain.columns - 1
-        raise SpaceError(f"{step}: the last column is {last}; positions start at 0")
+        raise SpaceError(f"{step}: no such column; positions start at 0, and the last is {last}")
     return column
 
 

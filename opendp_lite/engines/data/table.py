@@ -251,7 +251,7 @@ def places_of(names: Sequence[str | None], have: tuple[str, ...], more: str = ""
     places = _find_places(have)
     lost = sum(name not in places for name in names)
     if lost > MOST_SHOWN:  # They may be a column of data, given by mistake.
-        raise NoColumnError(f"the table lacks {lost} of the columns that are asked for")
+        raise NoColumnError(f"the table lacks {lost} of the columns asked for; check their names")
     return [places[name] if name in places else place_of(name, have, more) for name in names]
 
 

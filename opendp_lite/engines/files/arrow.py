@@ -209,7 +209,10 @@ def _paths(source: Paths, filesystem: object) -> str | list[str]:
     if not isinstance(source, str | Path):
         listed = list(source)
         if not all(isinstance(each, str | Path) for each in listed):
-            raise ParameterError(f"parquet: a source is paths of files, got {quote(source)}")
+            raise ParameterError(
+                "parquet: a source is a path or a list of paths, each a text or a Path; "
+                f"got {quote(source)}"
+            )
         if filesystem is None:
             for each in listed:
                 require_no_address(each)

@@ -30,8 +30,8 @@ from opendp_lite.spaces.space import example, records, sized_rows
     does="The mean of each column, by the best estimator for the setting.",
     changes=(
         "Rows that reach far are shortened. A row with a missing value is left out; where the "
-        "number of rows is public, a missing value counts as 0, or with rho as the released "
-        "middle of its column."
+        "number of rows is public, a missing value counts as the middle of its bounds, or with rho "
+        "perhaps as the released middle of its column."
     ),
     proof=costs_budget(
         "That of `plan_plus_mean` or of a Gaussian sum of clamped rows for rho. For epsilon an "
@@ -71,7 +71,8 @@ def multivariate_mean(
             bound. A loose M costs little with ``rho``. Give bounds where they are close to the
             data: they are used where they promise a smaller error. Bounds of different widths say
             that columns have different units: each column then errs by about as large a part of
-            the width of its bounds. With M, or one pair, all columns have one unit.
+            the width of its bounds. Else all columns have one unit. With ``epsilon``, bounds of
+            different widths are used alone, unless looks at the columns cost at most a fifth of it.
         budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: In place of ``rho``, the budget of pure privacy, 1 say.
@@ -87,8 +88,8 @@ def multivariate_mean(
         columns have no names. With ``confidence=None`` an array with a number in its bounds for
         each. With few rows for so many columns, or a tiny budget, the error may reach the bounds.
         Rows that reach far are shortened. Where the number of rows is private, rows with a missing
-        value are left out. Where it is public, a missing value counts as 0, or with rho as the
-        released middle of its column.
+        value are left out. Where it is public, a missing value counts as the middle of its bounds
+        (0 with M), or with rho perhaps as the released middle of its column.
 
     Raises:
         ParameterError: If the budget is missing, or both are given, or bounds are no pairs, or

@@ -56,17 +56,18 @@ _REGULAR: Final = 0.05
 _FINE: Final = 2**24
 # Of the rows, to be shortened; but no fewer than a twentieth of epsilon finds.
 _MOST_SHORTENED, _FEWEST = 0.1, 450
-# Where rings of longer rows end, over that length.
+# Where rings of lengths end, over the first radius.
 _RINGS: Final = (1, 1.07, 1.15, 1.35, 1.6, 2, 3, 5, 8)
-# Of epsilon, to count the rows in them: rows of few columns have little noise beside which a bias
-# would hide.
+# Of epsilon, to count the rows in rings: the first over the number of columns, between the others.
+# With few columns a mean has little noise, so a bias that counts miss would be most of its error.
 _COUNTED, _LEAST_COUNTED, _MOST_COUNTED = 0.4, 0.05, 0.1
-# So many times the scale of the noise show rows in one of the near rings, and in one of the others.
+# A count shows rows above `_SEEN` scales of its noise in the first `_NEAR` rings, and above
+# `_CLEAR` in the others, where rows that are not there would move the radius far.
 _SEEN, _NEAR, _CLEAR = 3, 6, 7
-# How far the average row that is shortened moves the mean, over what is taken off it. Rows of both
-# sides move it by nothing, and those of one by all.
+# How far shortening moves the mean, over what it takes off a row on average: by nothing where long
+# rows lie on both sides alike, and by all of it where they lie on one.
 _ONE_SIDED: Final = 0.4
-# The rows beyond a first radius without looks at the columns, and by how much it is enlarged.
+# Without looks at columns: the share of rows beyond a length, and the first radius over that.
 _WITHOUT_LOOKS, _ROOM = 0.2, 1.25
 # Of what is left at most, for the rows that are shortened, and for the squares of a population.
 _BEYOND, _SQUARES = 0.25, 0.15
@@ -79,8 +80,9 @@ _FOR_HALF: Final = 20
 # With fewer rows for an epsilon no look pays.
 _FEW: Final = 300
 _MOST_FOR_LOOKS, _MOST_FOR_CENTRES = 0.7, 0.2
-# The same where each column has bounds of its own. These are seldom so wide that more pays: on 20
-# tables of 5000 rows noise of the bounds erred by 0.9 to 1.8 times the best in hindsight.
+# The most for looks where bounds differ in width, as a person chose them by column. They are seldom
+# so wide that more pays: on 20 tables of 5000 rows errors were 0.9 to 1.8 times those of the best
+# bounds around the true means.
 _MOST_BESIDE_BOUNDS: Final = 0.2
 # Looks that cost less are taken without asking first whether they can pay.
 _CHEAP: Final = 0.08
@@ -94,7 +96,7 @@ class Looks:
         rows: Their number times the epsilon of one row.
         columns: How many there are.
         replaced: Whether rows are replaced: that moves a median by a rank, else by half of one.
-        bounded: Whether a person gave bounds of each column.
+        bounded: Whether bounds of columns differ in width.
     """
 
     rows: float
@@ -136,11 +138,11 @@ class Looks:
     @property
     def whole(self) -> float:
         """Of all that a ball around the centres takes."""
-        return self.centres + self.spreads + self.length(self.shortened) + self.counted
+        return self.centres + self.spreads + self.length(self.shortened) + self.rings
 
     @property
-    def counted(self) -> float:
-        """Of how many rows are longer than that, and by how much."""
+    def rings(self) -> float:
+        """Of noisy counts of rows by their length, in rings."""
         return min(max(_COUNTED / self.columns, _LEAST_COUNTED), _MOST_COUNTED)
 
     @property
@@ -156,7 +158,7 @@ class Looks:
 
     @property
     def none(self) -> bool:
-        """Whether the rows are summed in their bounds at once."""
+        """Whether no look is taken: the rows are summed in their bounds at once."""
         return self.rows < _FEW or (self.bounded and not self.pay)
 
     def explain(self, unseen: int) -> str:
@@ -168,8 +170,9 @@ class Looks:
         if not self.pay:
             return (
                 "too few rows for looks at each column\n"
-                f"  {self.length(_WITHOUT_LOOKS):.2g} of epsilon finds a radius that about "
-                f"{_WITHOUT_LOOKS:.0%} of the rows exceed, and shortens them\n"
+                f"  {self.length(_WITHOUT_LOOKS) + self.rings:.2g} of epsilon finds a radius that "
+                f"at most about {_WITHOUT_LOOKS:.0%} of the rows exceed, and shortens them\n"
+                f"  a far group of fewer than {unseen} rows may not be seen\n"
                 "  the noise is that of a ball of this radius, or of the bounds if that is less"
             )
         asked = (
@@ -205,7 +208,7 @@ def pure_mean(
         middle: Halfway between the bounds of each column.
         restore: Gives means in other units.
         request: What was asked for.
-        bounded: Whether a person gave bounds of each column.
+        bounded: Whether bounds of columns differ in width.
     """
     inside = rows >> center(middle)
     if space.domain.size is not None:
@@ -270,7 +273,8 @@ class _PureMean:
     def _unseen(self) -> int:
         """So many rows, far from all others, may not stand out."""
         moved = 1 if self.space.domain.size is None else 2
-        counted = self._share(self._looks(_FEW).counted)
+        # What counts in rings cost depends on the number of columns alone.
+        counted = self._share(self._looks(_FEW).rings)
         return round(_CLEAR * moved * float(self.space.unit / counted))
 
     def _looks(self, people: float) -> Looks:
@@ -328,7 +332,7 @@ class _ColumnsRun(_PureMean):
     def _count_rings(self, rows: Rowwise, edges: Floats) -> Floats:
         """The noisy numbers of rows with lengths between two edges each."""
         counted = rows >> norm() >> bins(edges.tolist()) >> sum()
-        return each_column(self.ask(counted >> laplace(epsilon=self._share(self.looks.counted))))
+        return each_column(self.ask(counted >> laplace(epsilon=self._share(self.looks.rings))))
 
     def _in_ball(self, rows: Rowwise, middle: Floats, spread: Floats) -> Floats | ByColumn:
         """With noise of a ball around a middle, if that is less than the noise of the box."""
@@ -347,10 +351,11 @@ class _ColumnsRun(_PureMean):
         half = min(max(far, 1.0) / 2 / people, _MOST_SHORTENED)
         clear = far > self._unseen
         if clear and 2 * self._share(looks.length(half)) < ask.left:
-            # A group of rows far away would move the mean by more than all noise.
+            # Shortening a group of rows far away would move the mean by more than all noise.
             tried, bias = np.array([self._length(scaled, half, longest)]), np.zeros(1)
         else:
             least = np.where(np.arange(len(counts)) < _NEAR, _SEEN / _CLEAR, 1.0) * self._unseen
+            # Beyond the last ring that shows rows, noise alone would look like long rows.
             counts[np.flatnonzero(counts > least).max(initial=0) + 1 :] = 0.0
             tried, _, shorter = shorten_to(edges, counts.clip(0) / people)
             bias = _ONE_SIDED * shorter

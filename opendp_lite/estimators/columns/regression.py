@@ -307,7 +307,7 @@ def _squares(columns: Sequence[Floats]) -> Floats:
 
 
 def _fall(lengths: Floats, radius: float | Floats) -> Floats:
-    """The weights of rows of these lengths, as long as they fall slowly."""
+    """The weights of rows of these lengths, where none is longer than ``long``."""
     found: Floats = np.minimum(radius / lengths, 1.0) ** _FALL
     return found
 
@@ -317,15 +317,15 @@ class WeightedRow:
     """A block function: the row (1, z) times the root of a weight.
 
     The weight depends on x alone, so it moves no slope of a line, where shortening by y would. It
-    is 1 where (1, z) is no longer than ``radius``, falls slowly up to ``long``, and then with the
-    square. Residuals are cut first, and the nearer the longer the row is. For the constant they are
-    cut as little as the length of the row allows.
+    is 1 where (1, z) is no longer than ``radius``. It falls slowly up to ``long``, and then with
+    the square of the length. Residuals are cut first, and those of longer rows nearer to 0. For the
+    constant they are cut as little as the length of the row allows.
 
     Args:
         frame: The coordinates.
         radius: Rows (1, z) that are no longer have the whole weight.
         cut: Their largest residual.
-        long: From this length on, the weight keeps the row as long as there.
+        long: Rows (1, z) that are longer all have one length, once they are weighted.
         scores: Whether the row is (1, z) times the weight and the residual instead.
         square: Whether then the weight times the squared residual follows, times ``scale``.
         uncut: Whether rows whose residual is cut are 0.
@@ -469,9 +469,9 @@ _BENT: Final = 0.06
 # the rest of 1. With a radius of 1.7, without noise, at 1 the slope of wages by school moved by 1.9
 # of its sampling error, and at this by .6. At 0 an x and a y with long tails move slopes together.
 _FALL: Final = 0.25
-# The squares of the columns have rows so long that they are as clear as this, as what they multiply
-# is small and rows that weigh less there weigh less in the slopes too. And so much longer than the
-# longest that show, as the noise of rings hides some.
+# Weights fall slowly up to the length at which noise leaves the squares of the columns as clear as
+# this: more noise of squares matters little, as what they multiply is small. No longer than so many
+# times the longest row that shows: the noise of rings may hide some.
 _LEAST_CLEAR, _FARTHER = 4.0, 1.5
 _ALIKE: Final = 0.3
 """A column with this share of the largest part in a direction that noise hides is named."""
@@ -638,8 +638,9 @@ class _RegressionRun:
         kept = weights @ spread / max(spread.sum(), _TINY)
         known = np.maximum(self.rows * kept[:, None], 1.0)
         noise = one * radii * cuts / known
-        # How near rows of these lengths are cut, for the slopes and for the constant, as a share of
-        # the cut, and how much that moves each: as for rows of scores that are shorter than `long`.
+        # Where residuals of rows of these lengths are cut, for the slopes and for the constant, as
+        # a share of the cut: as in rows of scores that are shorter than `long`. A pull is how much
+        # a coefficient moves for what is cut off.
         near = np.minimum(radii / long, 1.0) ** (1 - _FALL)
         rest = np.sqrt(np.maximum((radii / weights) ** 2 - squares * near**2, 0.0))
         each = weights * lengths.rows / lengths.rows.sum()
