@@ -82,6 +82,16 @@ MESSAGES = [
     ("histogram.round(5)", "has no attribute 'round'; type release.table(round=5)"),
     ("histogram.sort_values()", "has no attribute 'sort_values'; type release.to_frame()"),
     ("histogram['mm']", "there is no key 'mm'; there are 'f', 'm'"),
+    ("histogram[{}, 'f']", "there is no key ({}, 'f'); there are 'f', 'm'"),
+    *(
+        (f"histogram.table({each}={{}})", f"{each} is an empty dict")
+        for each in ("round", "digits")
+    ),
+    ("dp.records(columns=[*'abcdefga'])", "a column is named twice: 'a'"),
+    (
+        "dp.records(columns=['a', 'b']) >> dp.select([*'cdefghij'])",
+        "8 columns are not there; the columns are 'a', 'b'",
+    ),
     ("groups['F']", "there is no group 'F'; did you mean 'f'? There are 'f', 'm'"),
     ("np.log(-estimate)", "log: the release is not above 0; write float(release)"),
     ("sum([estimate, estimate])", "dp.difference(a, b, independent=True) if each is a sample of"),

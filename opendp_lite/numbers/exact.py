@@ -123,7 +123,8 @@ def quote(value: object) -> str:
         return f"a date ({type(value).__name__}); count days instead, from a day that you choose"
     if hasattr(type(value), "value"):
         return f"an object of type {type(value).__name__} (did you mean its .value?)"
-    hint = f" ({SECOND_CALL})" if hasattr(type(value), "__len__") else ""
+    parts = value.values() if isinstance(value, dict) else (value,)
+    hint = f" ({SECOND_CALL})" if any(hasattr(type(e), "__len__") for e in parts) else ""
     return f"an object of type {type(value).__name__}{hint}"
 
 

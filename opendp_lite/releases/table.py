@@ -271,6 +271,8 @@ def _units_of(
         )
     name, asked = ("round", round_to) if digits is None else ("digits", digits)
     parts = asked if isinstance(asked, Mapping) else {"": asked}
+    if not parts:
+        raise ParameterError(f"table: {name} is an empty dictionary; write None for no rounding")
     rows = {part: [each for each in records if part in ("", _part(each))] for part in parts}
     lost = next((part for part in parts if not rows[part]), "")
     if lost:

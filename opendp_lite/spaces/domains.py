@@ -19,12 +19,12 @@ from opendp_lite.display.formatting import printable
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import check_size, open_source, to_array
 from opendp_lite.engines.data.source import public_columns, public_size
-from opendp_lite.engines.data.table import unknown_column
+from opendp_lite.engines.data.table import list_columns, unknown_column
 from opendp_lite.engines.missing import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.metrics import distances
 from opendp_lite.metrics.distances import Metric
-from opendp_lite.numbers.exact import MOST_SHOWN, SECOND_CALL, quote
+from opendp_lite.numbers.exact import MOST_SHOWN, quote
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.spelling.signatures import Arguments
 
@@ -228,7 +228,8 @@ class Rows(Domain):
             return
         lost = [each for each in asked if isinstance(each, str) and each not in names]
         if len(lost) > MOST_SHOWN:
-            raise SpaceError(f"{step}: {len(lost)} columns are not there; {SECOND_CALL}")
+            there = list_columns(names, MOST_SHOWN)
+            raise SpaceError(f"{step}: {len(lost)} columns are not there; the {there}")
         if lost:
             raise SpaceError(f"{step}: {unknown_column(lost[0], names)}")
 

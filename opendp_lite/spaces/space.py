@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
@@ -175,8 +176,10 @@ def records(
         names = tuple(columns)
         if not all(isinstance(name, str) for name in names):
             raise ParameterError("records: columns is a number, or a list of names as text")
-        if len(set(names)) < len(names):
-            raise ParameterError(f"records: a column is named twice in {list_values(names)}")
+        if twice := Counter(names) - Counter({*names}):
+            # More of them may be data, given by mistake.
+            shown = f": {quote(*twice)}" if twice.total() == 1 else f" in {list_values(names)}"
+            raise ParameterError(f"records: a column is named twice{shown}")
         return _tables("records", names, size, metric, person)
     if isinstance(columns, str):
         raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")

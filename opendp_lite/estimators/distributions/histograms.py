@@ -293,14 +293,14 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         return error, reach(self.margin, 1), reach(cast(float, self.joint_margin), count)
 
     def __getitem__(self, key: Hashable) -> Estimate:
-        place = self._places.get(key)
-        if place is None:
-            place = self._places.get(date_meant(key, self))
-        if place is None:
+        try:
+            known = key in self._places
+            place = self._places[key if known else date_meant(key, self)]
+        except (KeyError, TypeError):
             few = "" if self.threshold is None else "; keys with few rows are not released"
             raise NoKeyError.of(
                 "key", map(formatting.label_key, self), formatting.label_key(key), few
-            )
+            ) from None
         low, high = map(float, self.intervals[place])
         found = Estimate(
             float(self.counts[place]), self.standard_error, (low, high), self.confidence
