@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from itertools import pairwise
 from math import inf, nan
+from operator import rshift
 from pathlib import Path
 from typing import Any
 
@@ -178,22 +179,26 @@ def test_numbers_bounds_and_budgets_are_refused_in_words():
 
 
 NUMBERS, TEXTS = [-7919.25, 7919.25] * 25, ["SECRET", "other"] * 25
+RISING, WORDS = [7919 + place / 64 for place in range(9)], [f"SECRET{each}" for each in range(9)]
 TABLE = {"vote": TEXTS, "age": NUMBERS}
-COLUMNS = [NUMBERS, TEXTS, pd.Series(NUMBERS)]
-COLUMNS += [make(TABLE) for make in (pd.DataFrame, pl.DataFrame, pa.table)]
+COLUMNS = [NUMBERS, TEXTS, WORDS, pd.Series(RISING), pa.chunked_array([RISING])]
+COLUMNS += [make(TABLE) for make in (pd.DataFrame, pl.DataFrame)]
+NOISY = dp.count() >> dp.laplace(epsilon=1)
+ASKED = [lambda p: p(), lambda p: NOISY >> p, lambda p: p + 1, lambda p: p.accuracy(0.95)]
 
 
 def refuse_quietly(errors, call, /, *args, **kwargs):
     """Calls; what is raised, and all that led to it, says nothing of the data."""
     problem = None
     try:
-        call(*args, **kwargs)
+        return call(*args, **kwargs)
     except errors as refused:
         problem = refused
     while problem is not None:
         said = f"{problem}{getattr(problem, '__notes__', '')}"
         assert not re.search("SECRET|7919", said), said
         problem = problem.__cause__ or problem.__context__
+    return None
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: type(column).__name__)
@@ -206,7 +211,12 @@ def test_a_column_in_the_place_of_an_argument_is_not_repeated(column):
             several = {each.VAR_POSITIONAL: (column,), each.VAR_KEYWORD: {"a": column}}
             call.arguments[each.name] = several.get(each.kind, column)
             changed = Example(given.space, call.args[1:], call.kwargs)
-            refuse_quietly((dp.OpenDPLiteError, TypeError), bind, step, changed)
+            refusals = dp.OpenDPLiteError, TypeError
+            pipeline = refuse_quietly(refusals, pipeline_of, step, changed)
+            if pipeline is not None:
+                refuse_quietly(refusals, rshift, given.space, pipeline)
+                for ask in ASKED:
+                    refuse_quietly((*refusals, AttributeError), ask, pipeline)
     for path, public in PUBLIC.items():
         refusal = isinstance(public, type) and issubclass(public, Exception)
         if callable(public) and not refusal and not path.startswith("dp.plotting."):

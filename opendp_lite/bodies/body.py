@@ -214,8 +214,9 @@ def fitting_width(body: Body, columns: int) -> int:
 
 
 def _brief(body: Body) -> str:
-    """The repr, without the bounds of many columns."""
-    return repr(body) if body.columns < LONG else f"dp.bodies.{type(body).__name__}(...)"
+    """The repr, without the bounds of many columns: they may be data."""
+    few = body.columns <= exact.MOST_SHOWN
+    return repr(body) if few else f"dp.bodies.{type(body).__name__}(...)"
 
 
 @attrs.frozen(repr=False)

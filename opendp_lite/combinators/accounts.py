@@ -21,6 +21,7 @@ from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import digits_down, digits_up, quote, short_above, whole
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import Mechanism, Stage
 from opendp_lite.spaces.space import Space
@@ -347,9 +348,9 @@ def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
         else:
             mend = f"Write {stated.split()[0]}= in the query"
         raise SpaceError(
-            f"the budget counts {stated}, and {bound!r} loses {bound.output_measure.words(loss)}. "
-            f"{mend}, or take a budget that counts as the query does: dp.epsilon(1), "
-            "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)"
+            f"the budget counts {stated}, and {brief(bound)} loses "
+            f"{bound.output_measure.words(loss)}. {mend}, or take a budget that counts "
+            "as the query does: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)"
         )
     return _shorten(without_curve(found), profile.pure)
 

@@ -25,6 +25,7 @@ from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, short_below
 from opendp_lite.pipeline.core import Facts, M, Measurement
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.by_name import ByName
@@ -45,7 +46,8 @@ def composed_parts(call: Call) -> tuple[Any, ...]:
 def _refuse_measures(*parts: tuple[object, AnyMeasure]) -> ParameterError:
     """Of two pipelines of other measures, with the line that converts one of them."""
     of_each = {
-        measure: f"{part!r} states {' and '.join(measure.parameters)}" for part, measure in parts
+        measure: f"{brief(part)} states {' and '.join(measure.parameters)}"
+        for part, measure in parts
     }
     said = f"compose adds losses of one measure: {', and '.join(of_each.values())}. "
     measures = [measure for _, measure in parts]
@@ -53,7 +55,10 @@ def _refuse_measures(*parts: tuple[object, AnyMeasure]) -> ParameterError:
     step = "dp.to_approximate(1e-7)"
     if not {pair, divergences.GaussianDivergence()}.intersection(measures):
         pair, step = divergences.ZeroConcentratedDivergence(), "dp.to_zcdp()"
-    typed = [f"{part!r}" if measure == pair else f"{part!r} >> {step}" for part, measure in parts]
+    typed = [
+        f"{brief(part)}" if measure == pair else f"{brief(part)} >> {step}"
+        for part, measure in parts
+    ]
     return ParameterError(f"{said}Convert the parts, as in dp.compose({', '.join(typed)})")
 
 
@@ -356,8 +361,8 @@ def _part(
     part = cast(Mechanism[S, MaxDivergence], given).bind(space)
     if part.output_measure != MaxDivergence():
         raise SpaceError(
-            f"best_of: {given!r} has its loss under {part.output_measure!r}, for which no exact "
-            "price is known; use laplace(epsilon=) or another pure mechanism"
+            f"best_of: {brief(given)} has its loss under {part.output_measure!r}, for which no "
+            "exact price is known; use laplace(epsilon=) or another pure mechanism"
         )
     return part
 

@@ -29,6 +29,7 @@ from opendp_lite.numbers.grid import Grid, Grids
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline import core
 from opendp_lite.pipeline.core import M, Measurement, R, Transformation
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.step_call import Call, type_step
 from opendp_lite.pipeline.steps import Mechanism, Recipe, Stage, mechanism, stage
 from opendp_lite.releases import ByGroup, Estimate
@@ -128,7 +129,7 @@ def group_rows(
     domain = inner.output_space.domain
     if not isinstance(domain, Vectors | Scalars):
         raise SpaceError(
-            f"group_by: {aggregate!r} gives {domain.words()}; end it in sum() or count()"
+            f"group_by: {brief(aggregate)} gives {domain.words()}; end it in sum() or count()"
         )
     count = keys.groups.count
     one = _move(space, inner, aggregate, keys.most)

@@ -21,7 +21,7 @@ from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import Number, whole
-from opendp_lite.pipeline.questions import LossQuestions, Pipeline, link_text
+from opendp_lite.pipeline.questions import LossQuestions, Pipeline, brief, link_text
 from opendp_lite.pipeline.refusals import check_follower, refuse_no_data, refuse_step
 from opendp_lite.releases.result import InsecureRelease, mark_as_exact
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
@@ -113,8 +113,8 @@ class Stable(Pipeline, Generic[In, Out]):
         def __getattr__(self, name: str) -> Any:
             if hasattr(Private, name) and not hasattr(Stable, name):
                 raise AttributeError(
-                    f"{name} is for a pipeline that ends in noise; put noise after {self!r}, such "
-                    "as dp.laplace(epsilon=1)"
+                    f"{name} is for a pipeline that ends in noise; put noise after {brief(self)}, "
+                    "such as dp.laplace(epsilon=1)"
                 )
             return super().__getattr__(name)
 

@@ -70,7 +70,7 @@ class Place:
 
     def refuse(self, words: str) -> SpaceError:
         """What to raise where OpenDP has a twin of the step, but not of its arguments or place."""
-        return SpaceError(f"to_opendp: {self.link!r}: {words}")
+        return SpaceError(f"to_opendp: {self.link}: {words}")
 
     def add_noise(self, constructor: Callable[..., Foreign]) -> Foreign:
         """With noise of the scale of ours, rounded up, which loses no more."""
@@ -105,7 +105,7 @@ def translate(bound: Any, start: Foreign = None) -> Foreign:
             made = twin(here, **typed)
         except library.OpenDPException as problem:
             raise SpaceError(
-                f"to_opendp: OpenDP refuses {link!r}: {problem.message or problem.variant}"
+                f"to_opendp: OpenDP refuses {link}: {problem.message or problem.variant}"
             ) from problem
     return made
 

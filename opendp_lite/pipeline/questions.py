@@ -37,12 +37,19 @@ _SHOWS: Final = frozenset({"describe", "head", "print", "show", "summary"})
 _CALLS: Final = frozenset({"collect", "compute", "evaluate", "execute", "fit", "release", "run"})
 
 
-def link_text(link: Any) -> str:
+def link_text(link: Any, show: Callable[[object], str] = repr) -> str:
     """A step of a recipe as it would be typed; of a partial the function, which has a name."""
     if isinstance(link, functools.partial):
-        return link_text(link.func)
+        return link_text(link.func, show)
     named = isinstance(link, type | np.ufunc) or inspect.isroutine(link)
-    return one_line(str(link.__name__) if named else repr(link))
+    return one_line(str(link.__name__) if named else show(link))
+
+
+def brief(link: object) -> str:
+    """As ``link_text``, in a refusal: many values in a step may be data, given by mistake."""
+    if isinstance(link, Pipeline):
+        return " >> ".join(map(brief, link.spell()[1]["steps"]))
+    return link_text(link, str)
 
 
 class Pipeline:
@@ -71,8 +78,8 @@ class Pipeline:
 
         def _refuse_arithmetic(self, *_: object) -> NoReturn:
             raise SpaceError(
-                f"{self!r} is a pipeline, not a number yet: call it on data, as in pipeline(data), "
-                "and compute with what it releases"
+                f"{brief(self)} is a pipeline, not a number yet: call it on data, as in "
+                "pipeline(data), and compute with what it releases"
             )
 
         def _refuse_bar(self, _: object) -> NoReturn:
@@ -344,10 +351,11 @@ class LossQuestions(Pipeline):
         if not errors:
             raise SpaceError(
                 "accuracy is for pipelines that end in additive noise, such as "
-                f"dp.laplace(epsilon=1); {self!r} releases something else. Leave out what follows "
-                "the noise, and dp.sample around it. Ask dp.expected_error(pipeline, n=1000, "
-                "guess=40) of a mean of one column; for dp.by around a mean ask it of that mean, "
-                "with n the rows of one group. Or give a step that takes it confidence=0.95"
+                f"dp.laplace(epsilon=1); {brief(self)} releases something else. Leave out what "
+                "follows the noise, and dp.sample around it. Ask dp.expected_error(pipeline, "
+                "n=1000, guess=40) of a mean of one column; for dp.by around a mean ask it of "
+                "that mean, with n the rows of one group. Or give a step that takes it "
+                "confidence=0.95"
             )
         share = confidence_of(confidence, "accuracy: confidence")
         found = [round_up(width) for width in half_widths(errors, share, jointly)]

@@ -7,19 +7,19 @@ from opendp_lite.base.errors import SpaceError
 from opendp_lite.base.spelling import without_parentheses
 from opendp_lite.measures.divergences import Conversion
 from opendp_lite.numbers.exact import quote
-from opendp_lite.pipeline.questions import Pipeline, link_text
+from opendp_lite.pipeline.questions import Pipeline, brief
 from opendp_lite.spaces.domains import Domain
 
 
 def heading(link: object) -> str:
     """A step of a recipe with three dots for each pipeline in it."""
-    return link_text(link) if callable(link) else str(getattr(link, "heading", link))
+    return str(getattr(link, "heading", "") or brief(link))
 
 
 def refuse_no_data(pipeline: object, more: tuple[object, ...]) -> SpaceError:
     """The refusal of a call without data, or with more than that."""
     alone = " alone, and a step before picks a column: dp.select('age') >> pipeline" if more else ""
-    return SpaceError(f"{pipeline!r} is called on data{alone}: write pipeline(data)")
+    return SpaceError(f"{brief(pipeline)} is called on data{alone}: write pipeline(data)")
 
 
 def check_follower(other: object, recipe: tuple[object, ...]) -> None:
@@ -29,8 +29,8 @@ def check_follower(other: object, recipe: tuple[object, ...]) -> None:
         problem = SpaceError(reason)
     elif isinstance(other, Pipeline):
         problem = SpaceError(
-            f"{other!r} works on data and cannot follow noise; put it before the mechanism. Only a "
-            "plain function of the release can follow"
+            f"{brief(other)} works on data and cannot follow noise; put it before the mechanism. "
+            "Only a plain function of the release can follow"
         )
     elif forgotten := without_parentheses(other):
         problem = forgotten
@@ -48,7 +48,7 @@ def refuse_step(other: object, recipe: tuple[object, ...]) -> SpaceError:
     elif callable(other):
         before = recipe[-1] if recipe else "the step before"
         problem = SpaceError(
-            f"{link_text(other)} is a plain function and follows {before}, before any noise: its "
+            f"{brief(other)} is a plain function and follows {before}, before any noise: its "
             "effect on privacy is unknown. Put it after laplace() or gaussian(), or write it as a "
             "step with a stability map under @dp.stage"
         )
@@ -61,7 +61,7 @@ def refuse_step(other: object, recipe: tuple[object, ...]) -> SpaceError:
 
 
 def _at_the_end(problem: SpaceError, recipe: tuple[object, ...], other: object) -> SpaceError:
-    shown = link_text(other) if callable(other) else quote(other)
+    shown = brief(other) if callable(other) else quote(other)
     return explain.pointing(problem, [*map(heading, recipe), shown], len(recipe))
 
 
@@ -80,9 +80,10 @@ def refuse_kind(
 
 def refuse_no_space(pipeline: object) -> SpaceError:
     """The refusal of steps that bind themselves to no space."""
+    shown = brief(pipeline)
     return SpaceError(
-        f"{pipeline!r} needs an input space. Write dp.records(columns=['age', 'visits']) >> "
-        f"{pipeline!r}; the pipelines in it have no space of their own (dp.select('age') >> ...)"
+        f"{shown} needs an input space. Write dp.records(columns=['age', 'visits']) >> "
+        f"{shown}; the pipelines in it have no space of their own (dp.select('age') >> ...)"
     )
 
 

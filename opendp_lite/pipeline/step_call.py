@@ -21,7 +21,7 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map
 from opendp_lite.explain.trace import TraceStep
 from opendp_lite.measures.budgets import budget_by_name
-from opendp_lite.numbers.exact import MOST_SHOWN, nearest
+from opendp_lite.numbers.exact import nearest
 from opendp_lite.pipeline.core import AnyTransformation, Transformation, join_step
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.refusals import heading, refuse_kind
@@ -31,7 +31,6 @@ from opendp_lite.spaces.space import Space, front_space
 from opendp_lite.spelling import signatures
 from opendp_lite.spelling.suggestions import argument_hint, usage
 
-_SHORT = 200
 _LONG = 10**9
 # Whether a constructor is running: it builds each step that it types at once, and once.
 _BUILDING: ContextVar[bool] = ContextVar("building", default=False)
@@ -105,7 +104,7 @@ class Call(signatures.TypedCall):
             space, giver = before, "the space"
         else:
             raise SpaceError(
-                f"{self!r} binds to a space such as dp.records(), got {type(before).__name__}"
+                f"{self} binds to a space such as dp.records(), got {type(before).__name__}"
             )
         kind = type(space.domain)
         self.check_kind((kind,), giver)
@@ -151,7 +150,7 @@ class Call(signatures.TypedCall):
         finally:
             _BUILDING.reset(outer)
         if made is None:
-            raise SpaceError(f"{self!r} returned nothing; its last line must return what it made")
+            raise SpaceError(f"{self} returned nothing; its last line must return what it made")
         return made
 
     def check_kind(self, given: tuple[type[Domain], ...], giver: object) -> None:
@@ -164,19 +163,9 @@ class Call(signatures.TypedCall):
 
     @property
     def heading(self) -> str:
-        """The repr with three dots for each pipeline among the arguments."""
+        """The brief text with three dots for each pipeline among the arguments."""
         found = tuple((key, _elide(value)) for key, value in self.arguments)
-        return f"{path_of(self.definition)}({signatures.arguments_text(self.definition, found)})"
-
-    def brief(self) -> str:
-        """The repr where it is short: what is long may be data, given by mistake."""
-        if any(signatures.leaves_of(value) > MOST_SHOWN for _, value in self.arguments):
-            return f"{path_of(self.definition)}(...)"
-        text = repr(self)
-        return text if len(text) <= _SHORT else f"{path_of(self.definition)}(...)"
-
-    def __str__(self) -> str:
-        return self.brief()
+        return attrs.evolve(self, arguments=found).brief()
 
 
 def type_step(

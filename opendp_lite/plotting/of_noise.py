@@ -27,6 +27,7 @@ from opendp_lite.numbers.exact import (
     whole,
 )
 from opendp_lite.pipeline.core import AnyPrivate
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.plotting import canvas
 from opendp_lite.plotting.errors import rising
 from opendp_lite.samplers.law import Law
@@ -77,7 +78,7 @@ def noise_probabilities(
     if not laws:
         raise SpaceError(
             "noise_probabilities is for pipelines that end in noise of a declared law, such as "
-            f"dp.laplace(epsilon=1); {pipeline!r} declares none"
+            f"dp.laplace(epsilon=1); {brief(pipeline)} declares none"
         )
     share = confidence_of(confidence, "noise_probabilities: confidence")
     widths = [law.half_width(1 - share) for law in laws]

@@ -21,6 +21,7 @@ from opendp_lite.measures.profile import Profile
 from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyPrivate
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.plotting import canvas
 from opendp_lite.sessions.ledger.entries import EntryState
 from opendp_lite.sessions.ledger.ledgers import Ledger
@@ -69,7 +70,7 @@ def neighbour_releases(
     if len(laws) != 1 or move is None:
         raise SpaceError(
             "neighbour_releases is for pipelines that end in noise on one number, such as "
-            f"dp.count() >> dp.laplace(epsilon=1); got {pipeline!r}"
+            f"dp.count() >> dp.laplace(epsilon=1); got {brief(pipeline)}"
         )
     law, step, deviation = laws[0], 2.0 ** laws[0].exponent, laws[0].standard_deviation
     shift = round(move / step)

@@ -27,6 +27,7 @@ from opendp_lite.measures.renyi import count_without_end, filter_budget
 from opendp_lite.metrics import distances
 from opendp_lite.numbers.exact import Number, digits_up, exact, open_probability, quote
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result, records_of
 from opendp_lite.releases.table import Record
@@ -423,7 +424,7 @@ class Session(accounts.Spender[M]):
         if found.metric != self.metric or found.unit != self._unit:
             raise SpaceError(
                 f"the session counts its loss for {self.neighbours}, and "
-                f"{query!r} for {found.metric.words(found.unit)}; open a session with "
+                f"{brief(query)} for {found.metric.words(found.unit)}; open a session with "
                 f"space={found!r}"
             )
         whom = self.space if isinstance(self.metric, distances.SymmetricIdDistance) else None
@@ -431,8 +432,8 @@ class Session(accounts.Spender[M]):
         other = whom is not None and found.domain != whom.domain
         if other and not names_itself(self._open.data):
             raise SpaceError(
-                f"{query!r} was made for {found!r} and the session has {whom!r}: people might be "
-                "told apart by another column. Hand over the query without its space, or open a "
+                f"{brief(query)} was made for {found!r} and the session has {whom!r}: people might "
+                "be told apart by another column. Hand over the query without its space, or open a "
                 f"session with space={found!r}"
             )
         return query

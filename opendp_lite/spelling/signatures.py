@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +19,15 @@ import numpy as np
 from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
-from opendp_lite.base.spelling import FrozenList, Named, call_when_read, is_row, plain_value
+from opendp_lite.base.spelling import (
+    FrozenList,
+    Named,
+    Spelled,
+    call_when_read,
+    is_row,
+    is_span,
+    plain_value,
+)
 from opendp_lite.numbers.exact import (
     MOST_SHOWN,
     format_number,
@@ -53,6 +63,9 @@ _PLAIN = frozenset({bool, int, float, str, Decimal, Fraction})
 _ONE_VALUE = _PLAIN | {type(None)}
 # Types of which equal values are one value. Floats are not: 0.0 equals -0.0.
 _ATOMS = frozenset({bool, int, str, Fraction, type(None)})
+# Types whose repr is one value.
+_KNOWN = (str, numbers.Number, Decimal, date, type, type(None), type(...))
+_SHORT = 200
 _MOST_ENTRIES = 2**24
 # Entries of a list that may be part of a key; a longer one is likely to be typed once.
 _MOST_IN_KEY = 1000
@@ -234,10 +247,20 @@ def entries_of(value: object) -> int:
 
 
 def leaves_of(value: object) -> int:
-    """How many values an argument holds, those of lists in a list too."""
-    if not isinstance(value, tuple | list | dict | FractionArray):
+    """How many values an argument holds, those of lists in a list too; of a stranger, many.
+
+    A pipeline or a body is one value, unless an argument in it holds many.
+    """
+    if isinstance(value, dict):
+        value = (*value, *value.values())
+    if isinstance(value, tuple | list | FractionArray):
+        return len(value) if len(value) > MOST_SHOWN else sum(map(leaves_of, value))
+    if isinstance(value, _KNOWN) or inspect.isroutine(value) or is_span(value):
         return 1
-    return len(value) if len(value) > MOST_SHOWN else sum(map(leaves_of, value))
+    if not isinstance(value, Spelled):
+        return MOST_SHOWN + 1
+    most = max(map(leaves_of, value.spell()[1].values()), default=1)
+    return most if most > MOST_SHOWN else 1
 
 
 def _is_default(parameter: inspect.Parameter, value: object) -> bool:
@@ -303,3 +326,13 @@ class TypedCall:
     def __repr__(self) -> str:
         inside = arguments_text(self.definition, self.arguments)
         return f"{path_of(self.definition)}({inside})"
+
+    def brief(self) -> str:
+        """The repr where it is short: what is long may be data, given by mistake."""
+        many = any(leaves_of(value) > MOST_SHOWN for _, value in self.arguments)
+        if many or len(text := repr(self)) > _SHORT:
+            return f"{path_of(self.definition)}(...)"
+        return text
+
+    def __str__(self) -> str:
+        return self.brief()

@@ -21,6 +21,7 @@ from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.measures import divergences
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.pipeline.core import AnyMeasurement
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.sessions.sessions import Release
 
@@ -247,8 +248,8 @@ def audit(
     for audited, claim in zip(found, claims, strict=True):
         if not audited.lower_bound <= audited.claim:
             raise Refuted(
-                f"{measurement!r} claims {claim.words} of {audited.claim:.6g}, and with a failure "
-                f"probability of {failure:g} it is at least {audited.lower_bound:.6g}: "
+                f"{brief(measurement)} claims {claim.words} of {audited.claim:.6g}, and with a "
+                f"failure probability of {failure:g} it is at least {audited.lower_bound:.6g}: "
                 f"{audited.event} came in {audited.hits} of {audited.releases} releases of the "
                 f"data and {audited.neighbour_hits} of its neighbour",
                 audited,

@@ -32,6 +32,7 @@ from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
 from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyTransformation, Transformation
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Recipe, Stage
 from opendp_lite.spaces.domains import Domain, Rows, Scalars, Vectors
@@ -467,7 +468,7 @@ def _check_histories(case: _Case, own: tuple[float, ...]) -> None:
     os.kill(child, signal.SIGKILL)  # a lock that a thread held may never open in it
     os.waitpid(child, 0)
     where = f"seed {case.seed}, trial 0, {len(pair.data)} rows"
-    rule = f"{case.stage!r}: the same rows must give the same result."
+    rule = f"{brief(case.stage)}: the same rows must give the same result."
     words = "Asked twice, once before and once after other rows, they gave two results"
     require(told in (b"", found), f"{rule} {words} ({where})")
 
@@ -481,7 +482,7 @@ def _check_zeros(case: _Case) -> None:
     with suppress(DataError):
         require(
             _alike(case.run(datasets.without_zeros(rows), content_keys(rows)), case.run(rows)),
-            f"{case.stage!r}: a 0 must count alike in every container. Left out of a sparse "
+            f"{brief(case.stage)}: a 0 must count alike in every container. Left out of a sparse "
             f"matrix it does not (seed {case.seed}, trial 0, {len(rows)} rows)",
         )
 
@@ -533,7 +534,7 @@ def _check(case: _Case, pair: datasets.Neighbours) -> None:
     where = f"seed {case.seed}, trial {pair.trial}, {len(data)} rows"
 
     def say(rule: str, what: str) -> str:
-        return f"{case.stage!r}: {rule}. {what} ({where})"
+        return f"{brief(case.stage)}: {rule}. {what} ({where})"
 
     require(
         _alike(again, first),

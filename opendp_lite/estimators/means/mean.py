@@ -28,6 +28,7 @@ from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.numbers import exact
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement, Private
+from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.spaces.space import example, records, sized_rows
@@ -302,8 +303,8 @@ def expected_error(
         raise SpaceError(
             "expected_error is for the means of one column: mean, recentred_mean, joint_mean, "
             f"known_size_mean, simplex_mean, centered_mean, plug_in_mean, "
-            f"resized_mean. Got {estimator!r}. Ask pipeline.accuracy(0.95) of a pipeline that ends "
-            "in noise, or give a step that takes it confidence=0.95"
+            f"resized_mean. Got {brief(estimator)}. Ask pipeline.accuracy(0.95) of a pipeline that "
+            "ends in noise, or give a step that takes it confidence=0.95"
         )
     mean, variance = (
         exact.nearest(exact.exact(guess, "guess")),
@@ -366,7 +367,7 @@ def budget_for(
     if isinstance(make, Mechanism | Measurement):
         raise ParameterError(
             "budget_for takes a function from a budget to an estimator: write "
-            f"lambda rho: dp.mean(0, 100, rho=rho). Got the estimator {make!r}"
+            f"lambda rho: dp.mean(0, 100, rho=rho). Got the estimator {brief(make)}"
         )
     allowed = exact.nearest(exact.positive(error, "error"))
 
