@@ -248,7 +248,8 @@ class Ball(Body):
             rounding = sqrt_up(sum_up([half * half for half in halves]) * repeats)
         if rounding > Fraction(1, 2**8):
             raise ParameterError(
-                f"{self!r}: the radii differ by too much to be summed on one grid; scale() the rows"
+                f"{body.brief_body(self)}: the radii differ by too much to be summed on one grid; "
+                "scale() the rows"
             )
         target = float(1 - rounding) * (1 - excess(self.columns) - _ROUNDING)
         radii = body.to_floats(tuple(r / unit for r in self.size))

@@ -207,15 +207,15 @@ def fitting_width(body: Body, columns: int) -> int:
     """The number of columns, refused where the body was given bounds for another number."""
     if body.columns not in (1, columns):
         raise SpaceError(
-            f"{_brief(body)} is for {body.columns} columns, the rows have {columns}; "
+            f"{brief_body(body)} is for {body.columns} columns, the rows have {columns}; "
             f"start with dp.records(columns={body.columns})"
         )
     return columns
 
 
-def _brief(body: Body) -> str:
+def brief_body(body: Body) -> str:
     """The repr, without the bounds of many columns: they may be data."""
-    few = body.columns <= exact.MOST_SHOWN
+    few = body.columns < LONG and repr(body).count(",") < exact.MOST_SHOWN
     return repr(body) if few else f"dp.bodies.{type(body).__name__}(...)"
 
 
@@ -267,7 +267,7 @@ class Body(Storable, ABC):
     def over(self, columns: int) -> Body:
         """The same bounds for so many columns; refused where they are for a number of their own."""
         if columns != self.columns:
-            raise ParameterError(f"{self!r} has {self.columns} columns, not {columns}")
+            raise ParameterError(f"{brief_body(self)} has {self.columns} columns, not {columns}")
         return self
 
     @abstractmethod

@@ -219,7 +219,7 @@ class Box(Body):
         kept = self._numbers
         if any(map(gt, low * (kept // len(low)), high * (kept // len(high)))):
             raise ParameterError(
-                f"{self!r}: the bounds are too close together for their size; "
+                f"{body.brief_body(self)}: the bounds are too close together for their size; "
                 "center() the rows first"
             )
         magic = float(unit * 3 * 2**51)

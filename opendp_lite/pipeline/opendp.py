@@ -96,7 +96,7 @@ def translate(bound: Any, start: Foreign = None) -> Foreign:
     for place, link in enumerate(spelled["steps"][1:]):
         twin = _twin_of(link)
         if twin is None:
-            name = getattr(link, "__name__", None) or repr(link)
+            name = getattr(link, "__name__", None) or str(link)
             raise SpaceError(f"to_opendp: OpenDP has no twin of {name}. {_list_twins()}")
         noise = laws.laws if laws else ()
         here = Place(library, link, made, spaces[place], spaces[place + 1], noise)

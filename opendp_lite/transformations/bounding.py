@@ -19,6 +19,7 @@ from opendp_lite.bodies.body import (
     Bounds,
     Projection,
     Values,
+    brief_body,
     drop_signs,
     each,
     larger,
@@ -122,12 +123,13 @@ def _tells(one: Body, other: Body) -> bool:
 
 def _refusal(step: str, before: Body, clipped: Body, p: int) -> str:
     known, claimed = (_of(cast(Norms, body.radii()), p) for body in (before, clipped))
+    times = digits_up(claimed / known, 3)
     return (
-        f"{step}: these rows lie in {before!r} already, so sum() after it has an l{p} sensitivity "
-        f"of {digits_up(known, 3)}. {clipped!r} forgets that and would make it "
-        f"{digits_up(claimed, 3)}. Leave {step} out: {digits_up(claimed / known, 3)} times less "
-        "noise. If it is to cut values, put it before the step that bounds the rows as a whole, "
-        "or use clip_to_norm(radius, p=1)"
+        f"{step}: these rows lie in {brief_body(before)} already, so sum() after it has an "
+        f"l{p} sensitivity of {digits_up(known, 3)}. {brief_body(clipped)} forgets that and "
+        f"would make it {digits_up(claimed, 3)}. Leave {step} out: "
+        f"{times} times less noise. If it is to cut values, put it before the step that bounds "
+        "the rows as a whole, or use clip_to_norm(radius, p=1)"
     )
 
 

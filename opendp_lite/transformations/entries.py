@@ -14,7 +14,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies import Ball, Body, Box, Everything, NonNegativeBall, OuterProducts, Simplex
-from opendp_lite.bodies.body import Values, drop_signs, each, total
+from opendp_lite.bodies.body import Values, brief_body, drop_signs, each, total
 from opendp_lite.bodies.simplex import products
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression
@@ -213,7 +213,7 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
     if range_ is None:
         raise SpaceError(
             "simplex_augment needs one column in bounds or non-negative columns of bounded total; "
-            f"the rows lie in {body!r}. Put clamp(lower, upper) before it, on one column"
+            f"the rows lie in {brief_body(body)}. Put clamp(lower, upper) before it, on one column"
         )
     lower, total = range_
     augmented = Augmented(nearest(lower), nearest(lower + total), nearest(total))

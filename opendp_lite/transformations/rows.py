@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.bodies.body import Bounds, parse_bounds, say_got, to_floats
+from opendp_lite.bodies.body import Bounds, brief_body, parse_bounds, say_got, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories
@@ -488,7 +488,9 @@ def _equal(space: Space[Rows], fill: Bounds) -> Callable[[int], Floats]:
     entries = fitting(parse_bounds(fill, "fill"), space, "resize")
     row = np.broadcast_to(to_floats(entries), (1, domain.columns))
     if not domain.body.contains(row)[0]:
-        raise SpaceError(f"resize: the filling row must lie in {domain.body!r}{say_got(entries)}")
+        raise SpaceError(
+            f"resize: the filling row must lie in {brief_body(domain.body)}{say_got(entries)}"
+        )
     return lambda missing: np.broadcast_to(row, (missing, domain.columns))
 
 
@@ -498,7 +500,7 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
     if space.domain.columns != 1 or range_ is None:
         raise SpaceError(
             f"resize: say fill=, the row that fills up; only one column in bounds can be filled "
-            f"evenly, and the rows lie in {space.domain.body!r}"
+            f"evenly, and the rows lie in {brief_body(space.domain.body)}"
         )
     lower, width = map(nearest, range_)
 

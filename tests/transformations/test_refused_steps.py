@@ -119,6 +119,10 @@ SPACES = [
     (lambda: TWO >> dp.one_hot([1, 2, 3]), "3 lists"),
     (lambda: TWO >> dp.bins([0, 1]), "one column"),
     (lambda: ONE >> dp.one_hot(range(16)) >> dp.clamp(0, 0.75), r"OneHots\(16\) already.*Leave"),
+    (
+        lambda: dp.records(columns=9) >> dp.clamp(0, [*range(1, 10)]) >> dp.resize(6),
+        r"lie in dp.bodies.Box\(\.\.\.\)",
+    ),
     (lambda: PEOPLE >> dp.select("x"), "leaves out 'id'"),
     (lambda: dp.records(columns=["id"], person="ids"), "did you mean 'id'"),
     (lambda: PEOPLE >> dp.bound_contributions(2, groups=("town", 1)), "no column 'town'"),
