@@ -301,6 +301,7 @@ def test_values_are_frozen():
         (lambda: SIMPLEX >> SIMPLEX, "cannot follow noise"),
         (lambda: SIMPLEX >> 3, "function"),
         (lambda: dp.sum() >> np.sqrt, "plain function"),
+        (lambda: dp.sum() >> np.poly1d([7, 9]), "^poly1d is a plain function"),
         (lambda: dp.sum() >> (lambda x: x), "dp.stage"),
         (lambda: dp.sum() >> 3, "joins pipeline steps"),
         (lambda: dp.records() >> dp.clamp(0, 1) >> 3, "joins pipeline steps"),
