@@ -7,13 +7,18 @@ from opendp_lite.base.errors import SpaceError
 from opendp_lite.base.spelling import without_parentheses
 from opendp_lite.measures.divergences import Conversion
 from opendp_lite.numbers.exact import quote
-from opendp_lite.pipeline.questions import Pipeline, brief
+from opendp_lite.pipeline.questions import Pipeline, brief, link_text
 from opendp_lite.spaces.domains import Domain
 
 
 def heading(link: object) -> str:
     """A step of a recipe with three dots for each pipeline in it."""
-    return str(getattr(link, "heading", "") or brief(link))
+    return link_text(link) if callable(link) else str(getattr(link, "heading", link))
+
+
+def brief_heading(link: object) -> str:
+    """As ``heading``, in a refusal."""
+    return brief(getattr(link, "elided", link))
 
 
 def refuse_no_data(pipeline: object, more: tuple[object, ...]) -> SpaceError:
@@ -62,7 +67,7 @@ def refuse_step(other: object, recipe: tuple[object, ...]) -> SpaceError:
 
 def _at_the_end(problem: SpaceError, recipe: tuple[object, ...], other: object) -> SpaceError:
     shown = brief(other) if callable(other) else quote(other)
-    return explain.pointing(problem, [*map(heading, recipe), shown], len(recipe))
+    return explain.pointing(problem, [*map(brief_heading, recipe), shown], len(recipe))
 
 
 def refuse_kind(

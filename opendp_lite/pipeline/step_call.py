@@ -24,7 +24,7 @@ from opendp_lite.measures.budgets import budget_by_name
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.pipeline.core import AnyTransformation, Transformation, join_step
 from opendp_lite.pipeline.questions import Pipeline
-from opendp_lite.pipeline.refusals import heading, refuse_kind
+from opendp_lite.pipeline.refusals import brief_heading, refuse_kind
 from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.maps import StabilityMap
 from opendp_lite.spaces.space import Space, front_space
@@ -162,10 +162,15 @@ class Call(signatures.TypedCall):
             raise refuse_kind(self.name, needs, giver, given[0])
 
     @property
-    def heading(self) -> str:
-        """The brief text with three dots for each pipeline among the arguments."""
+    def elided(self) -> Call:
+        """The call with three dots for each pipeline among the arguments."""
         found = tuple((key, _elide(value)) for key, value in self.arguments)
-        return attrs.evolve(self, arguments=found).brief()
+        return attrs.evolve(self, arguments=found)
+
+    @property
+    def heading(self) -> str:
+        """The call in words about a pipeline: what was typed, in full."""
+        return repr(self.elided)
 
 
 def type_step(
@@ -196,7 +201,7 @@ def type_step(
 def show_break(problem: OpenDPLiteError, links: Sequence[object], place: int) -> None:
     """Shows in a refusal where the chain broke, unless a constructor and no person joined it."""
     if not _BUILDING.get():
-        explain.pointing(problem, list(map(heading, links)), place)
+        explain.pointing(problem, list(map(brief_heading, links)), place)
 
 
 @attrs.frozen(repr=False)
