@@ -258,7 +258,8 @@ def leaves_of(value: object) -> int:
     if isinstance(value, _KNOWN) or inspect.isroutine(value) or is_span(value):
         return 1
     if not isinstance(value, Spelled):
-        return MOST_SHOWN + 1
+        # A budget or a measure of this library is one value, and holds no data.
+        return 1 if type(value).__module__.startswith("opendp_lite.") else MOST_SHOWN + 1
     most = max(map(leaves_of, value.spell()[1].values()), default=1)
     return most if most > MOST_SHOWN else 1
 
