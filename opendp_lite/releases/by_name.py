@@ -208,15 +208,12 @@ class ByName(_Several[str, Any]):
 
     def records(self) -> list[Record]:
         """The rows of each release, with its name, and behind it that of a part of its own."""
-
-        def within(name: str, row: Record) -> Record:
-            parts = filter(None, [name, row.get("statistic")])
-            return row | {"statistic": ", ".join(parts)}
-
+        found = [(name, row) for name, one in self.items() for row in records_of(one)]
+        parts = [", ".join(filter(None, (name, row.get("statistic")))) for name, row in found]
+        # Twice: once for the place in front, and once over the own name of the row.
         return [
-            {"statistic": ""} | within(name, row)
-            for name, one in self.items()
-            for row in records_of(one)
+            {"statistic": part} | row | {"statistic": part}
+            for part, (_, row) in zip(parts, found, strict=True)
         ]
 
     def of_part(self, release: object, part: Hashable) -> Self:

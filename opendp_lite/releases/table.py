@@ -33,6 +33,7 @@ _ROUNDED: Final[Mapping[str, Rounding]] = {
 }
 _SIDES: Final[Mapping[Rounding, int]] = {floor: -1, ceil: 1}
 _STATISTICS: Final = frozenset({*_ROUNDED, "standard_error", "rows", "p_value"})
+_NO_KEYS: Final = _STATISTICS | {"statistic"}
 _HOW_MANY: Final = ("count", "rows")
 # Whole steps that are meant for digits where the numbers are not whole. A mean in fives is usual.
 _DIGITS: Final = (2, 3, 4)
@@ -41,7 +42,7 @@ _MOST_DIGITS: Final = 15
 
 def name_key(column: str) -> str:
     """The name of a column of keys, told apart from those of statistics."""
-    return f"{column} (key)" if column in (*_STATISTICS, "statistic") else column
+    return f"{column} (key)" if column in _NO_KEYS else column
 
 
 @attrs.frozen(repr=False)
@@ -215,7 +216,7 @@ def _count_each(records: Sequence[Record], name: str) -> list[float]:
     counts = [each for each in records if name and each.get("statistic") == name]
     if name and not all(type(e.get("value")) is int and not _how_many(e) for e in counts or [{}]):
         raise _refuse_part("suppress", name, "a dp.count within a dp.compose", records)
-    keys = [each for each in (counts or [{}])[0] if each not in (*_STATISTICS, "statistic")]
+    keys = [each for each in (counts or [{}])[0] if each not in _NO_KEYS]
     known = {tuple(map(each.get, keys)): each["value"] for each in counts}
     found = [(each.get(_how_many(each)), known.get(tuple(map(each.get, keys)))) for each in records]
     if (None, None) in found:

@@ -329,14 +329,33 @@ class _ColumnsRun(_PureMean):
             each_column(self.ask(longer >> sum() >> laplace(epsilon=self._share(share))))[0]
         )
 
-    def _count_rings(self, rows: Rowwise, edges: Floats) -> Floats:
-        """The noisy numbers of rows with lengths between two edges each."""
+    def _weigh_radii(
+        self, rows: Rowwise, widths: Floats, first: float, longest: float
+    ) -> tuple[Floats, Floats, bool]:
+        """Radii to try, the l2 error of the mean with each, and whether a far group shows."""
+        looks = self.looks
+        edges = first * np.array(_RINGS)
+        edges = np.array([0.0, *edges[edges < longest], longest])
         counted = rows >> norm() >> bins(edges.tolist()) >> sum()
-        return each_column(self.ask(counted >> laplace(epsilon=self._share(self.looks.rings))))
+        counts = each_column(self.ask(counted >> laplace(epsilon=self._share(looks.rings))))
+        far = counts[-1] if len(counts) > len(_RINGS) else 0.0
+        half = min(max(far, 1.0) / 2 / self.people, _MOST_SHORTENED)
+        clear = far > self._unseen
+        if clear and 2 * self._share(looks.length(half)) < self.ask.left:
+            # Shortening a group of rows far away would move the mean by more than all noise.
+            tried, bias = np.array([self._length(rows, half, longest)]), np.zeros(1)
+        else:
+            least = np.where(np.arange(len(counts)) < _NEAR, _SEEN / _CLEAR, 1.0) * self._unseen
+            # Beyond the last ring that shows rows, noise alone would look like long rows.
+            counts[np.flatnonzero(counts > least).max(initial=0) + 1 :] = 0.0
+            tried, _, shorter = shorten_to(edges, counts.clip(0) / self.people)
+            bias = _ONE_SIDED * shorter
+        of_one = np.linalg.norm(self._error(rows >> clip_to_norm(1), widths, 0.0))
+        return tried, np.hypot(tried * of_one, bias), clear
 
     def _in_ball(self, rows: Rowwise, middle: Floats, spread: Floats) -> Floats | ByColumn:
         """With noise of a ball around a middle, if that is less than the noise of the box."""
-        ask, looks, people = self.ask, self.looks, self.people
+        looks, people = self.looks, self.people
         widths = np.sqrt(spread + _REGULAR * spread.mean())
         widths = widths / widths.max()
         factors = 1 / widths
@@ -344,26 +363,10 @@ class _ColumnsRun(_PureMean):
         longest = 2 * float(np.linalg.norm(factors))
         beyond, room = (looks.shortened, 1.0) if looks.pay else (_WITHOUT_LOOKS, _ROOM)
         radius = room * self._length(scaled, beyond, longest)
-        edges = radius * np.array(_RINGS)
-        edges = np.array([0.0, *edges[edges < longest], longest])
-        counts = self._count_rings(scaled, edges)
-        far = counts[-1] if len(counts) > len(_RINGS) else 0.0
-        half = min(max(far, 1.0) / 2 / people, _MOST_SHORTENED)
-        clear = far > self._unseen
-        if clear and 2 * self._share(looks.length(half)) < ask.left:
-            # Shortening a group of rows far away would move the mean by more than all noise.
-            tried, bias = np.array([self._length(scaled, half, longest)]), np.zeros(1)
-        else:
-            least = np.where(np.arange(len(counts)) < _NEAR, _SEEN / _CLEAR, 1.0) * self._unseen
-            # Beyond the last ring that shows rows, noise alone would look like long rows.
-            counts[np.flatnonzero(counts > least).max(initial=0) + 1 :] = 0.0
-            tried, _, shorter = shorten_to(edges, counts.clip(0) / people)
-            bias = _ONE_SIDED * shorter
+        tried, errors, clear = self._weigh_radii(scaled, widths, radius, longest)
         known = spread if looks.pay else 0.0
-        noise = self._noise(scaled >> clip_to_norm(1) >> sum(), ask.left).total_deviation
-        errors = np.hypot(tried * noise * float(np.linalg.norm(widths)) / people, bias)
-        of_box = self._noise(self.rows >> sum(), ask.left, cube=True).total_deviation
-        if errors.min() > of_box * sqrt(self._columns) / people:
+        of_box = self._error(self.rows, np.ones(self._columns), 0.0, cube=True)
+        if errors.min() > np.linalg.norm(of_box):
             return self._in_box(known)
         radius = float(tried[errors.argmin()])
         shortened, shift = scaled >> clip_to_norm(radius), None
