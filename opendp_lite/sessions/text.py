@@ -20,6 +20,7 @@ from opendp_lite.numbers.exact import quote
 # Shorter than what Python refuses to read.
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,3999})(/[1-9][0-9]{0,3999})?")
 _DECIMAL: Final = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?(E[+-][0-9]{1,4})?")
+_DETAIL: Final = re.compile("[0-9/: ]*")
 # Characters of a number in a short text, at most.
 _SHORT: Final = 48
 _UPWARDS: Final = Context(prec=34, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
@@ -80,9 +81,12 @@ def read_short(text: str, measure: AnyMeasure) -> Loss:
     """
     parts = text.split(" ")
     exact = all(_NUMBER.fullmatch(each) or _DECIMAL.fullmatch(each) for each in parts)
-    if not exact or len(parts) != len(numbers_of(measure.zero())):
+    numbers = tuple(map(Fraction, parts)) if exact else ()
+    # Budgets are shorter. A total that holds a longer one could be written, and not read again.
+    short = all(each < 1 << _FINEST_BITS for each in numbers)
+    if not short or len(numbers) != len(numbers_of(measure.zero())):
         raise LedgerError("a loss that was seen of the ledger is no exact number")
-    return like(measure, tuple(map(Fraction, parts)))
+    return like(measure, numbers)
 
 
 @lru_cache(maxsize=2**10)
@@ -133,7 +137,8 @@ def find_measure(name: str) -> AnyMeasure:
         LedgerError: If this version of the package has none of this name.
     """
     kind, _, detail = name.partition(" ")
-    found = _public(kind)
+    # An exponent may stand for a number that fills the memory.
+    found = _public(kind) if _DETAIL.fullmatch(detail) else None
     with suppress(ArithmeticError, ValueError, TypeError):
         if isinstance(found, type) and issubclass(found, Measure) and found is not Measure:
             return found.of_detail(detail)

@@ -300,8 +300,9 @@ def test_raise_and_repr(ledger, path):
         ledger.raise_budget(dp.epsilon(3), "more")
 
 
-def test_data_that_was_admitted_without_a_unit_is_refused_in_words(ledger):
-    ledger.file.admit("by hand", "00")
+@pytest.mark.parametrize("schema", ["", "[" * 10**5], ids=["nothing", "deep"])
+def test_data_that_was_admitted_without_a_unit_is_refused_in_words(ledger, schema):
+    ledger.file.admit("by hand", "00", schema=schema)
     with pytest.raises(LedgerError, match="a unit that the first entry of its data does not state"):
         ledger.session([1.0] * 10, name="mine")
 

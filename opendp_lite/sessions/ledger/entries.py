@@ -91,7 +91,10 @@ class LedgerEntry:
         """
         held = dict(zip(COLUMNS, row, strict=True))
         texts = (held[name] for name in COLUMNS if name not in ("number", "closes"))
-        if not all(isinstance(each, str) for each in texts) or held["state"] not in _STATES:
+        numbered = isinstance(held["closes"], int | None)
+        if not (numbered and all(isinstance(each, str) for each in texts)) or (
+            held["state"] not in _STATES
+        ):
             raise LedgerError(f"the ledger is damaged: entry {held['number']} cannot be read")
         if digest_of(row[:-1]) != held["hash"]:
             raise LedgerError(
@@ -390,7 +393,7 @@ class Checked:
         """What the first session counted losses for; empty before there was one."""
         try:
             return next((str(json.loads(each.asked)[NEIGHBOURS]) for each in self._admissions), "")
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return "a unit that the first entry of its data does not state"
 
     @property

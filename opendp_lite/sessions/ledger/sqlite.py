@@ -249,6 +249,8 @@ _WORDS: Final = {
     "dp.Ledger.create made",
     "SQLITE_CORRUPT": _DAMAGED,
     "UnicodeDecodeError": _DAMAGED,
+    # Of a text that is no UTF-8: all that SQLite itself says has a name.
+    "OperationalError": _DAMAGED,
     "SQLITE_CONSTRAINT": "the entry does not fit the ones before; open the ledger again",
 }
 

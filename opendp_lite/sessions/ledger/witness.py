@@ -22,6 +22,8 @@ from opendp_lite.sessions.text import read_short, write_loss
 _END: Final = "."
 _FIELDS: Final = (5, 6)
 _HASH: Final = re.compile("[0-9a-f]{64}")
+# SQLite has no row of a longer number.
+_NUMBER: Final = re.compile("[0-9]{1,18}")
 # Between the numbers of a loss.
 _BETWEEN: Final = ","
 _SHOWN: Final = 12
@@ -54,10 +56,10 @@ class Sighting:
         """The entry that a line tells of; None for a line that was cut short."""
         words, _, end = line.rpartition(" ")
         fields = words.split(" ")
-        if end != _END or len(fields) not in _FIELDS or not fields[0].isdecimal():
+        if end != _END or len(fields) not in _FIELDS:
             return None
         number, hashed, state, price, total, *counted = fields
-        if not _HASH.fullmatch(hashed):
+        if not (_NUMBER.fullmatch(number) and _HASH.fullmatch(hashed)):
             return None
         return cls(int(number), hashed, state, price, total, *counted)
 
