@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import hypot, inf, sqrt
+from math import inf, sqrt
 from typing import Final
 
 import attrs
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.bodies.simplex import as_matrix
-from opendp_lite.estimators.parts.noisy_totals import FEW, expect_positive, stand_out
+from opendp_lite.estimators.parts.noisy_totals import FEW, stand_out
 from opendp_lite.estimators.parts.types import Floats
 
 # The noise matrix has a norm of about 2 sqrt(p) deviations of an entry off its diagonal; of one or
@@ -82,13 +82,12 @@ class NoisyGram:
         vectors = self.eigen[1]
         return (vectors * values) @ vectors.T
 
-    def fit(self, products: Floats, square: float, off: tuple[float, float]) -> Fit:
+    def fit(self, products: Floats, off: float) -> Fit:
         """The coefficients.
 
         Args:
             products: The noisy sum of z times y.
-            square: That of the squares of y, with the same weights.
-            off: The deviations of the noises of these.
+            off: The deviation of its noise.
 
         Proof:
             With noise E of entries of variance t^2, the solution of (A + E) b = a is off by
@@ -100,12 +99,8 @@ class NoisyGram:
         bread = self.columns(1 / (self.kept + ridge))
         growth = 1 + 3 * self.off**2 * float(inverse @ inverse)
         value = bread @ products
-        length = float(np.linalg.norm(value))
-        left = square - 2 * value @ products + value @ self.columns(self.kept) @ value
-        doubt = hypot(off[1], 2 * length * off[0], sqrt(2) * length**2 * self.off)
-        variance = expect_positive(float(left), doubt) / max(self.freedom, 1.0)
         ridged = self.columns(ridge * inverse) @ value
-        return Fit(value, bread, growth, ridged, self, off[0], variance)
+        return Fit(value, bread, growth, ridged, self, off)
 
 
 def norm_of_noise(deviation: float, side: int) -> float:
@@ -127,7 +122,6 @@ class Fit:
         ridged: What the ridge took off the coefficients, to the first order.
         gram: What the columns' part is.
         off: The deviation of the noise of the products with y.
-        variance: Of the residuals.
     """
 
     value: Floats
@@ -136,7 +130,6 @@ class Fit:
     ridged: Floats
     gram: NoisyGram
     off: float
-    variance: float
 
     def noise(self) -> Floats:
         """The covariance of what the noise adds to the coefficients.
@@ -151,15 +144,16 @@ class Fit:
         found: Floats = self.bread @ inner @ self.bread * self.growth
         return found + np.outer(self.ridged, self.ridged)
 
-    def sampling(self, filling: NoisyGram | None) -> Floats:
+    def sampling(self, variance: float, filling: NoisyGram | None) -> Floats:
         """That of what another sample of rows would change.
 
         Args:
+            variance: Of the residuals.
             filling: The sum of squares of columns times residuals, where it was released: the
                 filling of a sandwich (White 1980). Without it residuals are taken to spread alike.
         """
         gram = self.gram
-        even = self.variance * gram.columns(gram.kept)
+        even = variance * gram.columns(gram.kept)
         if filling is not None:
             even = even + stand_out(filling.matrix - even, filling.noise**2)
         values, vectors = np.linalg.eigh(even)
@@ -169,9 +163,9 @@ class Fit:
         found: Floats = self.bread @ inner @ self.bread * (self.growth * few)
         return found
 
-    def hidden(self, filling: NoisyGram | None) -> float:
+    def hidden(self, variance: float, filling: NoisyGram | None) -> float:
         """How unevenly residuals may spread where ``sampling`` sees none of it, over their
         variance."""
         if filling is None:
             return inf
-        return filling.noise / (self.variance * max(self.gram.rows, 1.0))
+        return filling.noise / (variance * max(self.gram.rows, 1.0))

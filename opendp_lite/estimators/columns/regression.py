@@ -17,14 +17,16 @@ from opendp_lite.base.frozen import copy_with
 from opendp_lite.bodies import Ball, Box
 from opendp_lite.combinators.adaptive_programs import TriedOnNames, make_adaptive
 from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in, html_grid, percent
+from opendp_lite.engines.data.fold import Block
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
+from opendp_lite.estimators.parts.noisy_totals import expect_positive
 from opendp_lite.estimators.parts.request import BoundedColumn, bounds_of_each
 from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.numbers.exact import Number, confidence_of, quote, sqrt_up
+from opendp_lite.numbers.exact import Number, confidence_of, quote
 from opendp_lite.pipeline.core import P
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate, NoiseSource
@@ -314,7 +316,7 @@ def _fall(lengths: Floats, radius: float | Floats) -> Floats:
 
 @attrs.frozen(eq=False)
 class WeightedRow:
-    """A block function: the row (1, z) times the root of a weight.
+    """Block functions: the row (1, z) times the root of a weight, and what residuals make of it.
 
     The weight depends on x alone, so it moves no slope of a line, where shortening by y would. It
     is 1 where (1, z) is no longer than ``radius``. It falls slowly up to ``long``, and then with
@@ -326,9 +328,6 @@ class WeightedRow:
         radius: Rows (1, z) that are no longer have the whole weight.
         cut: Their largest residual.
         long: Rows (1, z) that are longer all have one length, once they are weighted.
-        scores: Whether the row is (1, z) times the weight and the residual instead.
-        square: Whether then the weight times the squared residual follows, times ``scale``.
-        uncut: Whether rows whose residual is cut are 0.
 
     Proof:
         With l the length of (1, z): a residual is at most cut and radius cut / (weight l), so a row
@@ -340,46 +339,58 @@ class WeightedRow:
     radius: float
     cut: float
     long: float
-    scores: bool = False
-    square: bool = False
-    uncut: bool = False
-
-    @property
-    def scale(self) -> float:
-        """The square is at most a part of the length of a row."""
-        return _SQUARE * self.radius / self.cut
 
     @property
     def longest(self) -> Fraction:
         """How long a row may be."""
-        if not self.scores:
-            return Fraction(sqrt(self.radius**_FALL * self.long ** (2 - _FALL)))
-        product = Fraction(self.radius) * Fraction(self.cut)
-        return product * (_WITH_SQUARE if self.square else 1)
+        return Fraction(sqrt(self.radius**_FALL * self.long ** (2 - _FALL)))
 
-    def __call__(self, block: Floats) -> Floats:
+    @property
+    def largest(self) -> Fraction:
+        """How long a row of scores may be."""
+        return Fraction(self.radius) * Fraction(self.cut)
+
+    def rows(self, block: Floats) -> Floats:
+        """(1, z) times the root of the weight."""
+        columns, weight, whole, _ = self._weigh(block)
+        return _stack(columns, np.sqrt(weight), whole)
+
+    def kept(self, block: Floats) -> Floats:
+        """The same, but 0 where the residual is cut."""
+        columns, weight, whole, cut = self._weigh(block)
+        return _stack(columns, np.sqrt(np.where(np.abs(whole) > cut, 0.0, weight)), whole)
+
+    def scores(self, block: Floats) -> Floats:
+        """(1, z) times the weight and the residual."""
+        columns, weight, whole, cut = self._weigh(block)
+        found = _stack(columns, weight * whole.clip(-cut, cut), whole)
+        # The constant takes what the others leave of the length: noise hides no more, and a skewed
+        # y moves it less.
+        others = _squares(list(found[:, 1:].T))
+        rest = np.sqrt(np.maximum((self.radius * self.cut) ** 2 - others, 0.0))
+        found[:, 0] = (whole * weight).clip(-rest, rest)
+        return plain_nan(found)
+
+    def squares(self, block: Floats) -> Floats:
+        """The weight times the square of the residual."""
+        _, weight, whole, cut = self._weigh(block)
+        return plain_nan((weight * whole.clip(-cut, cut) ** 2)[:, None])
+
+    def _weigh(self, block: Floats) -> tuple[list[Floats], Floats, Floats, Floats]:
+        """z, the weight, the residual, and where it is cut."""
         columns = self.frame.columns(block)
         length = np.sqrt(1 + _squares(columns))
         weight = _fall(length, self.radius)
         weight *= np.minimum(self.long / length, 1.0) ** (2 - _FALL)
         cut = self.cut * np.minimum(self.radius / (weight * length), 1.0)
-        whole = self.frame.residual(block)
-        residual = whole.clip(-cut, cut)
-        if self.scores:
-            row = [each * weight * residual for each in columns]
-            # The constant takes what the others leave of the length: noise hides no more, and a
-            # skewed y moves it less.
-            rest = np.sqrt(np.maximum((self.radius * self.cut) ** 2 - _squares(row), 0.0))
-            row.insert(0, (whole * weight).clip(-rest, rest))
-        else:
-            root = np.sqrt(np.where(np.abs(whole) > cut, 0.0, weight) if self.uncut else weight)
-            row = [root, *(each * root for each in columns)]
-        if self.square:
-            row.append(residual * residual * weight * self.scale)
-        found = np.stack(row, axis=1)
-        # A row that lacks y lacks all of it.
-        found[np.isnan(residual)] = np.nan
-        return plain_nan(found)
+        return columns, weight, self.frame.residual(block), cut
+
+
+def _stack(columns: Sequence[Floats], factor: Floats, residual: Floats) -> Floats:
+    """(1, z) times a factor. A row that lacks y lacks all of it."""
+    found = np.stack([factor, *(each * factor for each in columns)], axis=1)
+    found[np.isnan(residual)] = np.nan
+    return plain_nan(found)
 
 
 @attrs.frozen(eq=False)
@@ -419,8 +430,13 @@ def _width(limits: Limits, reach: float, narrowest: float) -> float:
 
 
 _COUNT, _SANDWICH, _TAIL = Fraction(1, 50), Fraction(1, 20), Fraction(1, 25)
+# For the lengths of rows, and for the squares of residuals. With a fiftieth of the budget those are
+# known to a quarter at 5000 rows and epsilon = 1, with this to a seventh.
+_LENGTHS, _SPREAD = Fraction(1, 50), Fraction(3, 100)
 _ROUGH: Final = Fraction(1, 5)
 """Of what is left for the fits, for the first: 10 to 35 % are as good."""
+_ROUGH_SQUARES: Final = Fraction(1, 3)
+"""Of that, for the squares: their noise is multiplied by slopes below 1, so it matters less."""
 # For the rings of all columns together, and half as much for the medians: the least share at which
 # rows show. With fewer the unit of a column comes out at half or double.
 _RINGS: Final = tuple(Fraction(each, 100) for each in (8, 12, 18, 26, 36))
@@ -438,8 +454,6 @@ _NARROWEST_RESIDUAL: Final = 2.0**-20
 # a rough fit leaves of slopes is small, so the noise of squares hardly matters there.
 _SQUARES: Final = tuple(Fraction(each, 20) for each in (4, 6, 8, 10))
 _CLEAR: Final = 8.0
-_SQUARE, _WITH_SQUARE = 1 / 3, sqrt_up(Fraction(10, 9))
-"""How much of a row is the squared residual: it costs the products a twentieth."""
 _STEPS, _FINE = 40, 200
 _TINY: Final = 1e-300
 _PAIR, _BOUNDS_AT = 2, 2
@@ -515,30 +529,32 @@ class _RegressionRun:
         plan, many = self.plan, len(self.plan.columns)
         rings = next((each for each in _RINGS if self._shows(each / many)), _RINGS[-1])
         frame, tail = self._start(rings)
-        sandwich = _SANDWICH if plan.robust else Fraction(0)
-        left = 1 - rings * Fraction(3, 2) - sandwich
+        left = 1 - rings * Fraction(3, 2) - _SPREAD - (_SANDWICH if plan.robust else 0)
         if self.ask.space.domain.size is None:
             left -= _COUNT
         root, looks = sqrt(many - 1), self._shows(_TAIL)
         lengths = _Tail(np.array([root]), np.ones(1), root + 2)
         rough = left * _ROUGH
         how = self._cuts(frame, lengths, tail, rough, _LEAST_CUT)
-        query, off = self._squares(how, rough / 2)
+        squares = rough * _ROUGH_SQUARES
+        query, off = self._squares(how.rows, how.longest, squares)
         if self.rows > norm_of_noise(off, many):
-            left -= rough / 2
+            left -= squares
             found = NoisyGram.of(self.ask(query), off)
             if not found.weak:
-                left -= rough / 2
-                frame = how.frame.move_to(self._fit(how, found, rough / 2)).turn_by(found)
+                left -= rough - squares
+                fit = self._fit(how, found, rough - squares)
+                frame = how.frame.move_to(fit).turn_by(found)
                 if looks:
                     left -= _TAIL
                     frame, tail = self._residuals(frame, tail)
         if looks:
-            left -= _TAIL
+            left -= _LENGTHS
             lengths = self._lengths(frame)
         how = self._cuts(frame, lengths, tail, left, _LEAST_CUT if looks else _LEAST_UNSEEN)
         shares = [left * each for each in _SQUARES]
-        norms = [(each, norm_of_noise(self._squares(how, each)[1], many)) for each in shares]
+        offs = (self._squares(how.rows, how.longest, each)[1] for each in shares)
+        norms = [(each, norm_of_noise(off, many)) for each, off in zip(shares, offs, strict=True)]
         part, off = next((each for each in norms if self.rows > _CLEAR * each[1]), norms[-1])
         if looks:
             clear = how.radius * (self.rows / (_LEAST_CLEAR * off)) ** (1 / (2 - _FALL))
@@ -547,19 +563,20 @@ class _RegressionRun:
         # A row that is cut moves no sum of cut residuals, wherever the line is, so Newton's step
         # leaves it out. Else a part of the rough fit's error stays, of which no sandwich knows:
         # where y spreads in proportion to x, 82 % of intervals held in place of 90.
-        query, off = self._squares(attrs.evolve(how, uncut=True), part)
+        query, off = self._squares(how.kept, how.longest, part)
         fit, filling = self._fit(how, NoisyGram.of(self.ask(query), off), left - part), None
+        around = attrs.evolve(how, frame=how.frame.move_to(fit))
+        query, off = self._spread(around)
+        spread = expect_positive(float(self.ask(query)[0]), off)
         if plan.robust:
-            scores = attrs.evolve(how, frame=how.frame.move_to(fit), scores=True)
-            query, off = self._squares(scores, sandwich)
+            query, off = self._squares(around.scores, around.largest, _SANDWICH)
             filling = NoisyGram.of(self.ask(query), off)
-        return self._show(how, fit, filling)
+        return self._show(how, fit, spread / max(fit.gram.freedom, 1.0), filling)
 
     def _fit(self, how: WeightedRow, gram: NoisyGram, share: Fraction) -> Fit:
         """From the noisy products with the residuals."""
         query, off = self._products(how, share)
-        *products, square = np.asarray(self.ask(query), dtype=np.float64)
-        return gram.fit(np.array(products), square / how.scale, (off, off / how.scale))
+        return gram.fit(np.asarray(self.ask(query), dtype=np.float64), off)
 
     def _shows(self, share: Fraction) -> bool:
         """Whether the rows stand out of the noise of rings for this share of the budget."""
@@ -590,9 +607,9 @@ class _RegressionRun:
         limits, reach = tails[-1]
         return frame, _Tail.of(limits, reach, frame.unit)
 
-    def _around_zero(self, rows: Around) -> Limits:
+    def _around_zero(self, rows: Around, share: Fraction) -> Limits:
         """Where numbers between -1 and 1 lie."""
-        budget = self.plan.budget.part(_TAIL)
+        budget = self.plan.budget.part(share)
         return Search(self.ask, budget, budget).around(rows, (-1.0, 1.0), rings_for(1.0))
 
     def _residuals(self, frame: Frame, tail: _Tail) -> tuple[Frame, _Tail]:
@@ -604,7 +621,7 @@ class _RegressionRun:
         reaches = self._reaches
         largest = float(np.abs(frame.slopes) @ reaches[:-1] + reaches[-1]) / frame.unit
         residuals = map_rows(partial(frame.residuals, largest), Box(-1, 1))
-        limits = self._around_zero(self.plan.rows >> residuals)
+        limits = self._around_zero(self.plan.rows >> residuals, _TAIL)
         if limits.unseen is not None or not limits.away[1].clip(0).sum():
             return frame, tail
         wide = _width(limits, 1.0, _NARROWEST_RESIDUAL)
@@ -616,7 +633,7 @@ class _RegressionRun:
         """How long the rows of the columns are."""
         longest = float(np.linalg.norm(np.abs(frame.turn) @ self._reaches[:-1]))
         lengths = map_rows(partial(frame.lengths, longest), Box(0, 1))
-        limits = self._around_zero(self.plan.rows >> lengths)
+        limits = self._around_zero(self.plan.rows >> lengths, _LENGTHS)
         return _Tail.of(limits, 1.0, 1 / longest)
 
     @property
@@ -654,21 +671,29 @@ class _RegressionRun:
         radius = float(radii[row, 0])
         return WeightedRow(frame, radius, float(cuts[column]), radius)
 
-    def _squares(self, how: WeightedRow, share: Fraction) -> tuple[Noisy[Floats], float]:
+    def _squares(
+        self, rows: Block, longest: Fraction, share: Fraction
+    ) -> tuple[Noisy[Floats], float]:
         """The sum of outer products, and the deviation of its noise."""
-        summed = self._weigh_rows(how) >> outer_products() >> sum()
+        summed = self._weigh_rows(rows, longest) >> outer_products() >> sum()
         return even_noise(summed, self.plan.budget.part(share), self.ask.space)
 
     def _products(self, how: WeightedRow, share: Fraction) -> tuple[Noisy[Floats], float]:
         """The sum of the products with the residuals, and the deviation of its noise."""
-        summed = self._weigh_rows(attrs.evolve(how, scores=True, square=True)) >> sum()
+        summed = self._weigh_rows(how.scores, how.largest) >> sum()
         return even_noise(summed, self.plan.budget.part(share), self.ask.space)
 
-    def _weigh_rows(self, how: WeightedRow) -> Around:
-        body = Ball(how.longest, columns=len(self.plan.columns) + how.square)
-        return self.plan.rows >> map_rows(how, body)
+    def _spread(self, how: WeightedRow) -> tuple[Noisy[Floats], float]:
+        """The sum of the squares of the residuals, and the deviation of its noise."""
+        summed = self.plan.rows >> map_rows(how.squares, Box(0, Fraction(how.cut) ** 2)) >> sum()
+        return even_noise(summed, self.plan.budget.part(_SPREAD), self.ask.space)
 
-    def _show(self, how: WeightedRow, fit: Fit, filling: NoisyGram | None) -> Regression:
+    def _weigh_rows(self, rows: Block, longest: Fraction) -> Around:
+        return self.plan.rows >> map_rows(rows, Ball(longest, columns=len(self.plan.columns)))
+
+    def _show(
+        self, how: WeightedRow, fit: Fit, variance: float, filling: NoisyGram | None
+    ) -> Regression:
         """In the units of the columns."""
         frame = how.frame
         found, turned = frame.move_to(fit), frame.jacobian()
@@ -678,15 +703,15 @@ class _RegressionRun:
             names[-1],
             (*names[:-1], _CONSTANT),
             np.append(found.slopes, found.at - float(found.slopes @ found.middle)),
-            noise + turned @ fit.sampling(filling) @ turned.T,
+            noise + turned @ fit.sampling(variance, filling) @ turned.T,
             noise,
             self.plan.confidence,
             max(self.rows, 0.0),
-            sqrt(fit.variance) * frame.unit,
+            sqrt(variance) * frame.unit,
             how.cut * frame.unit,
             self._hidden(frame, fit.gram) if fit.gram.weak else (),
             self.ask.space.unit > 1,
-            fit.hidden(filling),
+            fit.hidden(variance, filling),
         )
 
     def _hidden(self, frame: Frame, gram: NoisyGram) -> tuple[str, ...]:
