@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from pyarrow.dataset import dataset
 
 import opendp_lite as dp
 from opendp_lite.engines.data import source as reduced_module
@@ -162,6 +163,24 @@ def test_what_exports_arrow_streams_needs_no_registration():
         THREE(query)
     with pytest.raises(dp.DataError, match="2 columns, 1 were declared"):
         TOTAL(Query(TABLE.select(["a", "b"])))
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_stream_of_other_types_is_refused_whatever_its_rows_are(rows):
+    """Else a refusal would tell that there is a row."""
+    table = TABLE.slice(0, rows).append_column("list", pa.array([[1]] * rows, pa.list_(pa.int64())))
+    queries = {
+        "holds text": dp.select("text") >> TOTAL,
+        "no column 'z'": dp.table() >> dp.select("z") >> dp.count(),
+        "cannot be categories, keys or ids": dp.table()
+        >> dp.histogram("list", categories=[1], epsilon=1),
+    }
+    for words, query in queries.items():
+        streams = table.to_reader(), Query(table), dataset(table).scanner(), dataset(table)
+        for data in streams:
+            with pytest.raises(dp.DataError, match=words):
+                query(data)
+    assert (dp.table() >> dp.count())(Query(table)) == rows
 
 
 def two_passes(ask) -> tuple[int, int]:

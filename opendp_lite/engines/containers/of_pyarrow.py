@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 from weakref import WeakSet
@@ -187,11 +187,18 @@ def _of_reader(data: arrow.RecordBatchReader) -> blocks.Blocks:
     return blocks.Blocks(partial(_begin, data), columns=len(data.schema.names))
 
 
-def _begin(reader: arrow.RecordBatchReader) -> arrow.RecordBatchReader:
+def _begin(reader: arrow.RecordBatchReader) -> Iterator[Any]:
     if reader in _BEGUN:
         raise DataError(blocks.GONE_THROUGH)
     _BEGUN.add(reader)
-    return reader
+    return batches_of(reader)
+
+
+def batches_of(reader: arrow.RecordBatchReader) -> Iterator[Any]:
+    """Its batches, or one without rows: that there is none is no reason to take other types."""
+    first = next(reader, None)
+    yield reader.schema.empty_table() if first is None else first
+    yield from reader
 
 
 def blocks_of_stream(data: object) -> blocks.Blocks:
@@ -199,7 +206,9 @@ def blocks_of_stream(data: object) -> blocks.Blocks:
 
     They are of unknown width: how many columns there are, only a stream says.
     """
-    return blocks.Blocks(partial(arrow.RecordBatchReader.from_stream, data), columns=None)
+    return blocks.Blocks(
+        lambda: batches_of(arrow.RecordBatchReader.from_stream(data)), columns=None
+    )
 
 
 def require_numeric(kind: arrow.DataType) -> None:

@@ -13,6 +13,7 @@ import pyarrow.dataset as datasets  # type: ignore[import-untyped]
 from pyarrow.fs import FileType, LocalFileSystem  # type: ignore[import-untyped]
 
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
+from opendp_lite.engines.containers.of_pyarrow import batches_of
 from opendp_lite.engines.data import fold, open_data, source
 from opendp_lite.engines.data.blocks import Blocks, FileError, FileState, require_state, state_of
 
@@ -143,4 +144,6 @@ def _of_dataset(data: datasets.Dataset) -> Blocks:
 @open_data.open_rows.register
 def _of_scanner(data: datasets.Scanner) -> Blocks:
     """A scanner has its columns already."""
-    return Blocks(data.to_batches, columns=max(1, len(data.projected_schema.names)))
+    return Blocks(
+        lambda: batches_of(data.to_reader()), columns=max(1, len(data.projected_schema.names))
+    )

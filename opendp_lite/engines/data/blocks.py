@@ -160,7 +160,8 @@ class Blocks(table.Table):
         problems: set[str] = set()
         filled = False
         for piece in self._history.begin(self.open()):
-            filled = True
+            # A batch of Arrow without rows stands for a stream that gave none.
+            filled = filled or getattr(piece, "num_rows", 1) > 0
             try:
                 yield from work(piece)
             except DataError as problem:
