@@ -187,7 +187,9 @@ CHECKS = {
     "rows": Check("columns: each row as it is alone", 10, read_rows),
     "examples": Check("examples run", 25, lambda _: run_tests("opendp_lite", "docs", "README.md")),
     "mutants": Check("mutants; alive and not yet explained", 60, run_mutants),
-    "lemmas": Check("lemmas proved by z3", 1, lambda _: run_tests("tests/proofs"), once=True),
+    "lemmas": Check(
+        "lemmas of z3, laws of Rocq", 1, lambda _: run_tests("tests/proofs"), once=True
+    ),
     "spark": Check("tests of Spark, of dp_accounting", 4, lambda _: run_tests(*SPARK), once=True),
     "3.11": Check("tests on 3.11, all oldest", 20, lambda _: run_on("3.11", True), once=True),
     "3.12": Check("tests on 3.12, all newest", 20, lambda _: run_on("3.12", False), once=True),
