@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import singledispatch
+from itertools import combinations
 from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -13,14 +14,17 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import percent
 from opendp_lite.engines.data.fold import Floats
+from opendp_lite.estimators.columns.components import Correlation
+from opendp_lite.estimators.columns.regression import Regression
 from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.estimators.distributions.cumulative import CumulativeDistribution
 from opendp_lite.estimators.distributions.histograms import Histogram, label
 from opendp_lite.numbers.exact import Number, exact, nearest, whole
 from opendp_lite.plotting import canvas
-from opendp_lite.releases.by_name import ByGroup, ByName
+from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.estimates import Estimates
+from opendp_lite.releases.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -308,7 +312,7 @@ Named = tuple[str, Estimate]
 
 
 def estimate_intervals(
-    release: Estimate | Estimates | ByGroup[Any] | ByName | Mapping[Any, Any] | Sequence[Any],
+    release: Result | Mapping[Any, Any] | Sequence[Any],
     *,
     public_truth: Number | None = None,
     unit: str = "",
@@ -317,8 +321,9 @@ def estimate_intervals(
     """Draws each released number as a dot on its interval: the means of groups, say.
 
     Args:
-        release: An estimate, several of them in a list, or estimates by group or by name. Ask for
-            them with ``confidence=0.95`` when you release. Only the release is drawn.
+        release: An estimate, several of them in a list, or estimates by group or by name; also the
+            slopes of a regression, or correlations. Ask for them with ``confidence=0.95`` when you
+            release. Only the release is drawn.
         public_truth: What all of them estimate, PUBLIC OR MADE UP: it is drawn as it is. Of many
             releases of one made-up table you see how many intervals miss it.
         unit: Of the numbers, such as "years".
@@ -326,7 +331,7 @@ def estimate_intervals(
 
     Returns:
         The axes, the first number at the top. Each interval holds by itself. Those that miss
-        ``public_truth`` have another colour, and are dashed.
+        ``public_truth`` have another colour, and are dashed. One without an end is dotted.
 
     Raises:
         ParameterError: If a number came without its interval, or if matplotlib is not installed.
@@ -362,9 +367,13 @@ def estimate_intervals(
         message = (
             f"About {sum(1 - each.confidence for _, each in found):.3g} are to miss it by chance"
         )
+    # An end at infinity has no place: an interval without one would pass for a dot that is certain.
+    endless = ~np.isfinite(ends).all(axis=1)
+    for place in places[endless]:
+        axes.axhline(place, color=canvas.BLUE, linewidth=wide, linestyle=":", label="_endless")
     for color, name, chosen in (
-        (canvas.BLUE, "interval", ~missed),
-        (canvas.VERMILION, "interval that misses", missed),
+        (canvas.BLUE, "interval", ~missed & ~endless),
+        (canvas.VERMILION, "interval that misses", missed & ~endless),
     ):
         if chosen.any():
             lines: canvas.Style = {"ecolor": color, "elinewidth": wide, "capsize": 2 * wide}
@@ -374,7 +383,10 @@ def estimate_intervals(
     dots: canvas.Style = {"color": canvas.BLUE, "markeredgecolor": canvas.ink(axes)}
     axes.plot(values, places, "o", label="released value", markersize=3 * wide, **dots)
     named = len(found) < _MANY
-    axes.set_yticks(places if named else [], [name for name, _ in found] if named else [])
+    names = [
+        f"{name} (endless)" if far else name for (name, _), far in zip(found, endless, strict=True)
+    ]
+    axes.set_yticks(places if named else [], names if named else [])
     axes.set_ylim(len(found) - 0.5, -0.5)
     return canvas.dress(axes, title, canvas.with_unit("estimate", unit), "", message, legend=False)
 
@@ -404,6 +416,27 @@ def _several(release: Estimates, name: str) -> Iterator[Named]:
     names = release.names or tuple(map(str, range(len(release))))
     for own, each in zip(names, release, strict=True):
         yield _join(name, own), each
+
+
+@_name_step.register
+def _groups(release: ByGroup, name: str) -> Iterator[Named]:  # type: ignore[type-arg]
+    # A pair is a key of two columns here, and no bin.
+    columns = release.column.count(", ") + 1
+    for key, each in release.items():
+        yield from _name_step(each, _join(name, _text(key, columns)))
+
+
+@_name_step.register
+def _slopes(release: Regression, name: str) -> Iterator[Named]:
+    # Without the intercept, which has another unit and is far from all slopes as a rule.
+    for own in release.names[:-1]:
+        yield _join(name, own), release[own]
+
+
+@_name_step.register
+def _pairs(release: Correlation, name: str) -> Iterator[Named]:
+    for pair in combinations(release.names, 2):
+        yield _join(name, ", ".join(pair)), release[pair]
 
 
 @_name_step.register

@@ -370,6 +370,34 @@ def test_estimates_are_drawn_with_their_intervals():
     assert f"{found['f'].value:.4g}" in PLOT.alt_text(ax)
 
 
+def test_an_interval_without_an_end_is_no_bare_dot():
+    """One that says nothing would look like one that is certain."""
+    far = dp.Estimate(1.0, np.inf, (-np.inf, np.inf), 0.95)
+    half = dp.Estimate(2.0, np.inf, (-np.inf, 3.0), 0.95)
+    ax = PLOT.estimate_intervals([dp.Estimate(3.0, 1.0, (1.0, 5.0), 0.95), far, half])
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [
+        "1",
+        "2 (endless)",
+        "3 (endless)",
+    ]
+    across = [line for line in ax.lines if line.get_linestyle() == ":"]
+    assert [line.get_ydata()[0] for line in across] == [1, 2]
+    assert whiskers(ax).tolist() == [[1, 5]]
+    assert "-inf to inf" in PLOT.alt_text(ax)
+
+
+def test_slopes_and_correlations_are_drawn():
+    errors = np.diag([0.03, 0.6]) ** 2
+    fit = dp.releases.Regression(
+        "wage", ("age", "intercept"), np.array([0.25, -8]), errors, errors, 0.95, 9.0, 6.0, 2.0, ()
+    )
+    (slope,) = fit.plot().get_yticklabels()
+    assert slope.get_text() == "age"
+    draw = np.random.default_rng(0).normal(size=(2000, 3))
+    links = (dp.records(columns=["a", "b", "c"]) >> dp.covariance(-9, 9, rho=1))(draw).correlation()
+    assert [tick.get_text() for tick in links.plot().get_yticklabels()] == ["a, b", "a, c", "b, c"]
+
+
 def test_estimates_of_many_kinds_are_drawn():
     one = dp.Estimate(3.0, 1.0, (1.0, 5.0), 0.95)
     two = dp.releases.Estimates.around([1.0, 2.0], [1, 1], [2, 2], [3, 3], 0.9, names=("a", "b"))
@@ -379,6 +407,8 @@ def test_estimates_of_many_kinds_are_drawn():
     assert whiskers(ax).tolist() == [[1, 5], [-1, 3], [0, 4]]
     assert "90 % and 95 %" in ax.get_title()
     assert len(drawn(PLOT.estimate_intervals(one).lines[-1])) == 1
+    both = dp.releases.ByGroup("sex, age", {("f", 1): one, ("m", 2): one})
+    assert [each.get_text() for each in both.plot().get_yticklabels()] == ["f, 1", "m, 2"]
     with pytest.raises(dp.ParameterError, match="'rows' is a float without an interval; add conf"):
         PLOT.estimate_intervals(dp.releases.ByName({"rows": 3.0}))
 

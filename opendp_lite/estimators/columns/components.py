@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -56,6 +56,8 @@ class Correlation(Result):
         >>> 0.7 < float(found["a", "b"]) < 0.9
         True
     """
+
+    picture: ClassVar = "estimate_intervals"
 
     value: Floats
     standard_error: Floats

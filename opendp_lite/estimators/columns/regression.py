@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial, wraps
 from math import hypot, inf, sqrt
 from statistics import NormalDist
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import attrs
 import numpy as np
@@ -80,6 +80,8 @@ class Regression(Result):
         >>> found["age"].interval, found.predict({"age": 40}).value
         ((0.19120108046379838, 0.3087989195362016), 1.9000000000000004)
     """
+
+    picture: ClassVar = "estimate_intervals"
 
     y: str
     names: tuple[str, ...]
