@@ -287,6 +287,8 @@ def require_mechanism(
             f"{step} takes a pipeline bound to no space, and binds it to {rows}; leave out the "
             "space in front"
         )
+    if given is None:  # A pipeline that was joined behind the call, say.
+        raise refusal(f"{wanted} among its arguments: dp.{step}(..., pipeline)")
     raise refusal(f"{wanted}, got an object of type {type(given).__name__}{hint}")
 
 

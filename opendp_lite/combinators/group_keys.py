@@ -75,7 +75,8 @@ class Keys:
                 f"{_FORMS}"
             )
         tuples = [is_row(each) for each in keys]
-        if any(isinstance(each, str) for each in keys) or len(set(tuples)) > 1:
+        lists = [isinstance(each, Sequence) and not isinstance(each, str) for each in keys]
+        if not all(lists) or len(set(tuples)) > 1:
             raise ParameterError(
                 f"{step}: the keys of a list of columns are all lists, or all tuples; got "
                 f"{list_values(keys)}. {_FORMS}"

@@ -25,6 +25,7 @@ from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
 from opendp_lite.pipeline.opendp import translate
 from opendp_lite.samplers.law import half_widths
 from opendp_lite.spaces.maps import StabilityMap
+from opendp_lite.spelling.suggestions import other_names, plain_name
 
 _OF_RELEASES: Final = frozenset(
     (
@@ -76,6 +77,8 @@ class Pipeline:
                 )
             elif name in read_stub(FRONT):
                 hint = f"; steps are joined by >>: pipeline >> dp.{name}(...)"
+            elif plain_name(name) in other_names():
+                hint = f"; {other_names()[plain_name(name)]}"
             raise AttributeError(f"{said}{hint}", name=name, obj=self)
 
         def _refuse_arithmetic(self, *_: object) -> NoReturn:

@@ -100,10 +100,13 @@ class Result(Storable):
     def plot(self, **asked: Any) -> Any:
         """Draws the release with matplotlib: see the functions of ``dp.plotting``."""
         if not self.picture:
-            raise TypeError(f"{_with_article(type(self).__name__)} has no picture of its own")
+            raise TypeError(
+                f"{_with_article(type(self).__name__)} has no picture of its own; type "
+                "release.as_dict() for its parts"
+            )
         # The room above this one: only a picture that is asked for needs it.
         plotting = import_module("opendp_lite.plotting")
-        return getattr(plotting, self.picture)(self, **asked)
+        return explain_names(getattr(plotting, self.picture))(self, **asked)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table().__arrow_c_stream__(requested_schema)

@@ -345,6 +345,11 @@ class Session(accounts.Spender[M]):
                 price, as a note of the error says. So does a column that a file or a cluster does
                 not have.
         """
+        if not isinstance(note, str):
+            raise ParameterError(
+                "ask takes one pipeline, and a note in words: ask(pipeline, 'table 3'). Leave out "
+                "the data, which the session has; several pipelines go into dp.compose(...)"
+            )
         words = check_line(note, "note")
         entropy = SecureEntropy()
         self._open.require()

@@ -11,7 +11,7 @@ from re import compile as compile_pattern
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 from opendp_lite.base.errors import name_like
-from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
+from opendp_lite.base.public_names import FRONT, ROOMS, path_of, read_stub
 from opendp_lite.numbers.exact import MOST_SHOWN, quote
 from opendp_lite.spelling.signatures import holds_data, signature_of
 
@@ -29,6 +29,7 @@ _COLUMNS: Final = frozenset({"by", "column", "columns", "person", "y"})
 _CLOSE: Final = 0.75
 _ARGUMENTS: Final = "arguments.tsv"
 _NAME: Final = compile_pattern(r"\w+")
+_RELEASES: Final = compile_pattern(r"^dp\.(Result|Histogram)\.")
 _PREFIXES: Final = compile_pattern(
     "^(make_|then_|private_|dp_|np_|m_|t_|sized_|bounded_(float|int)_(checked|ordered)_)+"
 )
@@ -50,7 +51,11 @@ def argument_hint(
     named = bool(_COLUMNS & set(parameters))
     if set(typed) - set(parameters):
         return _name_hint(path, args, typed, parameters)
-    if any(holds_data(each) and not _are_names(each) for each in args):
+    keys = dict(zip(parameters, args, strict=False)).get("keys")
+    if list(parameters)[1:2] == ["keys"] and isinstance(keys, str) and isinstance(args[0], str):
+        return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
+    others = [each for each in args if each is not keys or not isinstance(each, list)]
+    if any(holds_data(each) and not _are_names(each) for each in others):
         return f"; data goes into a second call: {path}(...)(data)"
     budget = ", epsilon=1" if "epsilon" in parameters else ""
     if args and _are_names(args[0]) and not named:
@@ -218,7 +223,9 @@ def explain_names(public: F) -> F:
         except TypeError as problem:
             taken = {**signature_of(public).parameters}
             given = args[1:] if taken.pop("cls", None) or taken.pop("self", None) else args
-            path = f"dp.{public.__qualname__}".replace("dp.Result.", "release.")
+            method = public.__name__ != public.__qualname__
+            path = f"dp.{public.__qualname__}" if method else path_of(public)
+            path = _RELEASES.sub("release.", path)
             hint = _name_hint(path, given, named, taken) or _missing_hint(path, given, named, taken)
             raise TypeError(f"{path}(): {problem}; {usage(path, taken)}{hint}") from None
         return public(*args, **named)
@@ -230,14 +237,14 @@ def not_there(name: str) -> str:
     """What to say of a name that the front does not have."""
     said = f"module 'opendp_lite' has no attribute {name!r}"
     bare = _PREFIXES.sub("", name)
-    for each in map(_plain, (name, bare)):
+    for each in map(plain_name, (name, bare)):
         if each in other_names():
             return f"{said}; {other_names()[each]}"
         if each in _paths():
             return f"{said}; it is {_paths()[each]}"
     near = name_like(bare, read_stub(FRONT), cutoff=_CLOSE)
     # GaussianNB is no misspelt gaussian: what is typed wrong is about as long as what is meant.
-    close = near and abs(len(_plain(bare)) - len(_plain(near[0]))) <= 1
+    close = near and abs(len(plain_name(bare)) - len(plain_name(near[0]))) <= 1
     return f"{said}; did you mean {near[0]!r}?" if close else said
 
 
@@ -299,7 +306,8 @@ def _read_names(file: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines() if line[0] != "#"]
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as the tables have it: in small letters and without underscores."""
     return name.lower().replace("_", "")
 
 
@@ -307,4 +315,6 @@ def _plain(name: str) -> str:
 def _paths() -> Mapping[str, str]:
     """Where each public name is, the front first, by the name in small letters."""
     places = {f"{FRONT}.{room}": f"dp.{room}." for room in reversed(ROOMS)} | {FRONT: "dp."}
-    return {_plain(name): path + name for room, path in places.items() for name in read_stub(room)}
+    return {
+        plain_name(name): path + name for room, path in places.items() for name in read_stub(room)
+    }

@@ -241,7 +241,10 @@ def no_numbers(what: str) -> str:
             "missing values"
         )
     elif "date" in what:
-        way = ", or count: dp.histogram('day', edges=['2024-01-01', '2025-01-01'], epsilon=1)"
+        way = (
+            ", or count: dp.histogram('day', edges=['2024-01-01', '2025-01-01'], epsilon=1). "
+            "dp.keep takes dates too: between=('2024-01-01', '2024-12-31')"
+        )
     return f"data holds {what}, not numbers; make the column numeric first{way}"
 
 

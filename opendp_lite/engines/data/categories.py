@@ -153,7 +153,8 @@ class Categories:
             what, typed = ("dates", "date") if days else ("times", "datetime")
             raise DataError(
                 f"the column holds {what} and the categories are others; write them as "
-                f"datetime.{typed}(2024, 1, 31)"
+                f"datetime.{typed}(2024, 1, 31), or after dp.period('day', 'month') take "
+                "dp.periods('month', '2024-01-01', '2024-12-31')"
             )
 
     def require_some(self, kind: type) -> None:

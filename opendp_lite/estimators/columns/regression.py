@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, wraps
 from math import hypot, inf, sqrt
+from re import compile as compile_pattern
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, Self, TypeVar
 
@@ -41,6 +42,8 @@ from opendp_lite.transformations.row_maps import map_rows, plain_nan
 Column = int | str
 R = TypeVar("R")
 _CONSTANT: Final = "intercept"
+# A term of a formula, such as C(region).
+_TERM: Final = compile_pattern(r"[\w.]+\(.+\)")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -743,6 +746,11 @@ def _bounds_by_column(recipe: Callable[P, R]) -> Callable[P, R]:
         formula = " ".join(map(str, columns))
         if not set(columns) <= set(given) and set("~+") & set(formula):
             raise ParameterError(f"linear_regression: {say_formula(formula)}")
+        if not set(columns) <= set(given) and any(map(_TERM.fullmatch, map(str, columns))):
+            raise ParameterError(
+                "linear_regression: columns go in as they are in the table; of a category make a "
+                "column of 0 and 1 for each value but one, with the bounds (0, 1)"
+            )
         # Bounds of other columns of the table may be there: one dictionary does for many fits.
         named = {each: given[each] for each in columns if each in given}
         whole = named if len(named) == len(columns) else given

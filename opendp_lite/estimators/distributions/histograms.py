@@ -46,6 +46,7 @@ from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, sized_rows
 from opendp_lite.spaces.tables import Tables, TablesOrRows, name_once
+from opendp_lite.spelling.suggestions import explain_names
 from opendp_lite.transformations.columns import select_columns
 from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
 from opendp_lite.transformations.sums import sum
@@ -140,6 +141,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             )
         return self._within(self.joint_margin)
 
+    @explain_names
     def shares(self, *, sampling: bool = True) -> Estimates:
         """The counts as shares of their sum: ``np.asarray(found.shares())`` has the numbers.
 
@@ -250,7 +252,12 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         Proof:
             As for ``rolling``.
         """
-        grid, axes = self.grid(), cast(Axes, self.axes)
+        if self.axes is None:
+            raise ParameterError(
+                "marginal: it needs declared categories of several columns, as in "
+                "dp.histogram(['sex', 'city'], categories=[['f', 'm'], ['Rome', 'Oslo']], ...)"
+            )
+        grid, axes = self.grid(), self.axes
         if not columns or not set(columns) < set(self.columns):
             raise ParameterError(
                 f"marginal takes some of the columns {', '.join(self.columns)}, as in "
