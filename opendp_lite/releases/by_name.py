@@ -47,9 +47,12 @@ class _Several(Result, Mapping[K, R]):
         found = [each for each in self.values() if isinstance(each, Estimate)]
         hidden = max((each.hidden_rows or 0 for each in found), default=0)
         far = f"{say_hidden(hidden).capitalize()}." if hidden else ""
+        hints = dict.fromkeys(
+            f"{each.hint[0].upper()}{each.hint[1:]}." for each in found if each.hint
+        )
         results = (each for each in self.values() if isinstance(each, Result))
         others = (each._unsaid for each in results if not isinstance(each, Estimate))
-        return " ".join(filter(None, [far, *dict.fromkeys(others)]))
+        return " ".join(filter(None, [far, *hints, *dict.fromkeys(others)]))
 
     __array__ = refuse_array
 

@@ -183,7 +183,8 @@ class Estimate(Result):
 
     @property
     def _unsaid(self) -> str:
-        return "" if self.hidden_rows is None else f"{say_hidden(self.hidden_rows).capitalize()}."
+        hidden = "" if self.hidden_rows is None else say_hidden(self.hidden_rows)
+        return " ".join(f"{each[0].upper()}{each[1:]}." for each in (hidden, self.hint) if each)
 
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""

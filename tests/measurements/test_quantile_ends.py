@@ -293,3 +293,21 @@ def test_the_word_is_in_the_release():
     rows = np.random.default_rng(1).normal(50, 10, 900)
     assert "few rows lie beyond it" in str(far(rows))
     assert "lie beyond" not in str(near(rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "said", "held"),
+    [(3000, 1, False, 40), (900, 1, True, 40), (9000, 0.5, False, 40), (3000, 0.25, True, 4)],
+)
+def test_a_quantile_says_that_both_ends_may_fall_between_two_values(rows, epsilon, said, held):
+    """Here in the gap between 3 and 4, of which 3 is the median: none does unless it is said."""
+    median = dp.private_quantile(0.5, bounds=(0, 20), epsilon=epsilon)
+    values = np.repeat([3.0, 4.0], [rows // 2 + 10, rows // 2 - 10])
+    found = [median.insecure_release(values, seed=seed).value for seed in range(40)]
+    assert [("many rows share a value" in str(each)) for each in found] == [said] * 40
+    assert sum(each.interval[0] <= 3 <= each.interval[1] for each in found) == held
+    assert ("If many rows share a value" in found[0].table().note) == said
+    by_group = dp.releases.ByGroup("sex", {"f": found[0], "m": found[1]}).table().note
+    assert by_group.count("If many rows share a value") == said
+    whole = dp.private_quantile(0.5, candidates=range(21), epsilon=epsilon)
+    assert "share a value" not in str(whole.insecure_release(values, seed=0).value)
