@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial, singledispatch
 from math import copysign, exp, inf, log
 from numbers import Complex, Real
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -185,12 +186,12 @@ def audit(
     them. The events tried are:
 
     - a number above, below or between two levels, for every entry of the release, for the
-      entries along the difference of the means, and for differences of two entries;
+      entries along the difference of the means, and for differences and sums of entries;
     - a number that comes back exactly (an atom);
     - the place of a number's lowest bit, and its remainder on the declared grid: both tell of
       noise that was made in floats;
     - the release's form: its type, shape, keys, texts and warnings, None, and where it is NaN,
-      infinite or a 0 with a minus.
+      infinite or a 0 with a minus. Numbers in a text are entries. An error is a form, too.
 
     It is a falsifier and never a proof. It sees two datasets of your choice. An event that only
     one of them has must have a probability of about 100 / ``releases`` to refute an epsilon of 1;
@@ -236,8 +237,12 @@ def audit(
         raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
     claims = promises(bound, d_in)
     look: Callable[..., object] = identity if score is None else score
-    first = readings([_release(bound, data, look) for _ in range(releases)])
+    made = [_release(bound, data, look) for _ in range(releases)]
     again = [_release(bound, neighbour, look) for _ in range(releases)]
+    # What every release raises is none of the data: they may be no data for this pipeline.
+    if all(isinstance(each, Exception) for each in (*made, *again)):
+        raise cast(Exception, made[0])
+    first = readings(made)
     second = readings(again, first.usual)
     train = releases // _LEARNT
     # The coarsest grid that the noise declares, if it declares any.
@@ -258,10 +263,13 @@ def audit(
 
 
 def _release(measurement: AnyMeasurement, data: object, look: Callable[..., object]) -> object:
-    """What is looked at of a release, with the texts of its warnings, if it warned."""
+    """What is looked at of a release, with the texts of its warnings; or the error instead."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = measurement(data)
+        try:
+            found = measurement(data)
+        except Exception as problem:
+            return problem.with_traceback(None)
     return (look(found), *(str(each.message) for each in caught)) if caught else look(found)
 
 
@@ -366,8 +374,8 @@ Leaf = tuple[str, Sequence[float]]
 def leaves(release: object) -> Iterator[Leaf]:
     """The parts of a release: a name for the form of each, and the numbers in it.
 
-    A part without numbers, such as None or a text, is named by all that it is. Register a type
-    of your own to have its numbers looked at.
+    A part without numbers, such as None, is named by its text. Register a type of your own to have
+    its numbers looked at, where its text does not tell them.
     """
     kind = type(release)
     if attrs.has(kind):
@@ -377,8 +385,27 @@ def leaves(release: object) -> Iterator[Leaf]:
             yield from leaves(getattr(release, field.name))
     elif not any("__repr__" in vars(each) for each in kind.__mro__[:-1]):
         yield kind.__name__, ()
+    elif hasattr(kind, "__array__"):
+        yield kind.__name__, ()
+        yield from leaves(np.asarray(release))
     else:
-        yield repr(release), ()
+        yield from _of_text(repr(release))
+
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+_NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+
+
+@leaves.register
+def _of_text(release: str) -> Iterator[Leaf]:
+    """A text without its numbers, and these: each that holds noise is a text of its own."""
+    text = _ADDRESS.sub("", release)
+    yield _NUMBER.sub("#", text), [*map(float, _NUMBER.findall(text))]
+
+
+@leaves.register
+def _of_error(release: Exception) -> Iterator[Leaf]:
+    return _of_text(f"{type(release).__name__}: {release}")
 
 
 @leaves.register
@@ -418,7 +445,8 @@ def _of_array(release: np.ndarray) -> Iterator[Leaf]:
 
 @leaves.register
 def _of_mapping(release: Mapping) -> Iterator[Leaf]:  # type: ignore[type-arg]
-    yield f"{type(release).__name__}{list(release)!r}", ()
+    yield type(release).__name__, ()
+    yield from _of_text(repr(list(release)))
     yield from _of_each(list(release.values()))
 
 
@@ -431,7 +459,8 @@ def _of_sequence(release: Sequence[object]) -> Iterator[Leaf]:
 
 @leaves.register
 def _of_set(release: AbstractSet) -> Iterator[Leaf]:  # type: ignore[type-arg]
-    yield f"{type(release).__name__}{sorted(map(repr, release))}", ()
+    yield type(release).__name__, ()
+    yield from _of_text(repr(sorted(map(repr, release))))
 
 
 def _of_each(parts: Sequence[object]) -> Iterator[Leaf]:
@@ -567,16 +596,18 @@ def scores(first: Readings, second: Readings, train: int, grid: int | None) -> I
             one, two = (_quiet(np.remainder, x[:, j], unit) for x in (a, b))
             yield Score(beyond, one, two)
     pairs = [(i, j) for place, i in enumerate(chosen) for j in chosen[place + 1 :]]
-    for i, j in pairs[:_PAIRS]:
-        one, two = (_quiet(np.subtract, x[:, i], x[:, j]) for x in (a, b))
-        yield Score(f"entry {i} less entry {j}", one, two)
+    for words, compute in (("less", np.subtract), ("plus", np.add)):
+        for i, j in pairs[:_PAIRS]:
+            one, two = (_quiet(compute, x[:, i], x[:, j]) for x in (a, b))
+            yield Score(f"entry {i} {words} entry {j}", one, two)
+    if first.width > 2:
+        yield Score("the sum of all entries", _quiet(np.sum, a, 1), _quiet(np.sum, b, 1))
 
 
 @np.errstate(all="ignore")
-def _quiet(compute: np.ufunc, values: Floats, other: Floats | float) -> Floats:
+def _quiet(compute: Callable[..., Floats], values: Floats, other: Floats | float) -> Floats:
     """What a function of numpy gives, without a warning of what is NaN or beyond floats."""
-    found: Floats = compute(values, other)
-    return found
+    return compute(values, other)
 
 
 def _telling_forms(first: list[str], second: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
-from math import inf, nextafter
+from math import inf, nan, nextafter
 from typing import Any, Final
 
 import attrs
@@ -33,6 +33,11 @@ _HUGE = 10**300
 _POOL = 128
 _SOME = 16
 _FEW = 3
+# Numbers of the step's own that are tried together and in many equal rows.
+_LETTERS = 8
+_MOSTLY = 0.9
+# What no search by values finds: a 0 below 0 equals the other, and NaN nothing.
+_ODD: Final = (-0.0, nan)
 
 
 def row_numbers(rows: Floats) -> NDArray[np.intp]:
@@ -122,8 +127,8 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
     """The pairs on which plain faults show, the same for every seed.
 
     So many equal rows at an extreme of the body, and one row more at each, or the most changes; few
-    rows of a number of the step's own, or of a float next to it, and one row more. Or one row is
-    replaced.
+    rows of a number of the step's own, or of a float next to it, and one row more; one row of one
+    of these numbers, and one more of another. Or one row is replaced.
     """
     body, size = space.domain.body, space.domain.size
     bounds = body.bounds() or ((Fraction(-_HUGE),), (Fraction(_HUGE),))
@@ -131,22 +136,52 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
     drawn = body.draw(np.random.default_rng(0), _EXTREMES)
     extremes = _distinct(body, np.concatenate([ends, drawn]))[:_EXTREMES]
     near = [nextafter(value, end) for value in (*ends.ravel(), *own) for end in (-inf, inf)]
-    values = np.array([*own, *near, *USUAL], dtype=np.float64)[:, None]
-    special, none = _distinct(body, values.repeat(body.columns, axis=1))[:_POOL], extremes[:0]
+    spoken, special = (
+        _distinct(body, np.array([values]).T.repeat(body.columns, axis=1))[:_POOL]
+        for values in (own[:_LETTERS], [*own, *near, *USUAL, *_ODD])
+    )
+    none = extremes[:0]
     if row_metric(space).fixed_size:
         for row in extremes[:, None]:
             common = row.repeat(size - 1, axis=0)
             for other in np.concatenate([extremes, special])[:, None]:
                 yield Neighbours(common, row, other, 1, 0)
         return
-    counts = {*EQUAL_ROWS, *(int(each) for each in own if each in range(1, EQUAL_ROWS[-1]))}
-    for row, count in product(extremes[:, None], sorted(counts)):
+    sizes = {int(each) - less for each in own if each in range(1, MANY[-1][1]) for less in (0, 1)}
+    for row, count in product(extremes[:, None], sorted({*EQUAL_ROWS, *sizes})):
         common = row.repeat(count, axis=0)
         for other in extremes[:, None]:
             yield Neighbours(common, none, other, 1, 0)
         yield Neighbours(common, none, extremes[-1:].repeat(MOST_CHANGES, axis=0), MOST_CHANGES, 0)
     for row, count in product(special[:, None], range(_FEW + 1)):
         yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
+    for row, count in product(spoken[:, None], sorted({*EQUAL_ROWS, *sizes})):
+        yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
+    odd = np.full((len(_ODD), body.columns), np.array(_ODD)[:, None])
+    letters = _distinct(body, np.concatenate([spoken, odd, extremes]))[:, None]
+    for row, other in product(letters, repeat=2):
+        yield Neighbours(row, none, other, 1, 0)
+
+
+def walk(space: AnySpace, own: Sequence[float], steps: int) -> Iterator[Neighbours]:
+    """So many different rows, one more at a time: counts, sums and means pass many values."""
+    if row_metric(space).fixed_size:
+        return
+    rows = draw_between(space.domain.body, own, np.random.default_rng(0), steps)
+    rows = _distinct(space.domain.body, rows)
+    for count in range(len(rows)):
+        yield Neighbours(rows[:count], rows[:0], rows[count : count + 1], 1, 0)
+
+
+def draw_between(
+    body: Body, own: Sequence[float], generator: np.random.Generator, count: int
+) -> Floats:
+    """Rows of a body, most of them between the first of the step's own numbers: its bounds."""
+    rows = body.draw(generator, count)
+    first, second = (*own, 0.0, 1.0)[:2]
+    between = first + (second - first) * generator.random(rows.shape)
+    chosen = (generator.random(count) < _MOSTLY) & body.contains(between)
+    return np.where(chosen[:, None], between, rows)
 
 
 def _distinct(body: Body, rows: Floats) -> Floats:

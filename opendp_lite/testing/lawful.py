@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache, singledispatch
+from functools import lru_cache, reduce, singledispatch
 from itertools import combinations_with_replacement, pairwise, permutations, product
 from math import comb
 from typing import Any, ClassVar, Final, TypeAlias
@@ -174,7 +174,12 @@ def require(condition: object, message: str) -> None:
 
 
 _SHARES = (Fraction(1), Fraction(2), Fraction(1, 7))
-_A_LITTLE = (Fraction(1), Fraction(300))
+_A_LITTLE = (Fraction(1), Fraction(10**9))
+_HALVES = (Fraction(1), Fraction(1))
+# So many times 2 a loss is multiplied and divided by: 0.1 reaches from 1e-4 to 100.
+_DOUBLINGS = 10
+_MANY = 20
+_SIZES = (2, 3, 4, 200)
 _A_THIRD = (Fraction(1), Fraction(2))
 _POINTS = tuple(Fraction(n, 4) for n in range(0, 40, 3))
 _MOST = 200
@@ -192,8 +197,8 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
     - ``worst`` of several losses is at least each of them, and so is its curve.
     - ``admit`` gives a loss whose curve is not below that of known pairs. ``together`` lowers none.
     - ``cover`` lowers no loss, and its share has a curve that is nowhere below what it pays for.
-    - ``group`` changes nothing for 1, rises with the size, and for two rows loses no less than
-      two releases do.
+    - ``group`` changes nothing for 1, rises with the size, and loses no less than as many
+      releases as it has rows.
     - A profile's delta is a probability that falls with epsilon, and ``epsilon`` inverts it.
     - ``show`` never shows less than the loss: what it shows, typed again, contains the loss.
 
@@ -255,7 +260,7 @@ def _same(measure: Measure[Loss], first: Loss, second: Loss) -> bool:
     return measure.within(first, second) and measure.within(second, first)
 
 
-def _check_one(measure: Measure[Loss], a: Loss) -> None:
+def _check_sum(measure: Measure[Loss], a: Loss) -> None:
     require(measure.within(a, a), f"within is not reflexive at {a}")
     require(measure.within(measure.zero(), a), f"zero is not below {a}")
     require(_same(measure, measure.compose([a]), a), f"composing {a} alone changes it")
@@ -263,6 +268,17 @@ def _check_one(measure: Measure[Loss], a: Loss) -> None:
     again = measure.within(measure.compose([a, a]), a)
     spent = measure.profile(a).delta(Fraction(0)) in (0, 1)
     require(not again or spent, f"releasing twice costs no more than once at {a}")
+
+
+def _check_one(measure: Measure[Loss], a: Loss) -> None:
+    one_by_one = reduce(lambda total, each: measure.compose([total, each]), [a] * _MANY)
+    alike = _same(measure, measure.compose([a] * _MANY), one_by_one)
+    require(alike, f"composing {a} {_MANY} times depends on the grouping")
+    large = small = a
+    for _ in range(_DOUBLINGS):
+        _check_sum(measure, large)
+        _check_sum(measure, small)
+        large, small = measure.compose([large, large]), measure.split(small, _HALVES)[0]
     parts = measure.split(a, _SHARES)
     require(len(parts) == len(_SHARES), f"split of {a} gives {len(parts)} parts")
     require(measure.within(measure.compose(parts), a), f"split of {a} composes to more")
@@ -333,11 +349,11 @@ def _check_groups(measure: Measure[Loss], loss: Loss) -> None:
     for small, large in pairwise(GROUPS):
         rising = measure.within(measure.group(loss, small), measure.group(loss, large))
         require(rising, f"a larger group loses less at {loss}")
-    composed = measure.compose([loss, loss])
-    require(
-        measure.within(composed, measure.group(loss, 2)),
-        f"a group of two loses less at {loss} than two releases",
-    )
+    for size in _SIZES:
+        require(
+            measure.within(measure.compose([loss] * size), measure.group(loss, size)),
+            f"a group of {size} loses less at {loss} than {size} releases",
+        )
 
 
 def _check_profile(measure: Measure[Loss], loss: Loss) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial, singledispatch
@@ -131,7 +130,6 @@ def _of_run(value: object) -> Sequence[object]:
 Events: TypeAlias = "tuple[Exchange, ...]"
 
 _SHORT: Final = 300
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 
 @attrs.frozen(eq=False)
@@ -287,8 +285,7 @@ def _copy(result: Answer) -> Answer:
 
 def _tell(result: object) -> list[str]:
     """The form of a result and its numbers, as text; of objects without a text the type."""
-    parts = (f"{name} {list(numbers)!r}" for name, numbers in audits.leaves(result))
-    return [_ADDRESS.sub("", part) for part in parts]
+    return [f"{name} {list(numbers)!r}" for name, numbers in audits.leaves(result)]
 
 
 def assert_replayable(

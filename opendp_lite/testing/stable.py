@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import hashlib
 import os
 import pickle
 import select
@@ -11,25 +12,27 @@ import signal
 import warnings
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from decimal import Decimal
 from fractions import Fraction
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import DataError, OpenDPLiteError, ParameterError
+from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.combinators.accounts import AnyStage
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import Keys, Words
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
-from opendp_lite.metrics.distances import SymmetricDistance
+from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyTransformation, Transformation
 from opendp_lite.pipeline.questions import brief
@@ -109,18 +112,19 @@ def constants(*roots: object) -> tuple[float, ...]:
 
 
 def _reach(waiting: deque[object]) -> Iterator[float]:
-    seen: set[int] = set()
+    seen: dict[int, object] = {}
     while waiting and len(seen) < _MOST_OBJECTS:
         each = waiting.popleft()
         if id(each) in seen:
             continue
-        seen.add(id(each))
+        # It is kept: what is made on the way would leave its id to another.
+        seen[id(each)] = each
         kind = type(each)
         if isinstance(each, bool | str | bytes):
             continue
-        if isinstance(each, int | float | Fraction):
-            # A loss with a curve has no order.
-            with suppress(TypeError):
+        if isinstance(each, int | float | Fraction | Decimal):
+            # A loss with a curve has no order, and a decimal may be no number.
+            with suppress(TypeError, ArithmeticError):
                 if -_LARGEST <= each <= _LARGEST:
                     yield float(each)
         elif attrs.has(kind) or isinstance(each, Collection) or not _is_ours(kind):
@@ -132,7 +136,7 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.split(".")[0] == _PACKAGE
 
 
-_READS = {"LOAD_GLOBAL", "LOAD_NAME"}
+_READS, _READS_PART = {"LOAD_GLOBAL", "LOAD_NAME"}, {"LOAD_ATTR"}
 NamedParts: TypeAlias = Iterator[tuple[str, object]]
 
 
@@ -145,11 +149,18 @@ def parts_of(found: object) -> Iterator[tuple[str, object]]:
         yield "__call__", vars(kind).get("__call__")
     elif not kind.__module__.startswith("numpy") and not isinstance(found, type | ModuleType):
         yield from getattr(found, "__dict__", {}).items()
+        slots = chain.from_iterable(vars(each).items() for each in kind.__mro__)
+        for name, member in slots:
+            if isinstance(member, MemberDescriptorType):
+                # One that is not set yet raises this.
+                with suppress(AttributeError):
+                    yield name, member.__get__(found)
 
 
 @parts_of.register
 def _of_function(found: FunctionType) -> NamedParts:
-    yield from closure(found).items()
+    held = closure(found)
+    yield from held.items()
     if found.__code__.co_filename.startswith(_FOLDER):
         return
     yield "code", found.__code__
@@ -157,9 +168,15 @@ def _of_function(found: FunctionType) -> NamedParts:
     yield from ((f"default of {named[0] if named else ''}", x) for x in found.__defaults__ or ())
     yield from (found.__kwdefaults__ or {}).items()
     yield from vars(found).items()
-    for name in _globals_read(found.__code__):
+    for name in _names_read(found.__code__, _READS):
         if name in found.__globals__:
-            yield name, found.__globals__[name]
+            held[name] = found.__globals__[name]
+            yield name, held[name]
+    # Of a class or a module, what is read of it: not all functions that it has.
+    for name in _names_read(found.__code__, _READS_PART):
+        for each in held.values():
+            if isinstance(each, type | ModuleType) and not callable(vars(each).get(name)):
+                yield name, vars(each).get(name)
 
 
 @parts_of.register
@@ -167,11 +184,11 @@ def _of_code(found: CodeType) -> NamedParts:
     yield from (("a constant", each) for each in found.co_consts)
 
 
-def _globals_read(code: CodeType) -> Iterator[str]:
-    yield from (each.argval for each in dis.get_instructions(code) if each.opname in _READS)
+def _names_read(code: CodeType, how: Collection[str]) -> Iterator[str]:
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname in how)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _globals_read(inner)
+            yield from _names_read(inner, how)
 
 
 @parts_of.register
@@ -198,11 +215,22 @@ def _of_mapping(found: Mapping) -> NamedParts:  # type: ignore[type-arg]
     yield from ((str(key), value) for key, value in found.items())
 
 
-@parts_of.register(tuple)
-@parts_of.register(list)
-@parts_of.register(set)
+@parts_of.register(str)
+@parts_of.register(bytes)
+def _of_text(found: str | bytes) -> NamedParts:
+    yield from ()
+
+
+@parts_of.register(Sequence)
+@parts_of.register(AbstractSet)
 def _of_collection(found: Collection[object]) -> NamedParts:
     yield from (("an entry", each) for each in found)
+
+
+@parts_of.register(np.generic)
+@parts_of.register(np.ndarray)
+def _of_array(found: np.ndarray) -> NamedParts:
+    yield "the entries", found.flat[:_MOST].tolist()
 
 
 def closure(function: FunctionType) -> dict[str, object]:
@@ -256,8 +284,12 @@ _WIDE_SHARE = 4
 _ALL_CONTAINERS = 5
 _ASSERT_STABLE_LARGEST = 8192
 _FEW_ROWS = 6
-# What a pipe takes at once, and the seconds that its other end may take.
-_PIPE, _PATIENCE = 4096, 5
+# Rows that are read before a step is asked whether it keeps any.
+_READ = 24
+# Rows that are added one by one, at most and for each pair that is drawn.
+_WALK, _STEPS = 256, 4
+# Seconds that another process may take.
+_PATIENCE = 5
 _CUTS = 30
 _ZEROED = 16
 _MOST_PARTS = 64
@@ -281,9 +313,11 @@ def assert_stable(
       that two datasets share.
     - What comes out lies in the output domain: columns, number of rows, body.
     - Outputs of datasets ``d`` apart are at most ``stability_map(d)`` apart, exactly.
+    - No rows make it raise an error or warn.
 
     First come fixed pairs, on which plain faults show at any seed: equal rows at the extremes of
-    the body, and rows of the numbers in the step's code. Then pairs are drawn. The datasets hold
+    the body, rows of the numbers in the step's code, and different rows, one after another. Then
+    pairs are drawn. The datasets hold
     none to 10,000 rows and lie up to 8 rows apart. Entries are extreme: NaN, infinities, subnormal
     and huge numbers, corners of the body, and the numbers that the step's own code and parameters
     mention. Changed rows are often opposite to each other. The number of rows at which a result
@@ -296,7 +330,8 @@ def assert_stable(
     Args:
         stage: A step, or several joined, bound to a space or not.
         space: The space before it; its body, if any, is where rows are drawn from. By default
-            ``records()``, and three columns as well if the step takes them. Not for a bound step.
+            ``records()``, and three columns and replaced rows as well if the step takes them. Not
+            for a bound step.
         trials: How many pairs to draw, beside the fixed ones and those for numbers in the code.
         seed: The seed of the pairs.
         trial: The number of the only pair to look at, as a failure names it; None for all.
@@ -323,37 +358,44 @@ def assert_stable(
         ...
         AssertionError: dp.clamp(0, 1) >> ...demean(): ...
     """
-    for bound, count in _bound(stage, space, trials):
-        own = constants(_recipe(stage), bound.function, bound.output_space.domain)
-        case = _Case(stage, bound, seed)
-        if not trial and not isinstance(bound.input_space.domain, PersonTables):
-            _check_histories(case, own)  # before this process has a history of the step
-            _check_zeros(case)
-        for number, pair in enumerate(_all_pairs(case, count, own)):
-            if trial in (None, number):
-                _check(case, attrs.evolve(pair, trial=number))
+    with warnings.catch_warnings():
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("error", kind)
+        for bound, count in _bound(stage, space, trials):
+            # What is typed comes first: the bounds of a clamp, before what a body keeps of them.
+            typed, made = _recipe(stage), (bound.function, bound.output_space.domain)
+            own = tuple(dict.fromkeys((*constants(*typed), *constants(*made))))[:_MOST]
+            case = _Case(stage, bound, seed)
+            if not trial and not isinstance(bound.input_space.domain, PersonTables):
+                _check_histories(case, own)  # before this process has a history of the step
+                _check_zeros(case)
+            for number, pair in enumerate(_all_pairs(case, count, own)):
+                if trial in (None, number):
+                    _check(case, attrs.evolve(pair, trial=number))
 
 
 def _bound(
     stage: AnyStage | AnyTransformation, space: Space[Rows] | None, trials: int
-) -> list[tuple[AnyTransformation, int]]:
-    """The bound steps to test, with how many pairs each."""
-    if isinstance(stage, Transformation) and space is None:
-        return [(stage, trials)]
+) -> Iterator[tuple[AnyTransformation, int]]:
+    """The bound steps to test, with how many pairs each, one after the other is tested."""
     if isinstance(stage, Transformation):
-        raise ParameterError("assert_stable: a bound step has its space; leave out space=")
+        if space is not None:
+            raise ParameterError("assert_stable: a bound step has its space; leave out space=")
+        yield stage, trials
+        return
     if not isinstance(stage, Stage):
         raise ParameterError(
             "assert_stable tests a stage, called with its parameters, or a step bound to a space; "
             "for a pipeline that ends in noise use audit"
         )
-    if space is not None:
-        return [(stage.bind(space), trials)]
-    narrow = (stage.bind(records()), trials)
-    try:
-        return [narrow, (stage.bind(records(columns=_WIDE)), trials // _WIDE_SHARE)]
-    except OpenDPLiteError:
-        return [narrow]
+    yield stage.bind(records() if space is None else space), trials
+    replaced = records(size=_FEW_ROWS, metric=ChangeOneDistance())
+    for other in (records(columns=_WIDE), replaced) if space is None else ():
+        # One that is made for a single column may fail only once it is given rows.
+        with suppress(Exception):
+            found = stage.bind(other)
+            _Case(stage, found, 0).compute(np.zeros((_FEW_ROWS, other.domain.columns)))
+            yield found, trials // _WIDE_SHARE
 
 
 def _recipe(stage: AnyStage | AnyTransformation) -> tuple[object, ...]:
@@ -371,6 +413,18 @@ class _Case:
     seed: int
 
     def run(self, data: Any, keys: Keys | None = None, folds: bool = False) -> np.ndarray:
+        """As ``compute``, of a step that must not raise. Its warnings are errors here."""
+        try:
+            return self.compute(data, keys, folds)
+        except Exception as problem:
+            text = f"{type(problem).__name__}: {problem}"
+            shown = f", for {data.tolist()}" if _are_few(data) else ""
+            raise AssertionError(
+                f"{brief(self.stage)}: a value must not make it raise or warn. {text} (seed "
+                f"{self.seed}{shown})"
+            ) from problem
+
+    def compute(self, data: Any, keys: Keys | None = None, folds: bool = False) -> np.ndarray:
         """The result on data, as rows or as exact numbers.
 
         Args:
@@ -421,7 +475,8 @@ def _all_pairs(case: _Case, trials: int, own: tuple[float, ...]) -> Iterator[dat
     """Those of the fixed pairs that show a fault, pairs at random, and the turns."""
     space = case.bound.input_space
     if not isinstance(space.domain, PersonTables):
-        yield from _faulty(case, datasets.fixed_pairs(space, own))
+        walk = datasets.walk(space, own, min(_WALK, _STEPS * trials))
+        yield from _faulty(case, chain(datasets.fixed_pairs(space, own), walk))
     yield from datasets.neighbours(
         space, case.seed, trials, tuple(dict.fromkeys((*datasets.USUAL, *own)))
     )
@@ -443,34 +498,49 @@ def _faulty(case: _Case, pairs: Iterator[datasets.Neighbours]) -> Iterator[datas
         outside = _outside(_without_people(case.bound.output_space.domain), second)
         if outside or case.fault(first, second, pair.distance):
             yield pair
+            # It does not come again: one of the two results was another before.
+            rule, words = "the same rows must give the same result", "Asked twice, they gave two"
+            require(False, f"{brief(case.stage)}: {rule}. {words} (seed {case.seed}, trial 0)")
 
 
-def _check_histories(case: _Case, own: tuple[float, ...]) -> None:
-    """A step that keeps what it read first tells two processes apart, and never one from itself."""
-    pairs = datasets.fixed_pairs(case.bound.input_space, own)
-    pair = next((a for a in pairs if len(a.data) and (a.data[0] != a.other[-1]).any()), None)
-    if pair is None or not hasattr(os, "fork"):
+def _check_histories(case: _Case, own: Sequence[float]) -> None:
+    """A step that keeps what it read tells two processes apart that read other rows first."""
+    if not hasattr(os, "fork"):
         return
+    domain = case.bound.input_space.domain
+    generator = np.random.default_rng(case.seed)
+    rows = datasets.draw_between(domain.body, own, generator, 2 * (domain.size or _READ))
+    # Missing values come last in both: they would count as the same number.
+    low, high = (rows[np.argsort(by)][: len(rows) // 2] for by in (rows[:, 0], -rows[:, 0]))
+    # Not as many rows and calls in both, where the number of rows is free.
+    first = [low] if domain.size else [low[:1], low[:-1]]
+    second = [high] * 2 if domain.size else [high[:2], high, high[::-1]]
+    asked = [*first, *second]
+
+    def tell(history: Sequence[Floats]) -> tuple[bool, bytes]:
+        early, late = ([case.run(each) for each in some] for some in (history, asked))
+        told = hashlib.sha256(pickle.dumps([each.tolist() for each in late])).digest()
+        return all(map(_alike, late, early)), told
+
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which it does not need
         child = os.fork()
     if child == 0:
         try:
-            os.write(writing, pickle.dumps(case.run(pair.data).tolist())[:_PIPE])
+            os.write(writing, tell(second)[1])
         finally:
             os._exit(0)
     os.close(writing)
-    case.run(pair.other[::-1])
-    found = pickle.dumps(case.run(pair.data).tolist())[:_PIPE]
-    told = os.read(reading, _PIPE) if select.select([reading], [], [], _PATIENCE)[0] else b""
+    again, found = tell(first)
+    told = os.read(reading, len(found)) if select.select([reading], [], [], _PATIENCE)[0] else b""
     os.close(reading)
     os.kill(child, signal.SIGKILL)  # a lock that a thread held may never open in it
     os.waitpid(child, 0)
-    where = f"seed {case.seed}, trial 0, {len(pair.data)} rows"
+    where = f"seed {case.seed}, trial 0, {len(rows)} rows"
     rule = f"{brief(case.stage)}: the same rows must give the same result."
-    words = "Asked twice, once before and once after other rows, they gave two results"
-    require(told in (b"", found), f"{rule} {words} ({where})")
+    words = "Asked twice, once after some rows and once after others, they gave two results"
+    require(again and told in (b"", found), f"{rule} {words} ({where})")
 
 
 def _check_zeros(case: _Case) -> None:
@@ -481,7 +551,7 @@ def _check_zeros(case: _Case) -> None:
     rows[generator.random(rows.shape) < 0.5] = 0
     with suppress(DataError):
         require(
-            _alike(case.run(datasets.without_zeros(rows), content_keys(rows)), case.run(rows)),
+            _alike(case.compute(datasets.without_zeros(rows), content_keys(rows)), case.run(rows)),
             f"{brief(case.stage)}: a 0 must count alike in every container. Left out of a sparse "
             f"matrix it does not (seed {case.seed}, trial 0, {len(rows)} rows)",
         )
@@ -531,37 +601,33 @@ def _check(case: _Case, pair: datasets.Neighbours) -> None:
     data, other = pair.data, pair.other
     keys = content_keys(data)
     first, again, second = case.run(data, keys), case.run(data, keys), case.run(other)
-    where = f"seed {case.seed}, trial {pair.trial}, {len(data)} rows"
 
-    def say(rule: str, what: str) -> str:
-        return f"{brief(case.stage)}: {rule}. {what} ({where})"
+    def hold(condition: object, rule: str, what: str) -> None:
+        if not condition:
+            where = f"seed {case.seed}, trial {pair.trial}, {len(data)} rows"
+            raise AssertionError(f"{brief(case.stage)}: {rule}. {what} ({where})")
 
-    require(
-        _alike(again, first),
-        say("the same rows must give the same result", "Asked twice, they gave two results"),
-    )
+    same = "the same rows must give the same result"
+    hold(_alike(again, first), same, "Asked twice, they gave two results")
     names = _without_people(case.bound.input_space.domain).names
+    anywhere = "a row's result must not depend on its block or place"
     for name, container in (
         datasets.containers(data, names) if _in_all(pair) else datasets.in_pieces(data)
     ):
-        require(
-            _alike(case.run(container, keys), first),
-            say("a row's result must not depend on its block or place", f"As {name} they differ"),
-        )
+        hold(_alike(case.run(container, keys), first), anywhere, f"As {name} they differ")
     if _in_all(pair):
-        require(
-            _alike(case.run(datasets.in_threads(data), keys, folds=True), first),
-            say("a row's result must not depend on its block or place", "In threads they differ"),
-        )
+        threads = case.run(datasets.in_threads(data), keys, folds=True)
+        hold(_alike(threads, first), anywhere, "In threads they differ")
     for value in (first, second):
         outside = _outside(_without_people(case.bound.output_space.domain), value)
-        require(outside is None, say("what comes out must lie in the output domain", f"{outside}"))
+        hold(outside is None, "what comes out must lie in the output domain", f"{outside}")
     fault = case.fault(first, second, pair.distance)
     if fault is not None:
         least = _least(case, pair)
         words = f"For a neighbour {least.distance} away: {case.broken(least) or fault}"
-        rule = "the stability map must bound the distance between results"
-        require(False, say(rule, words + _show(least)))
+        hold(
+            False, "the stability map must bound the distance between results", words + _show(least)
+        )
 
 
 def _without_people(domain: Domain) -> Any:
@@ -620,6 +686,10 @@ def _least(case: _Case, pair: datasets.Neighbours) -> datasets.Neighbours:
 
 def _show(pair: datasets.Neighbours) -> str:
     """The rows, if they are few."""
-    if max(len(pair.data), len(pair.other)) > _FEW_ROWS:
+    if not (_are_few(pair.data) and _are_few(pair.other)):
         return ""
     return f", for {pair.data.tolist()} and {pair.other.tolist()}"
+
+
+def _are_few(rows: object) -> bool:
+    return isinstance(rows, np.ndarray) and len(rows) <= _FEW_ROWS

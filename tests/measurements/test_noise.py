@@ -515,6 +515,7 @@ def test_noise_without_a_law_has_no_interval():
         )
 
 
+@pytest.mark.usefixtures("seeded")
 def test_an_audit_sees_through_estimates():
     honest = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1, confidence=0.9)
     found = dp.audit(honest, [0.0] * 9, [0.0] * 9 + [1.0], releases=500)

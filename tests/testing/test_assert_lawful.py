@@ -39,6 +39,25 @@ def cut(loss: Fraction) -> float:
 LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
     "the largest loss for the sum": (PURE, {"compose": lambda m, xs: max(xs, default=ZERO)}),
     "99 % of the sum": (PURE, {"compose": lambda m, xs: sum(xs, ZERO) * Fraction(99, 100)}),
+    **{
+        f"the sum of {count} at most": (
+            PURE,
+            {"compose": lambda m, xs, count=count: sum(list(xs)[:count], ZERO)},
+        )
+        for count in (4, 12)
+    },
+    "half of the sum of five and more": (
+        PURE,
+        {"compose": lambda m, xs: sum(xs, ZERO) / (1 + (len(list(xs)) > 4))},
+    ),
+    "a sum of 20 at most": (PURE, {"compose": lambda m, xs: min(sum(xs, ZERO), Fraction(20))}),
+    "a sum without what is small": (
+        PURE,
+        {"compose": lambda m, xs: sum((x for x in xs if x > Fraction(1, 1000)), ZERO)},
+    ),
+    "a billionth is forgiven": (PURE, {"within": lambda m, x, b: x <= b + Fraction(1, 10**9)}),
+    "a group of 4 is as 3": (PURE, {"group": lambda m, x, k: x * (3 if k == 4 else k)}),
+    "a group of 100 and more is as 100": (PURE, {"group": lambda m, x, k: x * min(k, 100)}),
     "groups are as one": (PURE, {"group": lambda m, x, k: x}),
     "a group of 3 and more is as 3": (PURE, {"group": lambda m, x, k: x * min(k, 3)}),
     "shares are the whole": (PURE, {"split": lambda m, x, s: tuple(x for _ in s)}),

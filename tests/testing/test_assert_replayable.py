@@ -220,6 +220,15 @@ def test_data_in_a_variable_is_caught():
         def __call__(self, ask):
             return ask(TENTH)
 
+    class Slotted:
+        __slots__ = ("own",)
+
+        def __init__(self, own: object) -> None:
+            self.own = own
+
+        def __call__(self, ask):
+            return ask(TENTH)
+
     for program in (
         in_a_closure,
         in_a_function_of_a_function,
@@ -227,6 +236,7 @@ def test_data_in_a_variable_is_caught():
         in_a_query,
         Holder(rows).program,
         Plain(),
+        Slotted(rows),
         partial(lambda own, ask: ask(TENTH), rows),
     ):
         with pytest.raises(AssertionError, match="holds the data, as"):

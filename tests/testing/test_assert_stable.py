@@ -4,7 +4,10 @@ import itertools
 import re
 import threading
 import time
+import warnings
+from collections import deque
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 
 import attrs
@@ -99,7 +102,80 @@ def add_first(block: np.ndarray) -> float:
     return 5 * sum(FIRST)
 
 
+class Kept:
+    """A number in a slot, and one of the class."""
+
+    __slots__ = ("limit",)
+    share = 0.6180339
+
+    def __init__(self) -> None:
+        self.limit = 0.31415
+
+    def __call__(self, block: np.ndarray) -> float:
+        return 5 * (self.limit in block)
+
+
+class Call:
+    """Lies in one of its calls."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def __call__(self, block: np.ndarray) -> float:
+        self.left -= 1
+        return 50 * (self.left == 0)
+
+
+class Memory:
+    """Keeps one thing of the rows that it is given, and adds it from then on."""
+
+    def __init__(self, look: Callable[[np.ndarray], float]) -> None:
+        self.look, self.kept = look, 0.0
+
+    def __call__(self, block: np.ndarray) -> float:
+        self.kept = self.kept or self.look(block)
+        return 3 * self.kept
+
+
+def refuse(block: np.ndarray, problem: Exception | str) -> float:
+    """Fails or warns where 0.5 is among the rows."""
+    if 0.5 in block and isinstance(problem, Exception):
+        raise problem
+    if 0.5 in block:
+        warnings.warn(problem, stacklevel=1)
+    return 0
+
+
+@dp.stage
+def halve_if_replaced(space: Tables) -> dp.Transformation[Tables, Sums]:
+    """A sum with half of the map where rows are replaced."""
+    honest = dp.sum().bind(space)
+    share = Fraction(1, 1 + (space.metric == REPLACE))
+    return attrs.evolve(honest, stability_map=lambda d: honest.stability_map(d) * share)
+
+
+KEPT, TABLE = Kept(), np.array([0.457, 0.123])
 LIES = {
+    "a row replaced": UNIT >> halve_if_replaced(),
+    "a 0 below 0": dp.clamp(-1, 1) >> skew(lambda x: 5 * bool((np.signbit(x) & (x == 0)).any())),
+    "a number of an array": UNIT >> skew(lambda x: 5 * bool(np.isin(x, TABLE).any())),
+    "a decimal": UNIT >> skew(lambda x, cut=Decimal("0.1875"): 5 * (float(cut) in x)),
+    "a number in a slot": UNIT >> skew(KEPT),
+    "a number of a class": UNIT >> skew(lambda x: 5 * (Kept.share in x)),
+    "a number of a queue": UNIT >> skew(lambda x, cut=deque([0.222]): 5 * (cut[0] in x)),
+    "two numbers beside each other": UNIT >> skew(lambda x: 5 * (0.3 in x and 0.7 in x)),
+    "five rows of a quarter": UNIT >> skew(lambda x: 5 * (np.count_nonzero(x == 0.25) == 5)),
+    "half missing": UNIT >> skew(lambda x: 5 * bool(x.size and np.isnan(x).mean() == 0.5)),
+    "more than 200 different rows": UNIT >> skew(lambda x: 5 * (len(np.unique(x)) > 200)),
+    "9000 rows": UNIT >> skew(lambda x: 5 * (len(x) >= 9000)),
+    **{f"call {number}": UNIT >> skew(Call(number)) for number in (2, 3, 99)},
+    "the largest of the first rows": UNIT >> skew(Memory(lambda x: float(np.nanmax(x, initial=0)))),
+    "how many rows came first": UNIT >> skew(Memory(len)),
+    "the first of 6 rows": UNIT
+    >> skew(Memory(lambda x: float(np.nan_to_num(x[5, 0])) if len(x) > 5 else 0)),
+    "an error": UNIT >> skew(lambda x: refuse(x, ValueError("0.5 is among the rows"))),
+    "a refusal": UNIT >> skew(lambda x: refuse(x, dp.DataError("0.5 is among the rows"))),
+    "a warning": UNIT >> skew(lambda x: refuse(x, "0.5 is among the rows")),
     "a block shorter than 2000": UNIT >> map_block(lambda x: x if len(x) < 2000 else 1 - x),
     "a block longer than 5000": UNIT >> map_block(lambda x: x if len(x) < 5000 else 1 - x),
     "the mean of the block": UNIT >> map_block(lambda x: np.clip(x - x.mean(axis=0), 0, 1)),
@@ -153,7 +229,7 @@ WORDS = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_assert_stable_catches(lie):
-    with pytest.raises(AssertionError, match=r"seed 0, trial \d+") as caught:
+    with pytest.raises(AssertionError, match=r"seed 0, trial \d+|raise or warn.*seed 0") as caught:
         dp.assert_stable(LIES[lie])
     assert re.search(WORDS.get(lie, "rows"), str(caught.value))
 
@@ -275,11 +351,21 @@ def test_a_bound_step_is_tested_as_a_recipe_is():
 
 
 def test_a_trial_is_looked_at_by_its_number():
-    late = LIES["more than 5000 rows"]
+    late = UNIT >> skew(lambda x: 3 * (len(x) > int("5000")))
     text = failure(late)
     number = int(text.split("trial ")[1].split(",")[0])
     assert failure(late, trial=number) == text
     dp.assert_stable(late, trial=0)
+
+
+def test_a_step_for_one_column_is_tested_with_one_column():
+    """Its function fails only when it is given three, and no lie is in that."""
+
+    @dp.stage
+    def root(space: Tables) -> dp.Transformation[Tables, Tables]:
+        return dp.row_map(space, np.sqrt, dp.bodies.Box(0, 1))
+
+    dp.assert_stable(UNIT >> root())
 
 
 def test_a_fault_that_needs_many_rows_is_told_soon():

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from importlib import import_module
 from itertools import count, cycle
 from math import log
@@ -52,6 +53,20 @@ PURE = TOTAL >> dp.laplace(epsilon=1)
 ZCDP = TOTAL >> dp.gaussian(rho=0.5)
 SMOOTH = TOTAL >> dp.gaussian(epsilon=1, delta=1e-6)
 
+
+class Frame:
+    """As the tables of other libraries: a text that is long, and an array."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return "a table"
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        return np.array(self.values)
+
+
 LIES = {
     "the exact value in 5 % of releases": lambda noisy, exact, entropy: (
         exact if uniform(entropy) < 0.05 else noisy[0]
@@ -87,6 +102,20 @@ LIES = {
     "a text": lambda noisy, exact, entropy: {"noisy": noisy[0], "exact": str(exact)},
     "the sign of a 0": lambda noisy, exact, entropy: -0.0 if exact > 1 else 0.0,
     "a warning": lambda noisy, exact, entropy: exact > 1 and warnings.warn("above 1", stacklevel=1),
+    "an error": lambda noisy, exact, entropy: [noisy[0]][int(exact > 1)],
+    "shares that add up to the value": lambda noisy, exact, entropy: (
+        noisy[0],
+        2 * noisy[0],
+        exact - 3 * noisy[0],
+    ),
+    "the value less noise beside the noise": lambda noisy, exact, entropy: (
+        noisy[0],
+        exact - noisy[0],
+    ),
+    "a sentence": lambda noisy, exact, entropy: f"{noisy[0]:.3f}, or {exact + noisy[0] / 99:.3f}",
+    "a key": lambda noisy, exact, entropy: {float(noisy[0]): "noisy", exact: "exact"},
+    "a decimal": lambda noisy, exact, entropy: Decimal(exact + float(noisy[0]) / 99),
+    "a table": lambda noisy, exact, entropy: Frame([noisy[0], exact]),
     "an imaginary part": lambda noisy, exact, entropy: complex(noisy[0], exact),
     "what is masked": lambda noisy, exact, entropy: masked_array(noisy, [exact > 1]),
     "two entries with one noise": lambda noisy, exact, entropy: (noisy[0], noisy[0] + exact),
@@ -156,6 +185,12 @@ class Estimate:
 
     value: float
     words: str
+
+
+def test_audit_raises_what_every_release_raises():
+    """The data is of another kind: no release could tell anything."""
+    with pytest.raises(dp.DataError, match="columns"):
+        dp.audit(PURE, np.zeros((2, 2)), np.zeros((3, 2)), releases=100)
 
 
 def test_audit_comes_near_the_claims():
