@@ -144,6 +144,24 @@ def test_pipelines(tmp_path, monkeypatch):
     assert (dp.table() >> dp.select("sex") >> dp.count())(table) == 100
 
 
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_column_of_another_kind_is_refused_whatever_its_rows_are(rows, tmp_path):
+    """Else a refusal would tell that there is a row."""
+    path = tmp_path / "people.csv"
+    path.write_text("sex,age\n" + "f,41\n" * rows)
+    kinds = {"sex": str, "age": float}
+    queries = {
+        "read as text": dp.select("sex") >> dp.clamp(0, 1) >> dp.sum(),
+        "holds numbers": dp.select("age") >> dp.one_hot(["a"]) >> dp.sum(),
+        "no column 'z'": dp.select("z") >> dp.count(),
+    }
+    for words, query in queries.items():
+        for source in (path, io.BytesIO(path.read_bytes())):
+            with pytest.raises(dp.DataError, match=words):
+                query(dp.csv_table(source, kinds))
+    assert (dp.select("sex") >> dp.count())(dp.csv_table(path, kinds)) == rows
+
+
 def test_text_is_no_number_and_numbers_are_no_text():
     def counted(kind: type, categories: list) -> object:
         table = dp.csv_table(io.BytesIO(b"a\n1\n2\n"), {"a": kind})

@@ -154,6 +154,11 @@ def test_chunks_on_a_disk_give_the_same_integers(tmp_path):
         text = file.create_dataset("text", data=np.array([b"patient 42"]))
         with pytest.raises(dp.DataError, match="holds text"):
             dp.count()(text)
+        for rows in (0, 1):  # A refusal does not tell that there is one.
+            with pytest.raises(dp.DataError, match="the column holds numbers"):
+                (dp.one_hot(["a"]) >> dp.sum())(
+                    file.create_dataset(f"{rows} rows", data=[0.5] * rows)
+                )
         wide = file.create_dataset("wide", data=NUMBERS[:602].reshape(-1, 2), chunks=(10, 1))
         both = dp.records(columns=2) >> dp.clamp(-1000.0, 2000.0) >> dp.sum()
         assert exact(wide, (both,)) == exact(NUMBERS[:602].reshape(-1, 2), (both,))

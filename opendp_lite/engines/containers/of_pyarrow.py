@@ -196,8 +196,7 @@ def _begin(reader: arrow.RecordBatchReader) -> Iterator[Any]:
 
 def batches_of(reader: arrow.RecordBatchReader) -> Iterator[Any]:
     """Its batches, or one without rows: that there is none is no reason to take other types."""
-    first = next(reader, None)
-    yield reader.schema.empty_table() if first is None else first
+    yield next(reader, reader.schema.empty_table())
     yield from reader
 
 

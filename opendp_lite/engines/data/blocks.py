@@ -218,7 +218,8 @@ def by_chunks(array: Any) -> Blocks:
 
 
 def _pieces(array: Any, rows: int) -> Iterator[object]:
-    return (array[start : start + rows] for start in range(0, array.shape[0], rows))
+    # Of no rows too one piece, which has their type.
+    return (array[start : start + rows] for start in range(0, max(1, array.shape[0]), rows))
 
 
 _LISTED: Final = 20

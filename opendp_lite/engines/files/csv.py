@@ -230,7 +230,7 @@ def _open_it(source: str | Path | BinaryIO, wish: Wish) -> tuple[_Open, str]:
     """What opens the blocks, and the public name of the first column; refused if it has none."""
     if not isinstance(source, str | Path):
         table = _find_columns(wish, source)
-        return _Once(map(wish.block, table.blocks())), table.name
+        return _Once(wish.blocks(table.blocks())), table.name
     path = Path(source)
     with ExitStack() as held:
         try:
@@ -263,7 +263,7 @@ class _Once:
 
 def _close_after(stream: BinaryIO, table: CsvTable) -> Iterator[object]:
     with stream:
-        yield from map(table.wish.block, table.blocks())
+        yield from table.wish.blocks(table.blocks())
 
 
 def _again(path: Path, state: FileState, wish: Wish) -> Iterator[object]:
@@ -273,7 +273,7 @@ def _again(path: Path, state: FileState, wish: Wish) -> Iterator[object]:
         table = _find_columns(wish, stream)
         quick = _quick_reader() if wish.delimiter.isascii() and table.width else None
         blocks = table.blocks() if quick is None else _quick_blocks(table, again, quick)
-        yield from map(wish.block, blocks)
+        yield from wish.blocks(blocks)
         require_state(state_of(os.fstat(again.fileno())), state)
 
 

@@ -9,7 +9,7 @@ from _csv import Reader
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from importlib.util import find_spec, module_from_spec
-from itertools import count, islice, repeat
+from itertools import chain, count, islice, repeat
 from math import nan
 from operator import itemgetter
 from types import ModuleType
@@ -230,9 +230,14 @@ class Wish:
             return "the only column"
         return f"column {column if isinstance(column, int) else as_typed(column)!r}"
 
-    def block(self, cells: Sequence[ColumnCells]) -> object:
-        """A block of the columns."""
-        return cells[0] if self.alone else dict(zip(self.names, cells, strict=True))
+    def blocks(self, cells: Iterator[Sequence[ColumnCells]]) -> Iterator[object]:
+        """Blocks of the columns, or one without rows.
+
+        So what a column holds is refused in a file without a row too.
+        """
+        none = [text_cells((), 0) if kind is str else np.empty(0) for _, kind in self.columns]
+        for each in chain([next(cells, none)], cells):
+            yield each[0] if self.alone else dict(zip(self.names, each, strict=True))
 
     def number(self, cell: str) -> float:
         """The number in a cell; raises ``ValueError`` for text."""
