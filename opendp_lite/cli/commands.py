@@ -239,10 +239,12 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
                 )
             where = {"candidates": range(lower, upper + 1)}
         released: Estimator = dp.private_quantile
-        return released(quantiles, **where, **asked, sampling=sampling)
+        wanted = quantiles if several else quantiles[0]
+        return released(wanted, **where, **asked, sampling=sampling)
 
-    def lines(release: Sequence[dp.Estimate]) -> list[ReportLine]:
-        return [ReportLine(each, (q,)) for q, each in zip(quantiles, release, strict=True)]
+    def lines(release: Any) -> list[ReportLine]:
+        found = zip(quantiles, release if several else [release], strict=True)
+        return [ReportLine(each, (q,), doubt=each.hint.partition(":")[0]) for q, each in found]
 
     return _of_values(
         arguments,
@@ -277,7 +279,7 @@ def _median(arguments: argparse.Namespace, budget: dict[str, float]) -> Statisti
         name="median",
         heading="",
         target=found.target.replace("quantile", "median"),
-        lines=lambda release: one_line(release[0]),
+        lines=lambda release: [attrs.evolve(each, labels=()) for each in found.lines(release)],
         titles=(),
     )
 

@@ -60,12 +60,14 @@ MORE: Final = "use more rows, narrower bounds or a larger budget"
 class ReportLine:
     """One released number, and what it is of.
 
-    ``joint`` is an interval that holds together with those of all other lines.
+    ``joint`` is an interval that holds together with those of all other lines, and ``doubt`` says
+    when its own may miss.
     """
 
     estimate: dp.Estimate
     labels: Labels = ()
     joint: tuple[float, float] | None = None
+    doubt: str = ""
 
     @property
     def further(self) -> dict[str, tuple[float, float]]:

@@ -122,7 +122,8 @@ class Report:
         }
         further = {f"{name}_interval": for_json(ends) for name, ends in line.further.items()}
         hidden = line.estimate.hidden_rows
-        more = {} if hidden is None else {"hidden_rows": hidden}
+        more: dict[str, object] = {} if hidden is None else {"hidden_rows": hidden}
+        more |= {"doubt": line.doubt} if line.doubt else {}
         return found | further | more | ({"too_few_rows": True} if line.estimate.too_few else {})
 
     def columns(self) -> dict[str, list[object]]:
@@ -155,6 +156,8 @@ class Report:
         hidden = [each.estimate.hidden_rows or 0 for each in self.lines]
         if any(hidden):
             entries = {"far rows": say_hidden(max(hidden))} | entries
+        if doubts := dict.fromkeys(line.doubt for line in self.lines if line.doubt):
+            entries = {"doubt": "; ".join(doubts)} | entries
         if not self.titles:
             (line,) = self.lines
             value, error, interval = _numbers(line)

@@ -93,6 +93,17 @@ def test_noise_that_hides_a_quantile_is_pointed_out(made, table, column):
     assert "the noise hides" not in made("quantile", column, "--bounds", 0, 1000, *words, 1)
 
 
+def test_an_interval_of_whole_numbers_that_may_miss_says_so(made, told, table):
+    rows = table("x\n" + "3\n4\n" * 300)
+    words = ["--bounds", 0, 20, "--epsilon", 0.5]
+    said = "if many rows share a value it may hold less often"
+    for typed in (["median"], ["quantile", "--quantiles", 0.5]):
+        found = made(typed[0], rows, *words, *typed[1:]).splitlines()
+        assert [line.split(maxsplit=1)[1] for line in found if line.startswith("doubt ")] == [said]
+    assert told("median", rows, *words)["doubt"] == said
+    assert "doubt" not in made("median", rows, *words, "--whole")
+
+
 CELLS = {
     "ordinary": ["1", "2", "3"],
     "empty": [],
@@ -128,8 +139,11 @@ def test_values_change_nothing_but_the_numbers(made, told, table, command, unit)
         path = table("id,x\n" + "".join(f'a,"{cell}"\n' for cell in cells), f"{what}.csv")
         asked = name, path, "--column", "x", *words, *unit.split()
         text, found = made(*asked, "--explain"), told(*asked, "--explain")
-        titles = [line.partition("  ")[0] for line in text.splitlines() if line[:5] != "next "]
-        found.pop("too_few_rows", None)  # By the noisy number of rows.
+        titles = [line.partition("  ")[0] for line in text.splitlines()]
+        # By the noisy number of rows.
+        titles = [each for each in titles if each not in ("next", "doubt")]
+        for name_of_few in ("too_few_rows", "doubt"):
+            found.pop(name_of_few, None)
         for line in found.get("releases", [found]):
             numbers = [line.pop(key) for key in NUMBERS & line.keys()]
             ends = [line.pop(key) for key in [*line] if key.endswith("interval")]

@@ -50,11 +50,11 @@ TYPED = {
     "quantile --column age --quantiles 0.1 0.5 --bounds 0 100": (
         "dp.private_quantile([0.1, 0.5], bounds=[0, 100], rho=1)"
     ),
-    "quantile --column age --quantiles 0.5 --bounds 0.5 20 --whole --by sex --keys f m": (
+    "quantile --column age --quantiles 0.5 0.6 --bounds 0.5 20 --whole --by sex --keys f m": (
         "dp.by('sex', ['f', 'm'], "
-        "dp.select('age') >> dp.private_quantile([0.5], candidates=range(1, 21), rho=1))"
+        "dp.select('age') >> dp.private_quantile([0.5, 0.6], candidates=range(1, 21), rho=1))"
     ),
-    "median --column age --bounds 0 20": "dp.private_quantile([0.5], bounds=[0, 20], rho=1)",
+    "median --column age --bounds 0 20": "dp.private_quantile(0.5, bounds=[0, 20], rho=1)",
     "variance --column age --bounds 0 20 --size 7": f"{SIZED}dp.variance(0, 20, rho=1)",
     "standard-deviation --column age --bounds 0 20": "dp.standard_deviation(0, 20, rho=1)",
     "count --epsilon 1": COUNT,
