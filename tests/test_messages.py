@@ -267,6 +267,7 @@ MESSAGES = [
     ("dp.session(frame, dp.rho(1), spice=1)", "in place of spice= it takes space"),
     ("dp.adaptive(print, mu=1)", "a budget is one value: dp.adaptive(program, dp.mu(1))"),
     ("dp.Ledger.__getattr__(None, 'report')", "opendp-lite ledger show FILE, in a shell"),
+    ("dp.Ledger.__getattr__(None, 'to_frame')", "json.loads(ledger.export())['entries']) has them"),
     ("dp.Ledger.__getattr__(None, 'statement')", "of the last release says what all have spent"),
     (
         "dp.Ledger.__call__(None, frame)",

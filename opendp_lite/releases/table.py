@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from importlib import import_module
@@ -154,6 +154,11 @@ class ReleaseTable(Storable):
 
     if not TYPE_CHECKING:
         __getattr__ = refuse_name
+
+    def __iter__(self) -> Iterator[Record]:
+        """A dictionary for each row, of which pandas makes a frame."""
+        rows = zip(*self.columns.values(), strict=True)
+        return (dict(zip(self.columns, row, strict=True)) for row in rows)
 
     def __len__(self) -> int:
         return max(map(len, self.columns.values()), default=0)

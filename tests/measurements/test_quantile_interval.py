@@ -333,6 +333,12 @@ def test_shapes():
     assert found.names == ("0.5", "0.2")
     assert found["0.2"].value <= found["0.5"].value
     assert "0.2" in repr(found)
+    for added in ([0.1 + 0.2, 0.7 - 1e-14], [0.1 + 0.2, 0.5, 0.7 - 1e-14, 1e-6]):
+        named = dp.private_quantile(added, bounds=(0, 1), epsilon=1)(rows[:, 0]).names
+        assert named[0] == "0.3"
+        assert float(named[-1]) in (0.7, 1e-6)
+    near = dp.private_quantile([0.3, 0.1 + 0.2], bounds=(0, 1), epsilon=1)(rows[:, 0])
+    assert near.names == ("0.3", "0.30000000000000004")
     assert "<table>" in found._repr_html_()
 
 

@@ -58,6 +58,7 @@ def test_each_release_is_a_table_for_every_reader(pipeline, columns, rows):
     assert "<table" in found.table()._repr_html_()
     name = columns[-2]
     assert [row.get(name) for row in records] == found.table().columns[name]
+    pd.testing.assert_frame_equal(pd.DataFrame(found.table()), frame)
 
 
 def test_numbers_in_a_frame_are_those_of_the_release():

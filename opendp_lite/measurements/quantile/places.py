@@ -83,7 +83,8 @@ def between(
     columns = space.domain.columns
     if bounds is None:
         raise ParameterError(
-            "private_quantile needs bounds=(lower, upper) or candidates=[...]; got neither"
+            "private_quantile needs bounds=(lower, upper), or candidates=range(101), say, of whole "
+            "numbers; got neither"
         )
     several = isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str)
     if not several or len(bounds) != _TWO:

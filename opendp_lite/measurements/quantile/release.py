@@ -367,7 +367,7 @@ class QuantileRelease:
             ends,
             ends,
             law.confidence,
-            tuple(map(format_number, law.quantiles)),
+            _names(law.quantiles),
             sampling=law.sampling is not None,
             shared_noise=True,
         )
@@ -632,7 +632,7 @@ class EndsRelease:
             # Among candidates that hold all values there is no gap.
             bunched = line.span is not None and law.may_fall_between(rows)
             return (copy_with(one, hint=_BUNCHED) if bunched else one,)
-        names = tuple(format_number(laws[0].quantile) for laws in self.laws)
+        names = _names([laws[0].quantile for laws in self.laws])
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
         several = self.repeated and sampling
@@ -640,6 +640,13 @@ class EndsRelease:
             *all_of_them, sampling, shared_noise=True, several=several, rows=max(rows, 0.0)
         )
         return every.take(self.order)
+
+
+def _names(quantiles: Sequence[Fraction]) -> tuple[str, ...]:
+    """Quantiles in few digits: 0.1 + 0.2, of ``numpy.arange`` say, is called 0.3."""
+    short = [Fraction(f"{float(each):.12g}") for each in quantiles]
+    named = short if len({*short}) == len(short) else quantiles
+    return tuple(map(format_number, named))
 
 
 def _shape(columns: Sequence[Estimates | tuple[Estimate, ...]], several: bool) -> object:
