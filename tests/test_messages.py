@@ -267,6 +267,14 @@ MESSAGES = [
     ("dp.session(frame, dp.rho(1), spice=1)", "in place of spice= it takes space"),
     ("dp.adaptive(print, mu=1)", "a budget is one value: dp.adaptive(program, dp.mu(1))"),
     ("dp.Ledger.__getattr__(None, 'report')", "opendp-lite ledger show FILE, in a shell"),
+    (
+        "dp.linear_regression('a', ['b'], {'a': (0, 1), 'b': ['f', 'm']}, epsilon=1)",
+        "two numbers for each column, as in {'pay': (0, 100), 'age': (18, 65)}; of a category make",
+    ),
+    (
+        "dp.histogram(['sex', 'age'], categories=[['f', 'm'], [1, 2]], epsilon=1)(TABLE)['f']",
+        ". A key has a part for each column; release.marginal('sex') adds up",
+    ),
     ("dp.Ledger.__getattr__(None, 'to_frame')", "json.loads(ledger.export())['entries']) has them"),
     ("dp.Ledger.__getattr__(None, 'statement')", "of the last release says what all have spent"),
     (

@@ -846,11 +846,14 @@ def linear_regression(
             f"{quote(y)} and x = {quote(x)}"
         )
     if not isinstance(bounds, Sequence) or not all(
-        isinstance(each, Sequence) and len(each) == _PAIR for each in bounds
+        isinstance(each, Sequence)
+        and len(each) == _PAIR
+        and not any(isinstance(e, str) for e in each)
+        for each in bounds
     ):
         raise ParameterError(
             f"{step}: bounds are two numbers for each column, as in {{'pay': (0, 100), 'age': "
-            "(18, 65)}"
+            "(18, 65)}; of a category make a column of 0 and 1 for each value but one"
         )
     if len(bounds) != len(columns):
         raise ParameterError(

@@ -305,6 +305,9 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             place = self._places[key if known else date_meant(key, self)]
         except (KeyError, TypeError):
             few = "" if self.threshold is None else "; keys with few rows are not released"
+            if self.axes is not None and not isinstance(key, tuple):
+                first, *_ = self.columns
+                few = f". A key has a part for each column; release.marginal({first!r}) adds up"
             raise NoKeyError.of(
                 "key", map(formatting.label_key, self), formatting.label_key(key), few
             ) from None
