@@ -35,8 +35,9 @@ from opendp_lite.spaces.space import example, records, sized_rows
     ),
     proof=costs_budget(
         "That of `plan_plus_mean` or of a Gaussian sum of clamped rows for rho. For epsilon an "
-        "`adaptive` program of `private_quantile`, counts, and `l2_mechanism`, `linf_mechanism` or "
-        "`sum_and_count`, on rows that were clamped first."
+        "`adaptive` program of `private_quantile`, counts, a Laplace sum of rows in an "
+        "l1 ball, and `l2_mechanism`, `linf_mechanism` or `sum_and_count`, on rows that were "
+        "clamped first."
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1, confidence=None),

@@ -54,21 +54,29 @@ _CENTRE_DOUBLINGS, _DOUBLINGS = 62, 41
 _LINEAR, _NARROWEST = 2.0**-30, 2.0**-40
 _REGULAR: Final = 0.05
 _FINE: Final = 2**24
-# Of the rows, to be shortened; but no fewer than a twentieth of epsilon finds.
-_MOST_SHORTENED, _FEWEST = 0.1, 450
-# Where rings of lengths end, over the first radius.
-_RINGS: Final = (1, 1.07, 1.15, 1.35, 1.6, 2, 3, 5, 8)
-# Of epsilon, to count the rows in rings: the first over the number of columns, between the others.
+# The share of the rows beyond the first radius; but no fewer than a fortieth of epsilon finds.
+_LEAST_BEYOND, _MOST_BEYOND, _FEWEST = 0.1, 0.2, 1000
+# About so many rows are shortened in the end, and at most this share.
+_SHORTENED, _MOST_SHORTENED = 450, 0.1
+# Where rings of lengths end, over the first radius. Lengths of many normal columns lie close.
+_RINGS: Final = (1, 1.06, 1.12, 1.18, 1.25, 1.4, 1.6, 2, 3, 5, 8)
+# Of epsilon, to count the rows in rings: the first over the number of columns that are as wide as
+# the widest, between the others.
 # With few columns a mean has little noise, so a bias that counts miss would be most of its error.
-_COUNTED, _LEAST_COUNTED, _MOST_COUNTED = 0.4, 0.05, 0.1
-# A count shows rows above `_SEEN` scales of its noise in the first `_NEAR` rings, and above
-# `_CLEAR` in the others, where rows that are not there would move the radius far.
-_SEEN, _NEAR, _CLEAR = 3, 6, 7
-# How far shortening moves the mean, over what it takes off a row on average: by nothing where long
-# rows lie on both sides alike, and by all of it where they lie on one.
-_ONE_SIDED: Final = 0.4
-# Without looks at columns: the share of rows beyond a length, and the first radius over that.
-_WITHOUT_LOOKS, _ROOM = 0.2, 1.25
+_COUNTED, _LEAST_COUNTED, _MOST_COUNTED = 0.343, 0.0428, 0.0857
+# A count shows rows above `_SEEN` scales of its noise, times where its ring begins over the first
+# radius, as rows that are not there move the radius so far; but `_CLEAR` scales are enough.
+_SEEN, _CLEAR = 2.5, 6
+# Of what is left at most, to find how far a group is that shows.
+_MOST_FOR_FAR: Final = Fraction(3, 5)
+# Tails that are thin in each ring show in the sum of neighbours, whose noise grows by the root.
+_TOGETHER: Final = (1, 2, 4)
+# What may lie in the ring just beyond the last that shows rows, in scales of the noise.
+_THIN: Final = 0.7
+# How far shortening moves the mean, over what it takes off a row on average and the root of the
+# number of columns: by nothing where long rows lie on both sides alike, and by 1 where each is long
+# in one of as many skewed columns.
+_ONE_SIDED: Final = 0.6
 # Of what is left at most, for the rows that are shortened, and for the squares of a population.
 _BEYOND, _SQUARES = 0.25, 0.15
 # Rows may be longer than twice the radius, beyond which they count as that.
@@ -86,6 +94,11 @@ _MOST_FOR_LOOKS, _MOST_FOR_CENTRES = 0.7, 0.2
 _MOST_BESIDE_BOUNDS: Final = 0.2
 # Looks that cost less are taken without asking first whether they can pay.
 _CHEAP: Final = 0.08
+# The noise on the size of a column is then a quarter of the average, or an eighth where rows are
+# added. Columns of about one size, of which none is four times the average, lose what it costs.
+_FOR_SIZES, _MOST_FOR_SIZES, _LARGER = 8, 0.06, 4
+# Of the bounds: rows that reach less far than 2^-60 count by their length.
+_LONG_ROWS: Final = 2**60
 
 
 @attrs.frozen
@@ -121,9 +134,10 @@ class Looks:
         share of rows that are shortened, times 1 / d + 1 / 10. With few columns that takes more
         than finding a centre at all. This is half of the noise for columns of normal shape.
         """
-        near = (84 / self.columns + 8.4) * (2 if self.replaced else 1) / self.rows
+        near = (42 / self.columns + 4.2) * (2 if self.replaced else 1) / self.rows
         found = self.medians(_CENTRE_DOUBLINGS * 2**_CENTRE_BITS)
-        return max(found, min(near / self.length(self.shortened), _MOST_FOR_CENTRES))
+        shortened = min(_MOST_SHORTENED, _SHORTENED / self.rows)
+        return max(found, min(near / self.length(shortened), _MOST_FOR_CENTRES))
 
     @property
     def spreads(self) -> float:
@@ -131,19 +145,27 @@ class Looks:
         return self.medians(_DOUBLINGS * 2**_SPREAD_BITS)
 
     @property
-    def shortened(self) -> float:
-        """The share of the rows that are shortened."""
-        return min(_MOST_SHORTENED, _FEWEST / self.rows)
+    def beyond(self) -> float:
+        """The share of the rows beyond the first radius, at most about which are shortened."""
+        return min(max(_LEAST_BEYOND, _FEWEST / self.rows), _MOST_BEYOND)
 
     @property
     def whole(self) -> float:
         """Of all that a ball around the centres takes."""
-        return self.centres + self.spreads + self.length(self.shortened) + self.rings
+        return self.centres + self.spreads + self.length(self.beyond) + self.rings
 
     @property
     def rings(self) -> float:
-        """Of noisy counts of rows by their length, in rings."""
-        return min(max(_COUNTED / self.columns, _LEAST_COUNTED), _MOST_COUNTED)
+        """Of noisy counts of rows by their length, in rings, where columns are equally wide."""
+        return share_for_rings(self.columns)
+
+    @property
+    def sizes(self) -> float:
+        """Of about how large each column is, where that is all that is found; 0 for no look."""
+        wanted = _FOR_SIZES * self.columns / self.rows
+        # Of few columns none is so much larger than the average.
+        pays = self.columns > _LARGER and wanted < _MOST_FOR_SIZES
+        return wanted if pays else 0.0
 
     @property
     def first(self) -> float:
@@ -170,8 +192,9 @@ class Looks:
         if not self.pay:
             return (
                 "too few rows for looks at each column\n"
-                f"  {self.length(_WITHOUT_LOOKS) + self.rings:.2g} of epsilon finds a radius that "
-                f"at most about {_WITHOUT_LOOKS:.0%} of the rows exceed, and shortens them\n"
+                f"  {self.sizes + self.length(self.beyond) + share_for_rings(1):.2g} of epsilon "
+                f"finds {'about how large they are, and ' if self.sizes else ''}a radius\n"
+                f"  rows beyond it are shortened, at most about {self.beyond:.2g} of all\n"
                 f"  a far group of fewer than {unseen} rows may not be seen\n"
                 "  the noise is that of a ball of this radius, or of the bounds if that is less"
             )
@@ -181,7 +204,7 @@ class Looks:
         return (
             f"{asked if self.first else ''}{self.whole:.2g} of epsilon finds centres, spreads and "
             "a radius\n"
-            f"  rows beyond it are shortened, at most about {self.shortened:.2g} of all\n"
+            f"  rows beyond it are shortened, at most about {self.beyond:.2g} of all\n"
             f"  a far group of fewer than {unseen} rows may not be seen\n"
             "  the noise is that of a ball of this radius, or of the bounds if that is less"
         )
@@ -272,10 +295,12 @@ class _PureMean:
     @property
     def _unseen(self) -> int:
         """So many rows, far from all others, may not stand out."""
+        return round(_CLEAR * self._off_in_counts(share_for_rings(self._columns)))
+
+    def _off_in_counts(self, share: float) -> float:
+        """The scale of the noise on the number of rows in a ring."""
         moved = 1 if self.space.domain.size is None else 2
-        # What counts in rings cost depends on the number of columns alone.
-        counted = self._share(self._looks(_FEW).rings)
-        return round(_CLEAR * moved * float(self.space.unit / counted))
+        return moved * float(self.space.unit / self._share(share))
 
     def _looks(self, people: float) -> Looks:
         rows = people * float(self.request.whole.amount / self.space.unit)
@@ -300,8 +325,7 @@ class _ColumnsRun(_PureMean):
         if looks.none:
             return self._in_box()
         if not looks.pay:
-            nowhere = np.zeros(self._columns)
-            return self._in_ball(self.rows, nowhere, nowhere + 1)
+            return self._in_ball(self.rows, np.zeros(self._columns), self._sizes())
         if looks.first:
             most = _LONG * (1 - looks.whole) * sqrt(self._columns)
             if self._count_beyond(self.rows, most, looks.first) > self.people / 2:
@@ -313,6 +337,18 @@ class _ColumnsRun(_PureMean):
         lattice = {"scale": "log", "bits": _SPREAD_BITS, "bounds": (_NARROWEST, 2)}
         away = ask_quantiles(self.ask, around >> absolute(), 0.5, epsilon=part, **lattice)
         return self._in_ball(around, middle, away / noisy_mean.MEDIAN_OF_NORMAL)
+
+    def _sizes(self) -> Floats:
+        """About how large columns are beside each other, where one is far larger than most."""
+        share, alike = self.looks.sizes, np.ones(self._columns)
+        if not share:
+            return alike
+        # Each row counts by which part of its l1 length lies in which column.
+        parts = self.rows >> absolute() >> scale(_LONG_ROWS) >> clip_to_norm(1, p=1) >> sum()
+        total = each_column(self.ask(parts >> laplace(epsilon=self._share(share))))
+        # What noise hides is taken to be as large as the noise.
+        sizes = np.maximum(total, self._off_in_counts(share))
+        return sizes if sizes.max() > _LARGER * sizes.mean() else alike
 
     def _length(self, rows: Rowwise, beyond: float, longest: float) -> float:
         """A length that a share of the rows exceeds, for what that costs."""
@@ -334,22 +370,31 @@ class _ColumnsRun(_PureMean):
     ) -> tuple[Floats, Floats, bool]:
         """Radii to try, the l2 error of the mean with each, and whether a far group shows."""
         looks = self.looks
+        # As many columns of the largest width have about the same noise. Unless looks at columns
+        # tell, one of them may be far wider than the others.
+        alike = float((widths**2).sum()) if looks.pay else 1.0
+        share = share_for_rings(alike)
         edges = first * np.array(_RINGS)
         edges = np.array([0.0, *edges[edges < longest], longest])
         counted = rows >> norm() >> bins(edges.tolist()) >> sum()
-        counts = each_column(self.ask(counted >> laplace(epsilon=self._share(looks.rings))))
+        counts = each_column(self.ask(counted >> laplace(epsilon=self._share(share))))
         far = counts[-1] if len(counts) > len(_RINGS) else 0.0
         half = min(max(far, 1.0) / 2 / self.people, _MOST_SHORTENED)
-        clear = far > self._unseen
-        if clear and 2 * self._share(looks.length(half)) < self.ask.left:
+        clear = far > _CLEAR * self._off_in_counts(share)
+        if clear and self._share(looks.length(half)) < _MOST_FOR_FAR * self.ask.left:
             # Shortening a group of rows far away would move the mean by more than all noise.
             tried, bias = np.array([self._length(rows, half, longest)]), np.zeros(1)
         else:
-            least = np.where(np.arange(len(counts)) < _NEAR, _SEEN / _CLEAR, 1.0) * self._unseen
+            noise = self._off_in_counts(share)
+            least = noise * np.minimum(_SEEN * edges[:-1] / first, _CLEAR)
+            # The last ring of all has no end to speak of: it counts where it surely holds rows.
+            near = counts if clear else counts[: len(_RINGS)]
+            beyond = 1 + max(_last_seen(near, least, wide) for wide in _TOGETHER)
             # Beyond the last ring that shows rows, noise alone would look like long rows.
-            counts[np.flatnonzero(counts > least).max(initial=0) + 1 :] = 0.0
+            counts[beyond:] = 0.0
+            counts[beyond : min(beyond + 1, len(_RINGS))] = _THIN * noise
             tried, _, shorter = shorten_to(edges, counts.clip(0) / self.people)
-            bias = _ONE_SIDED * shorter
+            bias = _ONE_SIDED / sqrt(alike) * shorter
         of_one = np.linalg.norm(self._error(rows >> clip_to_norm(1), widths, 0.0))
         return tried, np.hypot(tried * of_one, bias), clear
 
@@ -361,8 +406,7 @@ class _ColumnsRun(_PureMean):
         factors = 1 / widths
         scaled = rows >> scale(noisy_mean.dyadic(factors))
         longest = 2 * float(np.linalg.norm(factors))
-        beyond, room = (looks.shortened, 1.0) if looks.pay else (_WITHOUT_LOOKS, _ROOM)
-        radius = room * self._length(scaled, beyond, longest)
+        radius = self._length(scaled, looks.beyond, longest)
         tried, errors, clear = self._weigh_radii(scaled, widths, radius, longest)
         known = spread if looks.pay else 0.0
         of_box = self._error(self.rows, np.ones(self._columns), 0.0, cube=True)
@@ -467,3 +511,16 @@ class _ColumnsRun(_PureMean):
 def _off_in_cube(columns: int) -> float:
     """The standard deviation of an entry of the noise of a cube, over its scale."""
     return sqrt((columns + 1) * (columns + 2) / 3)
+
+
+def share_for_rings(alike: float) -> float:
+    """Of epsilon, for counts of rows by their length, where so many columns are equally wide."""
+    return min(max(_COUNTED / alike, _LEAST_COUNTED), _MOST_COUNTED)
+
+
+def _last_seen(counts: Floats, least: Floats, wide: int) -> int:
+    """The last ring that shows rows, where so many neighbours are counted together."""
+    total = np.append(0.0, np.cumsum(counts))
+    together = total[wide:] - total[:-wide]
+    seen = int(np.flatnonzero(together > sqrt(wide) * least[: len(together)]).max(initial=0))
+    return seen + int(np.argmax(counts[seen : seen + wide]))

@@ -34,6 +34,13 @@ def lognormal(n: int) -> np.ndarray:
     return np.random.default_rng(0).lognormal(0, 1, (n, 8))
 
 
+def one_wide(n: int, d: int = 12) -> np.ndarray:
+    """One skewed column, ten times as wide as the others."""
+    rows = np.random.default_rng(0).normal(0, 0.1, (n, d))
+    rows[:, 0] = np.random.default_rng(1).lognormal(0, 1, n)
+    return rows
+
+
 @pytest.fixture
 def paid(monkeypatch):
     """The prices of all that a program asks, in order, and what their steps are called."""
@@ -53,6 +60,8 @@ ROWS = {
     "box at once": (np.zeros((200, 8)), "epsilon = linf"),
     "a radius": (normal(1000), "epsilon = l2"),
     "a radius beyond the box": (np.full((1000, 8), 99.0), "epsilon = linf"),
+    "sizes, one wide": (one_wide(1500, 8), "epsilon = l2"),
+    "sizes, all alike": (normal(1500), "epsilon = l2"),
     "few to win": (np.full((4000, 8), 99.0), "epsilon = linf"),
     "centres": (normal(4000), "epsilon = l2"),
     "centres, many rows": (normal(22_000), "epsilon = l2"),
@@ -103,6 +112,8 @@ def test_squares_have_their_part_and_units_of_several_rows_share(sized, paid):
         (20_000, 100, 0.004, normal, True),
         (4000, 5, 0.036, normal, True),
         (20_000, 100, 0.026, lognormal, False),
+        (5000, 1000, 0.13, one_wide, True),
+        (2500, 1000, 0.15, one_wide, True),
         (5000, [(0, 2 + place) for place in range(8)], 0.018, normal, True),
     ],
 )
@@ -112,7 +123,9 @@ def test_errors_follow_the_data(n, bound, most, draw, sized):
     Skewed columns erred twice as much while 450 rows were shortened, whatever that moved.
     """
     rows = draw(n)
-    mean = space(n if sized else None) >> dp.multivariate_mean(bound, epsilon=1, confidence=None)
+    mean = space(n if sized else None, rows.shape[1]) >> dp.multivariate_mean(
+        bound, epsilon=1, confidence=None
+    )
     ends = np.transpose(bound) if isinstance(bound, list) else (-bound, bound)
     true = rows.clip(*ends).mean(axis=0)
     errors = [np.linalg.norm(mean(rows) - true) for _ in range(11)]
@@ -183,7 +196,7 @@ def test_a_look_tells_what_shortening_moves_in_which_direction(size, moved_by_on
         told.append(made(rows))
     assert told[0].doubt == pytest.approx(moved_by_one * sqrt(3) / 2 * np.array([0.1, 0.2]), 0.01)
     assert told[1].moved == pytest.approx([2 * 0.1 * 50, 0], abs=1e-3)
-    assert told[0].unseen == {2: 18, 1: 9}[moved_by_one], "7 scales of noise for a tenth of epsilon"
+    assert told[0].unseen == {2: 18, 1: 9}[moved_by_one], "6 scales of noise for 0.0857 of epsilon"
 
 
 def test_intervals_of_skewed_columns_hold():
@@ -230,6 +243,7 @@ def test_what_looks_cost_decides_alone():
     assert Looks(2500, 8, True).pay
     assert Looks(1000, 8, False).first > 0
     assert Looks(1000, 4, False).pay
+    assert [Looks(5000, d, True).sizes > 0 for d in (4, 5, 37, 38)] == [False, True, True, False]
     assert Looks(100_000, 8, True).first == 0
     assert Looks(5000, 8, True, bounded=True).none
     assert not Looks(20_000, 8, True, bounded=True).none
@@ -245,6 +259,25 @@ def test_what_looks_cost_decides_alone():
     pairs = attrs.evolve(space(4000), unit=Fraction(2))
     mean = pairs >> dp.multivariate_mean(100, epsilon=1, confidence=None)
     assert "0.005477" in mean.explain(), "where two rows are replaced"
+
+
+@pytest.mark.parametrize("unit", [1, 2])
+@pytest.mark.parametrize("size", [3, None])
+def test_the_look_at_sizes_costs_its_share_and_no_less(size, unit):
+    """Rows of one column in place of rows of another move it as far as rows can."""
+    on = attrs.evolve(space(size, 5), unit=Fraction(unit))
+    request = Request.within(Budget(Fraction(unit)), "here", None, False).on(on)
+    public = dp.clamp(-1, 1), (0,) * 5, request, on, False
+    looks = Looks(1000.0, 5, size is not None)
+
+    def look(ask):
+        return _ColumnsRun(*public, ask, 3, looks)._sizes()
+
+    made = make_adaptive(on, look, dp.MaxDivergence(), request.whole.amount, "")
+    first = np.eye(1, 5).repeat(3, axis=0)
+    changed = np.vstack([first[unit:], [[0, -0.3, 0, 0, 0]] * unit]) if size else first[unit:]
+    spent = lost(made, first, changed).pure
+    assert float(spent) == pytest.approx(unit * looks.sizes, rel=1e-3)
 
 
 NEIGHBOURS = {
