@@ -31,6 +31,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tests/long.tsv"
 HEAD = "| checked | how many | faults | when | commit | again |\n|---|---|---|---|---|---|\n"
+COMPARED = "duckdb", "mpmath", "polars", "zarr"
 Found = tuple[int, list[str]]
 
 
@@ -141,23 +142,32 @@ def run_tests(*given: str, python: str = sys.executable) -> Found:
 
 
 def run_on(version: str, lowest: bool) -> Found:
-    """The suite but for pages and tools on another Python, with the lowest versions or newest."""
+    """The suite but for pages and tools on another Python, with the lowest versions or newest.
+
+    The lowest are of the libraries whose results are compared, not of tools such as pytest. Tests
+    run in two processes.
+    """
     if not shutil.which(f"python{version}"):
         return 0, []
     made = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = made["optional-dependencies"]
-    ours = [*made["dependencies"], *extras["spark"][1:], *extras["plot"], *extras["dask"]]
+    names = "accounting", "dask", "fast", "plot", "postgresql", "wavelets"
+    tested = [each for each in extras["test"] if each.startswith(COMPARED)]
+    ours = [*made["dependencies"], *extras["spark"][1:], *tested]
+    ours += [each for name in names for each in extras[name]]
     if lowest:
         ours = [each.replace(">=", "==") for each in ours]
-    others = [each for each in extras["test"] if not each.startswith(("opendp_lite", "py", "mypy"))]
+    tools = ("opendp_lite", "py", "mypy", *COMPARED)
+    others = [each for each in extras["test"] if not each.startswith(tools)]
     own = ROOT / ".venv" / f"python{version}"
     call(f"python{version}", "-m", "venv", "--clear", str(own))
     python = str(own / "bin/python")
-    needed = [*extras["wavelets"], *extras["accounting"], "pytest>=8", "pytest-timeout"]
+    needed = ["pytest>=8", "pytest-timeout", "pytest-xdist"]
     call(python, "-m", "pip", "install", "-q", str(ROOT), *ours, *others, *needed)
     left_out = "site", "browser", "notebooks", "docs", "test_typing.py", "test_editors.py"
     # Old libraries warn of their own ends.
-    options = ["-W", "ignore::DeprecationWarning", *(f"--ignore=tests/{each}" for each in left_out)]
+    options = ["-n", "2", "-W", "ignore::DeprecationWarning"]
+    options += [f"--ignore=tests/{each}" for each in left_out]
     return run_tests("tests", *options, python=python)
 
 
