@@ -289,7 +289,8 @@ def require_mechanism(
         )
     if given is None:  # A pipeline that was joined behind the call, say.
         raise refusal(f"{wanted} among its arguments: dp.{step}(..., pipeline)")
-    raise refusal(f"{wanted}, got an object of type {type(given).__name__}{hint}")
+    # The value itself may be one of data.
+    raise refusal(f"{wanted}, got a value of type {type(given).__name__}{hint}")
 
 
 def require_query(given: object) -> None:

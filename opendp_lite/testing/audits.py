@@ -21,8 +21,9 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.measures import divergences
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.pipeline.core import AnyMeasurement
-from opendp_lite.pipeline.questions import brief
+from opendp_lite.numbers.exact import quote
+from opendp_lite.pipeline.core import AnyMeasurement, AnyPrivate, Private
+from opendp_lite.pipeline.questions import Pipeline, brief
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.sessions.sessions import Release
 
@@ -214,7 +215,7 @@ def audit(
 
     Raises:
         AssertionError: If the lower bound is above the claim. Its ``audit`` holds the numbers.
-        ParameterError: For fewer than 100 releases.
+        ParameterError: For fewer than 100 releases, or for something else than such a pipeline.
 
     Proof:
         Events are chosen before the releases that count them are looked at. For one event let x
@@ -232,7 +233,7 @@ def audit(
         >>> found.lower_bound <= found.claim
         True
     """
-    bound = measurement.bound
+    bound = bind_private(measurement, "audit")
     if releases < _FEWEST:
         raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
     claims = promises(bound, d_in)
@@ -260,6 +261,14 @@ def audit(
                 audited,
             )
     return found[0]
+
+
+def bind_private(pipeline: AnyPrivate, falsifier: str) -> AnyMeasurement:
+    """A pipeline that ends in noise, bound to a space; anything else is refused."""
+    if not isinstance(pipeline, Private):
+        got = brief(pipeline) if isinstance(pipeline, Pipeline) else quote(pipeline)
+        raise ParameterError(f"{falsifier} takes a pipeline that ends in noise, got {got}")
+    return pipeline.bound
 
 
 def _release(measurement: AnyMeasurement, data: object, look: Callable[..., object]) -> object:

@@ -15,7 +15,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.measures import divergences
 from opendp_lite.measures.measure import AnyMeasure, Loss, Measure
 from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile, PointProfile, Profile
-from opendp_lite.numbers.exact import exact, exp_down, exp_up, normal_tail, sqrt_up
+from opendp_lite.numbers.exact import exact, exp_down, exp_up, normal_tail, quote, sqrt_up
 
 # A larger epsilon is tested by a pair of this one, which loses less.
 _LARGEST_TESTED: Final = 300
@@ -218,6 +218,7 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
 
     Raises:
         AssertionError: Naming the law and the losses, if one is broken.
+        ParameterError: For something else than a measure.
 
     Proof:
         A loss is a promise about every pair of laws, so one pair that is further apart than its
@@ -230,6 +231,9 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
         >>> import opendp_lite as dp
         >>> dp.assert_lawful(dp.MaxDivergence(), [0, 0.1, 1, 7])
     """
+    if not isinstance(measure, Measure):
+        got = quote(measure)
+        raise ParameterError(f"assert_lawful takes a measure: dp.MaxDivergence(), not {got}")
     _deltas.cache_clear()
     typed = [*losses, *more_losses(measure)]
     exact = [measure.loss(loss) for loss in typed]

@@ -22,7 +22,7 @@ from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.samplers.entropy import InsecureSeededEntropy, Words
 from opendp_lite.spaces.maps import PrivacyMap
 from opendp_lite.spaces.space import Space
-from opendp_lite.testing import lawful, replayable, stable
+from opendp_lite.testing import audits, lawful, replayable, stable
 
 
 @attrs.frozen
@@ -181,7 +181,7 @@ def record_pairs(
         distances: Pairs of their places, and how far apart the two are.
         seed: Of the noise.
     """
-    bound, found = pipeline.bound, list[Any]()
+    bound, found = audits.bind_private(pipeline, "record"), list[Any]()
     space: Any = bound.input_space
     exact = {pair: space.metric.distance(each) for pair, each in distances.items()}
     seen = _Observer(seed, space.unit, exact.values())

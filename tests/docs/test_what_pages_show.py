@@ -17,8 +17,10 @@ import opendp_lite as dp
 from opendp_lite import cli
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.spelling.suggestions import other_names
+from tests import test_exact_laws
 from tests.docs.running import mask_numbers, numbers, run
 from tests.long import make_table
+from tests.transformations import test_small_neighbours
 
 ROOT = Path(__file__).parents[2]
 COUNT = dp.count() >> dp.laplace(epsilon=1)
@@ -247,6 +249,12 @@ def test_all_tables_are_read():
 
 def test_the_page_shows_what_the_long_run_found():
     assert make_table() in read("docs/how-we-know.md")
+
+
+def test_how_we_know_counts_the_cases_that_run():
+    chains = len(test_small_neighbours.EXAMPLES) + len(test_small_neighbours.CASES)
+    assert f"| {chains} steps and chains |" in read("docs/how-we-know.md")
+    assert f"| {len(test_exact_laws.CASES)} pipelines |" in read("docs/how-we-know.md")
 
 
 def test_benchmarks_that_pages_name_are_there():

@@ -1,6 +1,8 @@
 """What steps refuse: each mistake with its exception and the words that mend it."""
 
+import re
 from decimal import Decimal
+from functools import partial
 from math import inf, nan
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import opendp_lite as dp
+from opendp_lite.testing import record
 
 T = dp.transformations
 ONE, TWO, THREE = (dp.records(columns=columns) for columns in (1, 2, 3))
@@ -178,3 +181,42 @@ DATA = [
 def test_a_mistake_is_refused_in_words(error, make, words):
     with pytest.raises(error, match=words):
         make()
+
+
+TOTAL = dp.clamp(0, 1) >> dp.sum()
+POINTED = [
+    (lambda: TOTAL >> np.real, "follows dp.sum()", "real"),
+    (lambda: TOTAL >> dp.laplace(epsilon=1) >> 5, "got 5", "5"),
+    (lambda: TOTAL >> dp.center(3), "center needs rows", "dp.center(3)"),
+    (lambda: (dp.impute(3) >> dp.sum() >> dp.laplace(epsilon=1)).explain(), "bounded", "dp.sum()"),
+]
+
+
+@pytest.mark.parametrize(("make", "words", "step"), POINTED)
+def test_a_refusal_points_at_the_step_that_does_not_fit(make, words, step):
+    with pytest.raises(dp.SpaceError, match=re.escape(words)) as caught:
+        make()
+    chain, carets = caught.value.__notes__[0].splitlines()[:2]
+    start = carets.index("^")
+    assert chain[start : start + carets.count("^")] == step
+
+
+def test_a_partial_after_noise_is_shown_by_its_function():
+    assert str(TOTAL >> dp.laplace(epsilon=1) >> partial(max, 1)).endswith(" >> max")
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        (lambda: dp.assert_lawful(TOTAL, [1]), "takes a measure: dp.MaxDivergence()"),
+        (lambda: dp.audit(TOTAL, [1], [2]), "noise, got dp.clamp(0, 1) >> dp.sum()"),
+        (lambda: record(5, [1], [2]), "record takes a pipeline that ends in noise, got 5"),
+        (
+            lambda: dp.compose(n="x"),
+            "compose takes a pipeline that ends in noise, got a value of type str",
+        ),
+    ],
+)
+def test_what_is_no_pipeline_is_named_in_few_words(refused, words):
+    with pytest.raises(dp.ParameterError, match=re.escape(words)):
+        refused()
