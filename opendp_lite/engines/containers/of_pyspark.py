@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, partialmethod
 from inspect import signature
 from typing import Any, ClassVar, Final
 
@@ -36,6 +36,40 @@ _ZONE: Final = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).p
 
 
 @attrs.frozen(eq=False, repr=False)
+class _SparkSql:
+    """An expression of a row, as text.
+
+    An operation on a column of pyspark is a call of Java, which takes a millisecond: of a sum they
+    took as long as 5e6 rows.
+    """
+
+    text: str
+
+    def _with(self, sign: str, other: _SparkSql | float) -> _SparkSql:
+        said = other.text if isinstance(other, _SparkSql) else _double(other)
+        return _SparkSql(f"({self.text} {sign} {said})")
+
+    __add__, __sub__ = partialmethod(_with, "+"), partialmethod(_with, "-")
+    __mul__ = partialmethod(_with, "*")
+    __lt__, __le__ = partialmethod(_with, "<"), partialmethod(_with, "<=")
+    __gt__, __ge__ = partialmethod(_with, ">"), partialmethod(_with, ">=")
+    __and__, __or__ = partialmethod(_with, "AND"), partialmethod(_with, "OR")
+
+
+def _double(value: float) -> str:
+    return f"CAST('{float(value)!r}' AS DOUBLE)"
+
+
+def _is_key_of(key: str, values: Sequence[Any]) -> str:
+    """Whether a key is one of these: text as bytes, which no collation reads."""
+    if isinstance(values[0], bytes):
+        key, listed = f"CAST({key} AS BINARY)", [f"X'{each.hex()}'" for each in values]
+    else:
+        listed = [f"CAST('{each}' AS BIGINT)" for each in values]
+    return f"{key} IN ({', '.join(listed)})"
+
+
+@attrs.frozen(eq=False, repr=False)
 class _Frame(DistributedRows, Engine):
     """A frame, which adds up itself, or whose partitions come in batches."""
 
@@ -61,77 +95,84 @@ class _Frame(DistributedRows, Engine):
         """Columns named by their places: Spark would read dots and another case in a name."""
         return self.held.toDF(*(f"column {place}" for place in range(len(self.held.columns))))
 
-    def _column(self, name: str) -> tuple[sql.Column, str]:
+    def _column(self, name: str) -> tuple[str, str]:
         place = self.held.columns.index(name)
-        return functions.col(f"column {place}"), self.held.schema[place].dataType.simpleString()
+        return f"`column {place}`", self.held.schema[place].dataType.simpleString()
 
-    def number(self, name: str) -> sql.Column | None:
+    def number(self, name: str) -> _SparkSql | None:
         column, kind = self._column(name)
         if kind not in _NUMBERS:
             return None
-        number = column.cast("double")
+        number = f"CAST({column} AS DOUBLE)"
         # A fifth quicker than a condition, which Spark works out anew for each branch of a clip.
-        missing = functions.lit(None).cast("double")
-        return functions.nanvl(number, missing) if kind in _FLOATS else number
+        return _SparkSql(f"nanvl({number}, CAST(NULL AS DOUBLE))" if kind in _FLOATS else number)
 
-    def key(self, name: str, kind: type) -> sql.Column | None:
+    def key(self, name: str, kind: type) -> _SparkSql | None:
         column, found = self._column(name)
         if kind is int:
-            return column.cast("bigint") if found in _INTS else None
+            return _SparkSql(f"CAST({column} AS BIGINT)") if found in _INTS else None
         if found == "string":
-            return column
+            return _SparkSql(column)
         # By its bytes, whatever collation the type has.
-        return column.cast("binary") if found.startswith("string ") else None
+        return _SparkSql(f"CAST({column} AS BINARY)") if found.startswith("string ") else None
 
-    def clip(self, value: sql.Column, low: float, high: float) -> sql.Column:
+    def clip(self, value: _SparkSql, low: float, high: float) -> _SparkSql:
         """By comparisons, which leave NULL as it is; ``least`` and ``greatest`` would skip it."""
-        return functions.when(value < low, low).when(value > high, high).otherwise(value)
+        least, most = _double(low), _double(high)
+        below, above = value < low, value > high
+        return _SparkSql(
+            f"CASE WHEN {below.text} THEN {least} WHEN {above.text} THEN {most} "
+            f"ELSE {value.text} END"
+        )
 
-    def choose(self, condition: sql.Column, value: sql.Column) -> sql.Column:
-        return functions.when(condition, value)
+    def choose(self, condition: _SparkSql, value: _SparkSql) -> _SparkSql:
+        return _SparkSql(f"CASE WHEN {condition.text} THEN {value.text} END")
 
-    def is_there(self, value: sql.Column) -> sql.Column:
-        return value.isNotNull()
+    def is_there(self, value: _SparkSql) -> _SparkSql:
+        return _SparkSql(f"({value.text} IS NOT NULL)")
 
-    def among(self, key: sql.Column, values: Sequence[Any]) -> sql.Column:
-        return _to_bytes(key, values).isin(*values)
+    def among(self, key: _SparkSql, values: Sequence[Any]) -> _SparkSql:
+        return _SparkSql(_is_key_of(key.text, values))
 
-    def total(self, raised: sql.Column, exponent: int) -> sql.Column:
+    def total(self, raised: _SparkSql, exponent: int) -> _SparkSql:
         """In three floats of 17 bits, of whose sums no rounding takes anything up to 2^36 rows.
 
         Sums of whole numbers of 64 bits would need two casts of each row, which cost more.
         """
-        rest = lower(raised, exponent)
-        parts = list[sql.Column]()
+        rest, parts = lower(raised, exponent), list[str]()
         for place in (2.0**34, 2.0**17):
             # Rounds to whole places, as ``total_of`` does to whole steps; then each is exact.
             part = (rest + 1.5 * 2**52 * place) - 1.5 * 2**52 * place
-            parts.append(functions.sum(part) * (1 / place))
+            parts.append(f"sum({part.text}) * {_double(1 / place)}")
             rest = rest - part
         # Whole numbers up to 2^53 by now. Cast at once, a float is its shortest decimal.
-        high, middle, low = (each.cast("bigint") for each in (*parts, functions.sum(rest)))
-        steps = (high.cast("decimal(38, 0)") * 2**17 + middle) * 2**17 + low
-        few = functions.count("*") <= _MOST_ROWS
-        return functions.when(few, steps).otherwise(functions.raise_error("too many rows"))
+        wholes = (f"CAST({each} AS BIGINT)" for each in (*parts, f"sum({rest.text})"))
+        high, middle, low = (f"CAST({each} AS DECIMAL(38, 0))" for each in wholes)
+        return _SparkSql(
+            f"CASE WHEN count(*) <= {_MOST_ROWS} "
+            f"THEN ({high} * {2**17} + {middle}) * {2**17} + {low} "
+            "ELSE raise_error('too many rows') END"
+        )
 
-    def count(self, value: sql.Column) -> sql.Column:
-        return functions.count(value)
+    def count(self, value: _SparkSql) -> _SparkSql:
+        return _SparkSql(f"count({value.text})")
 
-    def ask(self, keys: DeclaredKeys, wanted: Sequence[sql.Column]) -> Iterator[tuple[Any, ...]]:
-        numbers = [each.alias(f"number {place}") for place, each in enumerate(wanted)]
+    def ask(self, keys: DeclaredKeys, wanted: Sequence[_SparkSql]) -> Iterator[tuple[Any, ...]]:
+        numbers = [f"{each.text} AS `number {place}`" for place, each in enumerate(wanted)]
         frame = self._by_place
-        told = [key.alias(f"key {place}") for place, (key, _) in enumerate(keys)]
+        told = [f"{key.text} AS `key {place}`" for place, (key, _) in enumerate(keys)]
         if keys:
-            frame = frame.groupBy(*told)
-            numbers.insert(0, functions.count("*").alias("rows"))
-        found = frame.agg(*numbers)
+            frame = frame.groupBy(*map(functions.expr, told))
+            numbers.insert(0, "count(*) AS rows")
+        found = frame.agg(*map(functions.expr, numbers))
         # No more groups come here than there are declared. A condition on the keys alone would be
         # looked at before, for each row.
         for place, (_, values) in enumerate(keys):
             listed = list(map(to_key, values))
-            key = _to_bytes(functions.col(f"key {place}"), listed)
-            found = found.withColumn(f"key {place}", key)
-            found = found.where(functions.when(functions.col("rows") > 0, key.isin(*listed)))
+            if isinstance(listed[0], bytes):
+                found = found.withColumn(f"key {place}", found[f"key {place}"].cast("binary"))
+            among = _is_key_of(f"`key {place}`", listed)
+            found = found.where(f"CASE WHEN rows > 0 THEN {among} END")
         for row in found.drop("rows").collect():
             yield tuple(bytes(cell) if isinstance(cell, bytearray) else cell for cell in row)
 
@@ -153,11 +194,6 @@ class _Frame(DistributedRows, Engine):
         merged = found.repartition(_FEW).mapInArrow(partial(_merge, work), _SCHEMA)
         outcomes = [pickle.loads(bytes(row[_COLUMN])) for row in merged.collect()]
         return work.merge(outcomes) if outcomes else work.of_part(0, ())
-
-
-def _to_bytes(key: sql.Column, values: Sequence[Any]) -> sql.Column:
-    """A key as its values are: text as bytes, which no collation reads."""
-    return key.cast("binary") if isinstance(values[0], bytes) else key
 
 
 def _of_part(work: SentWork, batches: _Batches) -> _Batches:
