@@ -294,6 +294,8 @@ def _check_one(measure: Measure[Loss], a: Loss) -> None:
 
 
 def _check_shown(measure: Measure[Loss], loss: Loss) -> None:
+    typed = measure.loss(measure.typed(loss))
+    require(measure.within(typed, loss), f"{loss} is typed again as {typed}, which is above it")
     shown = measure.show(loss)
     try:
         again = measure.loss(shown)

@@ -64,6 +64,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
     "a profile that rises": (PURE, {"profile": rising}),
     "a profile of half": (PURE, {"profile": lambda m, x: PureProfile(x / 2)}),
     "a profile of 99 %": (PURE, {"profile": lambda m, x: PureProfile(x * Fraction(99, 100))}),
+    "typed again as more": (PURE, {"typed": lambda m, x: x + Fraction(1, 10**9)}),
     "half of what is typed": (PURE, {"loss": lambda m, x: PURE().loss(x) / 2}),
     "shown rounded down": (PURE, {"show": lambda m, x: cut(x)}),
     "left is the whole": (PURE, {"left": lambda m, b, s: b}),
