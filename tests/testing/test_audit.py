@@ -321,6 +321,15 @@ def test_audit_catches_too_little_noise(name):
         dp.audit(with_noise_of(honest, careless), NONE, ONE, releases=releases)
 
 
+def test_audit_catches_noise_for_l2_in_place_of_l1():
+    """Half of the noise of four entries: no entry, pair or sum of them tells it."""
+    total = dp.records(columns=4) >> dp.clamp(0, 1) >> dp.sum()
+    honest, careless = (total >> dp.laplace(scale=scale) for scale in (4, 2))
+    lie = attrs.evolve(honest.bound, function=careless.bound.function)
+    with pytest.raises(AssertionError, match="the entries between their middles"):
+        dp.audit(lie, np.zeros((1, 4)), np.eye(2)[:, :1] * np.ones(4), releases=6000)
+
+
 def test_audit_catches_a_release_that_depends_on_emptiness():
     lie = lie_about(PURE, lambda noisy, exact, entropy: noisy * (exact != 0))
     with pytest.raises(AssertionError, match="at least"):
