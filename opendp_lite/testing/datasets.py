@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import product
+from itertools import permutations, product
 from math import inf, nan, nextafter
 from typing import Any, Final
 
@@ -157,10 +157,17 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
         yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
     for row, count in product(spoken[:, None], sorted({*EQUAL_ROWS, *sizes})):
         yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
-    odd = np.full((len(_ODD), body.columns), np.array(_ODD)[:, None])
-    letters = _distinct(body, np.concatenate([spoken, odd, extremes]))[:, None]
+    odd = np.array([_ODD]).T.repeat(body.columns, axis=1)
+    written = _distinct(body, np.concatenate([spoken, odd]))
+    # Halves of the first, which are bounds: sums of these are ties, that round to even both ways.
+    letters = _distinct(body, np.concatenate([written, extremes, spoken[:_FEW] / 2]))[:, None]
     for row, other in product(letters, repeat=2):
         yield Neighbours(row, none, other, 1, 0)
+    # One number in one column and another in the others, as a key and its value.
+    columns = np.eye(body.columns, dtype=bool)[: _FEW * (body.columns > 1)]
+    unlike = [np.where(at, *two) for at in columns for two in permutations(written, 2)]
+    for row in _distinct(body, np.array(unlike).reshape(-1, body.columns))[:, None]:
+        yield Neighbours(none, none, row, 1, 0)
 
 
 def walk(space: AnySpace, own: Sequence[float], steps: int) -> Iterator[Neighbours]:

@@ -286,6 +286,8 @@ _ASSERT_STABLE_LARGEST = 8192
 _FEW_ROWS = 6
 # Rows that are read before a step is asked whether it keeps any.
 _READ = 24
+# Rows that differ by so much are equal once they are rounded, or as floats of 32 bits.
+_NEAR = 2.0**-40
 # Rows that are added one by one, at most and for each pair that is drawn.
 _WALK, _STEPS = 256, 4
 # Seconds that another process may take.
@@ -389,8 +391,10 @@ def _bound(
             "for a pipeline that ends in noise use audit"
         )
     yield stage.bind(records() if space is None else space), trials
-    replaced = records(size=_FEW_ROWS, metric=ChangeOneDistance())
-    for other in (records(columns=_WIDE), replaced) if space is None else ():
+    replaced = [
+        records(columns, size=_FEW_ROWS, metric=ChangeOneDistance()) for columns in (1, _WIDE)
+    ]
+    for other in (records(columns=_WIDE), *replaced) if space is None else ():
         # One that is made for a single column may fail only once it is given rows.
         with suppress(Exception):
             found = stage.bind(other)
@@ -488,6 +492,7 @@ def _all_pairs(case: _Case, trials: int, own: tuple[float, ...]) -> Iterator[dat
 def _faulty(case: _Case, pairs: Iterator[datasets.Neighbours]) -> Iterator[datasets.Neighbours]:
     """The pairs whose results are too far apart, or outside; a dataset is in many of them."""
     domain = case.bound.input_space.domain
+    made = _without_people(case.bound.output_space.domain)
 
     @functools.cache
     def result(content: bytes) -> np.ndarray:
@@ -495,7 +500,8 @@ def _faulty(case: _Case, pairs: Iterator[datasets.Neighbours]) -> Iterator[datas
 
     for pair in pairs:
         first, second = (result(rows.tobytes()) for rows in (pair.data, pair.other))
-        outside = _outside(_without_people(case.bound.output_space.domain), second)
+        # The first as well: no rows at all are never the second.
+        outside = _outside(made, first) or _outside(made, second)
         if outside or case.fault(first, second, pair.distance):
             yield pair
             # It does not come again: one of the two results was another before.
@@ -512,10 +518,15 @@ def _check_histories(case: _Case, own: Sequence[float]) -> None:
     rows = datasets.draw_between(domain.body, own, generator, 2 * (domain.size or _READ))
     # Missing values come last in both: they would count as the same number.
     low, high = (rows[np.argsort(by)][: len(rows) // 2] for by in (rows[:, 0], -rows[:, 0]))
-    # Not as many rows and calls in both, where the number of rows is free.
-    first = [low] if domain.size else [low[:1], low[:-1]]
+    # Not as many rows and calls in both, where the number of rows is free. The lowest row may lie
+    # at a bound, where a fault may not show.
+    first = [low] if domain.size else [low[-1:], low[:-1]]
     second = [high] * 2 if domain.size else [high[:2], high, high[::-1]]
     asked = [*first, *second]
+    # Nearly the rows that are asked: what is kept by a rounded value or by a text shows.
+    near = low * (1 - _NEAR)
+    near = np.where(domain.body.contains(near)[:, None], near, low)
+    before = [*second[:-1], near, second[-1]]
 
     def tell(history: Sequence[Floats]) -> tuple[bool, bytes]:
         early, late = ([case.run(each) for each in some] for some in (history, asked))
@@ -528,7 +539,7 @@ def _check_histories(case: _Case, own: Sequence[float]) -> None:
         child = os.fork()
     if child == 0:
         try:
-            os.write(writing, tell(second)[1])
+            os.write(writing, tell(before)[1])
         finally:
             os._exit(0)
     os.close(writing)

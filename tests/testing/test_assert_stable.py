@@ -18,7 +18,7 @@ import opendp_lite as dp
 from opendp_lite.bodies.body import Body, Projection
 from opendp_lite.combinators.accounts import AnyStage
 from opendp_lite.engines.rows import LazyRows, materialise
-from opendp_lite.metrics.distances import Distance
+from opendp_lite.metrics.distances import AbsoluteDistance, Distance
 from opendp_lite.spaces.maps import StabilityMap
 from opendp_lite.testing.datasets import MOST_CHANGES, fixed_pairs, neighbours
 from opendp_lite.testing.stable import constants
@@ -154,9 +154,42 @@ def halve_if_replaced(space: Tables) -> dp.Transformation[Tables, Sums]:
     return attrs.evolve(honest, stability_map=lambda d: honest.stability_map(d) * share)
 
 
+@dp.stage
+def halve_if_replaced_in_columns(space: Tables) -> dp.Transformation[Tables, Sums]:
+    """As ``halve_if_replaced``, for several columns alone."""
+    return (dp.sum() if space.domain.columns == 1 else halve_if_replaced()).bind(space)
+
+
+@dp.stage
+def tell(
+    space: Tables, look: Callable[[np.ndarray], float]
+) -> dp.Transformation[Tables, dp.Space[dp.Scalars]]:
+    """One number of the first column, said to move by 1 at most."""
+    after = dp.Space(dp.Scalars(), AbsoluteDistance(), unit=dp.Norms(l1=1))
+    return dp.Transformation(
+        space,
+        after,
+        lambda rows: look(materialise(rows)[:, :1]),
+        lambda d: dp.Norms(l1=d),
+    )
+
+
+def keep_by_32_bits(block: np.ndarray, kept: dict[np.float32, float]) -> np.ndarray:
+    """Each value as the first that was rounded to the same."""
+    same = [kept.setdefault(np.float32(value), value) for value in block.ravel().tolist()]
+    return np.reshape(same, block.shape)
+
+
 KEPT, TABLE = Kept(), np.array([0.457, 0.123])
 LIES = {
     "a row replaced": UNIT >> halve_if_replaced(),
+    "a row of three columns replaced": UNIT >> halve_if_replaced_in_columns(),
+    "no rows": UNIT >> tell(lambda x: np.nanmin(x, initial=np.inf)),
+    "values kept by 32 bits": UNIT >> map_block(lambda x, kept={}: keep_by_32_bits(x, kept)),
+    "a first call of zeros": UNIT >> map_block(lambda x, left=[0]: x * (left.pop() if left else 1)),
+    "a tie to even": UNIT >> tell(lambda x: np.rint(np.nansum(x))),
+    "a key and its value": UNIT
+    >> skew(lambda x: 5 * bool(((x[:, :1] == 0.3) & (x[:, -1:] == 0.7)).any())),
     "a 0 below 0": dp.clamp(-1, 1) >> skew(lambda x: 5 * bool((np.signbit(x) & (x == 0)).any())),
     "a number of an array": UNIT >> skew(lambda x: 5 * bool(np.isin(x, TABLE).any())),
     "a decimal": UNIT >> skew(lambda x, cut=Decimal("0.1875"): 5 * (float(cut) in x)),
