@@ -366,7 +366,8 @@ def assert_stable(
         for bound, count in _bound(stage, space, trials):
             # What is typed comes first: the bounds of a clamp, before what a body keeps of them.
             typed, made = _recipe(stage), (bound.function, bound.output_space.domain)
-            own = tuple(dict.fromkeys((*constants(*typed), *constants(*made))))[:_MOST]
+            numbers = (constants(*each) for each in (typed[::2], typed, made))
+            own = tuple(dict.fromkeys(chain.from_iterable(numbers)))[:_MOST]
             case = _Case(stage, bound, seed)
             if not trial and not isinstance(bound.input_space.domain, PersonTables):
                 _check_histories(case, own)  # before this process has a history of the step
@@ -403,7 +404,7 @@ def _bound(
 
 
 def _recipe(stage: AnyStage | AnyTransformation) -> tuple[object, ...]:
-    """The constructors and their arguments, where a recipe is known."""
+    """The arguments and the constructor of each step in turn, where a recipe is known."""
     calls = stage.calls if isinstance(stage, Stage) else cast(tuple[Call, ...], stage.recipe)
     return tuple(part for call in calls for part in (call.arguments, call.definition))
 

@@ -419,6 +419,23 @@ def failure(lie: AnyStage, trial: int | None = None) -> str:
     return str(caught.value)
 
 
+def test_rows_lie_between_the_bounds_of_a_clamp_before_other_numbers():
+    """Beyond them a clamp makes all rows equal, and no memory of them shows."""
+    most, codes = 1000.0, dict[float, float]()
+
+    @dp.stage
+    def code(space: Tables) -> dp.Transformation[Tables, Tables]:
+        def number(x: np.ndarray) -> np.ndarray:
+            return np.reshape([codes.setdefault(v, len(codes)) for v in x.ravel()], x.shape)
+
+        return dp.row_map(space, number, dp.bodies.Box(0, most, columns=space.domain.columns))
+
+    for seed in range(20):
+        codes.clear()
+        with pytest.raises(AssertionError, match="once after some rows and once after others"):
+            dp.assert_stable(UNIT >> code(), seed=seed)
+
+
 def test_what_cannot_be_seen():
     """As the docstring says: a falsifier, never a proof."""
     dp.assert_stable(UNIT >> skew(lambda x: 5 * bool(0 < abs(np.sum(x) - 9.87654) < 1e-9)))
