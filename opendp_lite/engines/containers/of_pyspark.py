@@ -60,12 +60,14 @@ def _double(value: float) -> str:
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
-def _is_key_of(key: str, values: Sequence[Any]) -> str:
+def _is_key_of(key: str, values: Sequence[object]) -> str:
     """Whether a key is one of these: text as bytes, which no collation reads."""
     if isinstance(values[0], bytes):
-        key, listed = f"CAST({key} AS BINARY)", [f"X'{each.hex()}'" for each in values]
-    else:
-        listed = [f"CAST('{each}' AS BIGINT)" for each in values]
+        key = f"CAST({key} AS BINARY)"
+    listed = (
+        f"X'{each.hex()}'" if isinstance(each, bytes) else f"CAST('{each}' AS BIGINT)"
+        for each in values
+    )
     return f"{key} IN ({', '.join(listed)})"
 
 
@@ -131,7 +133,7 @@ class _Frame(DistributedRows, Engine):
     def is_there(self, value: _SparkSql) -> _SparkSql:
         return _SparkSql(f"({value.text} IS NOT NULL)")
 
-    def among(self, key: _SparkSql, values: Sequence[Any]) -> _SparkSql:
+    def among(self, key: _SparkSql, values: Sequence[object]) -> _SparkSql:
         return _SparkSql(_is_key_of(key.text, values))
 
     def total(self, raised: _SparkSql, exponent: int) -> _SparkSql:
