@@ -572,7 +572,10 @@ def _check_zeros(case: _Case) -> None:
 def _turns(case: _Case) -> Iterator[datasets.Neighbours]:
     """Numbers of equal rows at which a result leaves its course, each with one row more."""
     body = case.bound.input_space.domain.body
-    for row in body.draw(np.random.default_rng(case.seed), 2):
+    drawn = body.draw(np.random.default_rng(case.seed), _ZEROED)
+    # A number that wraps does so first where it grows most: at the largest row, or the least.
+    numbers = np.where(np.isfinite(drawn), drawn, 0)
+    for row in drawn[[0, numbers.max(axis=1).argmax(), numbers.min(axis=1).argmin()]]:
         last = _find_turn(case, row)
         if last is not None:
             one = row[None, :]

@@ -187,6 +187,8 @@ LIES = {
     "no rows": UNIT >> tell(lambda x: np.nanmin(x, initial=np.inf)),
     "values kept by 32 bits": UNIT >> map_block(lambda x, kept={}: keep_by_32_bits(x, kept)),
     "a first call of zeros": UNIT >> map_block(lambda x, left=[0]: x * (left.pop() if left else 1)),
+    "a sum in 16 bits": UNIT
+    >> tell(lambda x: float(np.nansum(np.floor(128 * x)).astype(np.int64).astype(np.int16)) / 128),
     "a tie to even": UNIT >> tell(lambda x: np.rint(np.nansum(x))),
     "a key and its value": UNIT
     >> skew(lambda x: 5 * bool(((x[:, :1] == 0.3) & (x[:, -1:] == 0.7)).any())),
