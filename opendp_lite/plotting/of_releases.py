@@ -368,7 +368,7 @@ def estimate_intervals(
             f"About {sum(1 - each.confidence for _, each in found):.3g} are to miss it by chance"
         )
     # An end at infinity has no place: an interval without one would pass for a dot that is certain.
-    endless = ~np.isfinite(ends).all(axis=1)
+    endless = ~(np.isfinite(ends[:, 0]) & np.isfinite(ends[:, 1]))
     for place in places[endless]:
         axes.axhline(place, color=canvas.BLUE, linewidth=wide, linestyle=":", label="_endless")
     for color, name, chosen in (
