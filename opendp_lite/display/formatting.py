@@ -107,6 +107,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.12g} %"
 
 
+def as_sentence(words: str) -> str:
+    """Words with a capital letter and a stop.
+
+    Example:
+        >>> as_sentence("any one row, or none")
+        'Any one row, or none.'
+    """
+    return f"{words[0].upper()}{words[1:]}."
+
+
 ONE_PERSON: Final = "rows of one person count as independent"
 """What an interval for a population takes for true where a person may have several rows."""
 

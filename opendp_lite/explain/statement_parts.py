@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.display.formatting import for_json
+from opendp_lite.display.formatting import as_sentence, for_json
 from opendp_lite.explain.trace import TraceStep, walk
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.measure import AnyMeasure
@@ -180,7 +180,7 @@ class UnitStatement:
     def sentences(self) -> tuple[str, ...]:
         """The unit in words."""
         found = [
-            f"{self.protected[0].upper()}{self.protected[1:]}.",
+            as_sentence(self.protected),
             f"Neighbouring datasets differ by {self.neighbours}. {self.adjacency}",
         ]
         if self.limit:

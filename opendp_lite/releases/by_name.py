@@ -46,13 +46,11 @@ class _Several(Result, Mapping[K, R]):
     def _unsaid(self) -> str:
         found = [each for each in self.values() if isinstance(each, Estimate)]
         hidden = max((each.hidden_rows or 0 for each in found), default=0)
-        far = f"{say_hidden(hidden).capitalize()}." if hidden else ""
-        hints = dict.fromkeys(
-            f"{each.hint[0].upper()}{each.hint[1:]}." for each in found if each.hint
-        )
+        told = dict.fromkeys([say_hidden(hidden) if hidden else "", *(each.hint for each in found)])
+        own = map(formatting.as_sentence, filter(None, told))
         results = (each for each in self.values() if isinstance(each, Result))
         others = (each._unsaid for each in results if not isinstance(each, Estimate))
-        return " ".join(filter(None, [far, *hints, *dict.fromkeys(others)]))
+        return " ".join(filter(None, [*own, *dict.fromkeys(others)]))
 
     __array__ = refuse_array
 

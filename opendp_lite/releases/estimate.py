@@ -184,7 +184,7 @@ class Estimate(Result):
     @property
     def _unsaid(self) -> str:
         hidden = "" if self.hidden_rows is None else say_hidden(self.hidden_rows)
-        return " ".join(f"{each[0].upper()}{each[1:]}." for each in (hidden, self.hint) if each)
+        return " ".join(map(formatting.as_sentence, filter(None, (hidden, self.hint))))
 
     def _warnings(self) -> list[str]:
         """What else there is to know: each in a few words."""

@@ -380,12 +380,12 @@ class _ColumnsRun(_PureMean):
         counts = each_column(self.ask(counted >> laplace(epsilon=self._share(share))))
         far = counts[-1] if len(counts) > len(_RINGS) else 0.0
         half = min(max(far, 1.0) / 2 / self.people, _MOST_SHORTENED)
-        clear = far > _CLEAR * self._off_in_counts(share)
+        noise = self._off_in_counts(share)
+        clear = far > _CLEAR * noise
         if clear and self._share(looks.length(half)) < _MOST_FOR_FAR * self.ask.left:
             # Shortening a group of rows far away would move the mean by more than all noise.
             tried, bias = np.array([self._length(rows, half, longest)]), np.zeros(1)
         else:
-            noise = self._off_in_counts(share)
             least = noise * np.minimum(_SEEN * edges[:-1] / first, _CLEAR)
             # The last ring of all has no end to speak of: it counts where it surely holds rows.
             near = counts if clear else counts[: len(_RINGS)]

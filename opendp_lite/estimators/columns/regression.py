@@ -358,12 +358,13 @@ class WeightedRow:
     def rows(self, block: Floats) -> Floats:
         """(1, z) times the root of the weight."""
         columns, weight, whole, _ = self._weigh(block)
-        return _stack(columns, np.sqrt(weight), whole)
+        return plain_nan(_stack(columns, np.sqrt(weight), whole))
 
     def kept(self, block: Floats) -> Floats:
         """The same, but 0 where the residual is cut."""
         columns, weight, whole, cut = self._weigh(block)
-        return _stack(columns, np.sqrt(np.where(np.abs(whole) > cut, 0.0, weight)), whole)
+        root = np.sqrt(np.where(np.abs(whole) > cut, 0.0, weight))
+        return plain_nan(_stack(columns, root, whole))
 
     def scores(self, block: Floats) -> Floats:
         """(1, z) times the weight and the residual."""
@@ -395,7 +396,7 @@ def _stack(columns: Sequence[Floats], factor: Floats, residual: Floats) -> Float
     """(1, z) times a factor. A row that lacks y lacks all of it."""
     found = np.stack([factor, *(each * factor for each in columns)], axis=1)
     found[np.isnan(residual)] = np.nan
-    return plain_nan(found)
+    return found
 
 
 @attrs.frozen(eq=False)
