@@ -7,7 +7,7 @@ import numpy as np
 
 import opendp_lite as dp
 from opendp_lite.spaces.space import examples_of, row_metric
-from opendp_lite.testing.recorder import record_pairs
+from opendp_lite.testing.replayable import record_pairs
 from tests.estimators.test_losses import CASES
 from tests.own_steps import RELATIONS, doubled, space_of
 from tests.public_names import STEPS, returned

@@ -12,7 +12,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.measures.curve import CurvedNumber, curved_number, curved_pair
 from opendp_lite.measures.profile import GaussianProfile
-from opendp_lite.spaces.maps import PrivacyMap
+from opendp_lite.spaces.space import PrivacyMap
 
 ROWS = [1.0, 2.0]
 TABLE = {"sex": ["f", "m"], "age": [40.0, 50.0]}

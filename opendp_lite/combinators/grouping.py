@@ -16,7 +16,7 @@ from opendp_lite.combinators.accounts import AnySpace, AnyStage, find_price, req
 from opendp_lite.combinators.adaptive_programs import Ask, TriedOnNames, make_adaptive
 from opendp_lite.combinators.composing import SideBySide
 from opendp_lite.combinators.group_keys import Keys, read_columns
-from opendp_lite.combinators.losses_of_groups import LossOfGroups
+from opendp_lite.combinators.losses_of_samples import LossOfGroups
 from opendp_lite.engines.plan import Group, Map, Own, Release
 from opendp_lite.measurements import gaussian, laplace, private_quantile, thresholded_counts
 from opendp_lite.measurements.thresholds import threshold_of

@@ -17,8 +17,7 @@ from opendp_lite.metrics.distances import Distance, RowMetric
 from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
 from opendp_lite.samplers.law import Errors, Law
 from opendp_lite.spaces.domains import Domain
-from opendp_lite.spaces.maps import PrivacyMap
-from opendp_lite.spaces.space import Space
+from opendp_lite.spaces.space import PrivacyMap, Space
 from opendp_lite.spaces.tables import Tables
 
 _LONG: Final = 120

@@ -16,8 +16,7 @@ from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.spaces.domains import Domain
-from opendp_lite.spaces.maps import PrivacyMap, StabilityMap
-from opendp_lite.spaces.space import Space
+from opendp_lite.spaces.space import PrivacyMap, Space, StabilityMap
 
 Reach: TypeAlias = Distance | Loss | None
 """A distance, or what is lost at one; None where none is known."""

@@ -21,15 +21,21 @@ from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import Number, whole
-from opendp_lite.pipeline.questions import LossQuestions, Pipeline, brief, link_text
-from opendp_lite.pipeline.refusals import check_follower, refuse_no_data, refuse_step
+from opendp_lite.pipeline.questions import (
+    LossQuestions,
+    Pipeline,
+    brief,
+    check_follower,
+    link_text,
+    refuse_no_data,
+    refuse_step,
+)
 from opendp_lite.releases.result import InsecureRelease, mark_as_exact
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.law import Errors, Law
 from opendp_lite.spaces.domains import Domain
-from opendp_lite.spaces.maps import MapFunction as MapLaw
-from opendp_lite.spaces.maps import PrivacyMap, StabilityMap
-from opendp_lite.spaces.space import Space
+from opendp_lite.spaces.space import MapFunction as MapLaw
+from opendp_lite.spaces.space import PrivacyMap, Space, StabilityMap
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault

@@ -1,4 +1,4 @@
-"""What every pipeline answers."""
+"""What every pipeline answers, and what is said of steps that do not fit."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ import numpy as np
 from opendp_lite import explain as views
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.public_names import FRONT, find_public, read_stub
-from opendp_lite.base.spelling import one_line, read, spells, write
+from opendp_lite.base.spelling import one_line, read, spells, without_parentheses, write
 from opendp_lite.engines.where import say_where
 from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
+from opendp_lite.measures.divergences import Conversion
 from opendp_lite.measures.profile import Profile, accounting_library
-from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
+from opendp_lite.numbers.exact import Number, confidence_of, exact, quote, round_up
 from opendp_lite.pipeline.opendp import translate
 from opendp_lite.samplers.law import half_widths
-from opendp_lite.spaces.maps import StabilityMap
+from opendp_lite.spaces.domains import Domain
+from opendp_lite.spaces.space import StabilityMap
 from opendp_lite.spelling.suggestions import other_names, plain_name
 
 _OF_RELEASES: Final = frozenset(
@@ -409,3 +411,92 @@ def from_json(text: str, extra: Iterable[Callable[..., object]] = ()) -> Any:
     """
     own = {"pipeline": _pipeline} | {function.__name__: function for function in extra}
     return read(text, lambda name: own.get(name) or _step(name))
+
+
+def heading(link: object) -> str:
+    """A step of a recipe with three dots for each pipeline in it."""
+    return link_text(link) if callable(link) else str(getattr(link, "heading", link))
+
+
+def brief_heading(link: object) -> str:
+    """As ``heading``, in a refusal."""
+    return brief(getattr(link, "elided", link))
+
+
+def refuse_no_data(pipeline: object, more: tuple[object, ...]) -> SpaceError:
+    """The refusal of a call without data, or with more than that."""
+    alone = " alone, and a step before picks a column: dp.select('age') >> pipeline" if more else ""
+    return SpaceError(f"{brief(pipeline)} is called on data{alone}: write pipeline(data)")
+
+
+def check_follower(other: object, recipe: tuple[object, ...]) -> None:
+    """Refuses what cannot come after noise."""
+    refusal = getattr(other, "refusal", None)
+    if refusal is not None and (reason := refusal(recipe)):
+        problem = SpaceError(reason)
+    elif isinstance(other, Pipeline):
+        problem = SpaceError(
+            f"{brief(other)} works on data and cannot follow noise; put it before the mechanism. "
+            "Only a plain function of the release can follow"
+        )
+    elif forgotten := without_parentheses(other):
+        problem = forgotten
+    elif callable(other) or isinstance(other, Conversion):
+        return
+    else:
+        problem = SpaceError(f"only a function of the release can follow it, got {quote(other)}")
+    raise _at_the_end(problem, recipe, other)
+
+
+def refuse_step(other: object, recipe: tuple[object, ...]) -> SpaceError:
+    """The refusal of what cannot follow the transformation of a recipe."""
+    if forgotten := without_parentheses(other):
+        problem = forgotten
+    elif callable(other):
+        before = recipe[-1] if recipe else "the step before"
+        problem = SpaceError(
+            f"{brief(other)} is a plain function and follows {before}, before any noise: its "
+            "effect on privacy is unknown. Put it after laplace() or gaussian(), or write it as a "
+            "step with a stability map under @dp.stage"
+        )
+    else:
+        problem = SpaceError(
+            f">> joins pipeline steps; {quote(other)} is not one. To ask something of a whole "
+            "pipeline, put parentheses around it: (a >> b).map(1)"
+        )
+    return _at_the_end(problem, recipe, other)
+
+
+def _at_the_end(problem: SpaceError, recipe: tuple[object, ...], other: object) -> SpaceError:
+    shown = brief(other) if callable(other) else quote(other)
+    return views.pointing(problem, [*map(brief_heading, recipe), shown], len(recipe))
+
+
+def refuse_kind(
+    step: str, needs: tuple[type[Domain], ...], giver: object, given: type[Domain]
+) -> SpaceError:
+    """The refusal of a kind of domain that a step is not for; it may need none by name."""
+    if not needs:
+        return SpaceError(f"{step} does not name {given.kind} in its annotation; {given.onward}")
+    alone = "" if needs[1:] else needs[0].given
+    return SpaceError(
+        f"{step} needs {alone or needs[0].kind}; {giver} gives {given.given or given.kind}. "
+        f"{needs[0].bridge_from(given)}"
+    )
+
+
+def refuse_no_space(pipeline: object) -> SpaceError:
+    """The refusal of steps that bind themselves to no space."""
+    shown = brief(pipeline)
+    return SpaceError(
+        f"{shown} needs an input space. Write dp.records(columns=['age', 'visits']) >> "
+        f"{shown}; the pipelines in it have no space of their own (dp.select('age') >> ...)"
+    )
+
+
+def refuse_start(before: object) -> SpaceError:
+    """The refusal of what no pipeline starts from."""
+    return without_parentheses(before) or SpaceError(
+        "a pipeline starts from a space such as dp.records(); call it on data instead: "
+        f"pipeline(data). Got {type(before).__name__}"
+    )

@@ -23,11 +23,9 @@ from opendp_lite.explain.trace import TraceStep
 from opendp_lite.measures.budgets import budget_by_name
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.pipeline.core import AnyTransformation, Transformation, join_step
-from opendp_lite.pipeline.questions import Pipeline
-from opendp_lite.pipeline.refusals import brief_heading, refuse_kind
+from opendp_lite.pipeline.questions import Pipeline, brief_heading, refuse_kind
 from opendp_lite.spaces.domains import Domain, Rows
-from opendp_lite.spaces.maps import StabilityMap
-from opendp_lite.spaces.space import Space, front_space
+from opendp_lite.spaces.space import Space, StabilityMap, front_space
 from opendp_lite.spelling import signatures
 from opendp_lite.spelling.suggestions import argument_hint, usage
 

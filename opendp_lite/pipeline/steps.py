@@ -17,7 +17,7 @@ from opendp_lite.base.spelling import step
 from opendp_lite.explain.trace import Explained, Role, TraceStep
 from opendp_lite.measures import divergences
 from opendp_lite.numbers.exact import Number
-from opendp_lite.pipeline import core, refusals
+from opendp_lite.pipeline import core, questions
 from opendp_lite.pipeline.core import In, M, Measurement, Next, Out, P, R, Release, Transformation
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.step_call import Call, Wanted, default_space, keep, show_break, type_step
@@ -89,7 +89,7 @@ class Recipe(Pipeline):
         """What is said of steps that bind themselves to no space."""
         roles = [*(Role.DATA for _ in self.calls[1:]), self.last_role]
         links = zip_longest(self.links, roles, fillvalue=Role.RELEASE)
-        steps = tuple(TraceStep(refusals.heading(link), role=role) for link, role in links)
+        steps = tuple(TraceStep(questions.heading(link), role=role) for link, role in links)
         return Explained(steps, None, "", "not known yet", reason, "")
 
     @property
@@ -100,7 +100,7 @@ class Recipe(Pipeline):
     @functools.cached_property
     def _by_default(self) -> object:
         if not self.input_kinds:
-            raise refusals.refuse_no_space(self)
+            raise questions.refuse_no_space(self)
         try:
             return self._bound_to(default_space(self.input_kinds[0]))
         except OpenDPLiteError as problem:
@@ -112,7 +112,7 @@ class Recipe(Pipeline):
                 return self._bound_to(before)
             except OpenDPLiteError as problem:
                 raise shorten(problem) from problem.__cause__
-        raise refusals.refuse_start(before)
+        raise questions.refuse_start(before)
 
 
 @attrs.frozen(repr=False, slots=False)
@@ -148,7 +148,7 @@ class Stage(Recipe, core.Stable[In, Out]):
     def __rshift__(self, other: Mechanism[Out, M, R]) -> Mechanism[In, M, R]: ...
     def __rshift__(self, other: object) -> object:
         if not isinstance(other, Recipe):
-            raise refusals.refuse_step(other, self.calls)
+            raise questions.refuse_step(other, self.calls)
         try:
             other.calls[0].check_kind(self.calls[-1].output_kinds, self.calls[-1])
         except SpaceError as problem:
@@ -221,7 +221,7 @@ class Mechanism(Recipe, core.Private[In, M, R]):
     @overload
     def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
     def __rshift__(self, other: object) -> object:
-        refusals.check_follower(other, self.calls)
+        questions.check_follower(other, self.calls)
         return attrs.evolve(self, after=(*self.after, other))
 
     @overload

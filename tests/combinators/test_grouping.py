@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.losses_of_groups import LossOfGroups
-from opendp_lite.measurements.laplace_losses import LaplaceProfile
+from opendp_lite.combinators.losses_of_samples import LossOfGroups
+from opendp_lite.measurements.noise import LaplaceProfile
 from opendp_lite.measures.curve import curve_of, curved_pair
 from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile, PureProfile
 from opendp_lite.numbers.norms import Norms

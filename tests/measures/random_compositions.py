@@ -8,9 +8,8 @@ import attrs
 import numpy as np
 
 import opendp_lite as dp
-from opendp_lite.combinators.losses_of_groups import LossOfGroups
-from opendp_lite.combinators.losses_of_samples import AmplifiedProfile
-from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile
+from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, LossOfGroups
+from opendp_lite.measurements.noise import DiscreteLaplaceProfile
 from opendp_lite.measures.curve import composed_profile, curved_number, curved_pair
 from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import BoundedRangeProfile, PointProfile, Profile, PureProfile

@@ -17,7 +17,7 @@ from opendp_lite.combinators.losses_of_samples import (
     amplified_epsilon,
     amplify,
 )
-from opendp_lite.measurements.laplace_losses import LaplaceProfile
+from opendp_lite.measurements.noise import LaplaceProfile
 from opendp_lite.measures.curve import curved_pair
 from opendp_lite.measures.profile import (
     ConcentratedProfile,

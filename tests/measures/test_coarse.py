@@ -22,7 +22,7 @@ from mpmath import log as mlog
 
 import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, amplified_epsilon
-from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
+from opendp_lite.measurements.noise import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measurements.selection import spread
 from opendp_lite.measurements.thresholds import (
     Change,

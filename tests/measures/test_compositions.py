@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 import opendp_lite as dp
-from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
+from opendp_lite.measurements.noise import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures import curve as composed
 from opendp_lite.measures import loss_distribution
 from opendp_lite.measures.curve import (

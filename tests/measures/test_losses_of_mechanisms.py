@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 
 import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, SampledGaussianProfile
-from opendp_lite.measurements.laplace_losses import DiscreteLaplaceProfile, LaplaceProfile
+from opendp_lite.measurements.noise import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures.loss_distribution import connect_dots, draw_chain
 from opendp_lite.measures.profile import (
     BoundedRangeProfile,

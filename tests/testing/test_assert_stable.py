@@ -19,7 +19,7 @@ from opendp_lite.bodies.body import Body, Projection
 from opendp_lite.combinators.accounts import AnyStage
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.metrics.distances import AbsoluteDistance, Distance
-from opendp_lite.spaces.maps import StabilityMap
+from opendp_lite.spaces.space import StabilityMap
 from opendp_lite.testing.datasets import MOST_CHANGES, fixed_pairs, neighbours
 from opendp_lite.testing.stable import constants
 from tests.own_steps import RELATIONS, REPLACE, space_of
