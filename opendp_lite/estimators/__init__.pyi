@@ -8,7 +8,7 @@ from opendp_lite.estimators.distributions.answers import basis_distribution as b
 from opendp_lite.estimators.distributions.answers import distribution as distribution
 from opendp_lite.estimators.distributions.cumulative import cdf as cdf
 from opendp_lite.estimators.distributions.histograms import histogram as histogram
-from opendp_lite.estimators.distributions.rankings import top_k as top_k
+from opendp_lite.estimators.distributions.proportion import top_k as top_k
 from opendp_lite.estimators.distributions.significance import anova as anova
 from opendp_lite.estimators.distributions.significance import chi_square as chi_square
 from opendp_lite.estimators.distributions.significance import t_test as t_test

@@ -9,7 +9,7 @@ from opendp_lite.estimators.distributions.cumulative import (
     CumulativeDistribution as CumulativeDistribution,
 )
 from opendp_lite.estimators.distributions.histograms import Histogram as Histogram
-from opendp_lite.estimators.distributions.rankings import Ranking as Ranking
+from opendp_lite.estimators.distributions.proportion import Ranking as Ranking
 from opendp_lite.estimators.distributions.significance import SignificanceTest as SignificanceTest
 from opendp_lite.explain.drawing import Drawing as Drawing
 from opendp_lite.explain.drawing import Explanation as Explanation

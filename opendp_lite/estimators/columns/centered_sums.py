@@ -17,9 +17,9 @@ from opendp_lite.bodies.body import Body, Values, broadcast, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.columns.noisy_mean import each_column
+from opendp_lite.estimators.parts import Floats, Measured, Noisy, RowSpace
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import moderate
-from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Interval
 from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count
 from opendp_lite.measures.budgets import PrivacyBudget, Spent

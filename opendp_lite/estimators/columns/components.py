@@ -12,7 +12,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import align, hold_in, html_grid, percent
-from opendp_lite.estimators.parts.types import Floats
+from opendp_lite.estimators.parts import Floats
 from opendp_lite.releases.estimate import Estimate
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record

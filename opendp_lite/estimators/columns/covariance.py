@@ -17,10 +17,10 @@ from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.display.formatting import align, hold_in, html_table, significant
 from opendp_lite.estimators.columns.components import Correlation, PrincipalComponents
+from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import FEW, stand_out
 from opendp_lite.estimators.parts.request import BoundedColumn, Request
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, rings_for
 from opendp_lite.measurements.vector_noise import l2_mechanism
 from opendp_lite.measures.budgets import PrivacyBudget, Spent

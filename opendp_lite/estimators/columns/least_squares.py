@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.bodies.simplex import as_matrix
+from opendp_lite.estimators.parts import Floats
 from opendp_lite.estimators.parts.noisy_totals import FEW, stand_out
-from opendp_lite.estimators.parts.types import Floats
 
 # The noise matrix has a norm of about 2 sqrt(p) deviations of an entry off its diagonal; of one or
 # two entries it may have as much as 2.8 and more.

@@ -11,13 +11,13 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.estimators.columns import noisy_mean, plan_plus
-from opendp_lite.estimators.columns.column_bounds import ColumnBounds, ColumnsBound
+from opendp_lite.estimators.columns.noisy_mean import ColumnBounds, ColumnsBound
 from opendp_lite.estimators.columns.pure_columns import pure_mean
 from opendp_lite.estimators.columns.radius import unseen_rows
+from opendp_lite.estimators.parts import Measured, RowSpace
 from opendp_lite.estimators.parts.budget import Budget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import moderate
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.estimators.parts.types import Measured, RowSpace
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures import PrivacyBudget
 from opendp_lite.numbers.exact import Number

@@ -12,13 +12,18 @@ import numpy as np
 
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns import noisy_mean, radius
-from opendp_lite.estimators.columns.column_bounds import ColumnBounds
-from opendp_lite.estimators.columns.noisy_mean import Rowwise, ask_quantiles, count_share, dyadic
+from opendp_lite.estimators.columns.noisy_mean import (
+    ColumnBounds,
+    Rowwise,
+    ask_quantiles,
+    count_share,
+    dyadic,
+)
 from opendp_lite.estimators.columns.radius import Shift, share_for, unseen_rows
+from opendp_lite.estimators.parts import Floats, Numbers, RowSpace
 from opendp_lite.estimators.parts.budget import ConcentratedBudget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import JointNormal, moderate
 from opendp_lite.estimators.parts.request import ByColumn, Request
-from opendp_lite.estimators.parts.types import Floats, Numbers, RowSpace
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measures import ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number

@@ -24,8 +24,8 @@ from opendp_lite.estimators.columns.radius import (
     show_columns,
     sum_directions,
 )
+from opendp_lite.estimators.parts import Floats, Measured, Numbers, RowSpace
 from opendp_lite.estimators.parts.request import ByColumn, Request
-from opendp_lite.estimators.parts.types import Floats, Measured, Numbers, RowSpace
 from opendp_lite.measurements.noise import Aggregate, laplace
 from opendp_lite.measurements.vector_noise import l2_mechanism, linf_mechanism, sum_and_count
 from opendp_lite.measures.divergences import MaxDivergence

@@ -14,12 +14,11 @@ from opendp_lite.bodies.ball import Ball
 from opendp_lite.engines.data.arrays import DENSE
 from opendp_lite.engines.data.sparse import row_totals
 from opendp_lite.estimators.columns.noisy_mean import RowCount, Rowwise, ask_quantiles
-from opendp_lite.estimators.parts import noisy_totals
+from opendp_lite.estimators.parts import Floats, RowSpace, noisy_totals
 from opendp_lite.estimators.parts.bounds_search import last_seen
 from opendp_lite.estimators.parts.budget import ConcentratedBudget
 from opendp_lite.estimators.parts.noisy_totals import JointNoise
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.estimators.parts.types import Floats, RowSpace
 from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import Stage, stage

@@ -21,10 +21,10 @@ from opendp_lite.display.formatting import ONE_PERSON, align, for_json, hold_in,
 from opendp_lite.engines.data.fold import Block
 from opendp_lite.estimators.columns.covariance import even_noise
 from opendp_lite.estimators.columns.least_squares import Fit, NoisyGram, norm_of_noise
+from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, Noisy
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import expect_positive
 from opendp_lite.estimators.parts.request import BoundedColumn, bounds_of_each
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of, quote

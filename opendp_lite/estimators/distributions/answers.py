@@ -17,8 +17,8 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bases.basis import Basis, Cosine, Hermite
 from opendp_lite.display.formatting import for_json, html_table, significant
 from opendp_lite.display.pictures import Spot, band_picture
+from opendp_lite.estimators.parts import Floats, Measured, Numbers, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
-from opendp_lite.estimators.parts.types import Floats, Measured, Numbers, RowSpace
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, exact, nearest, positive, quote, whole
 from opendp_lite.pipeline.step_call import calls_in

@@ -17,9 +17,9 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bases.strategies import Cells, Products, Strategy, square_root, tree
 from opendp_lite.display.formatting import hold_in
 from opendp_lite.estimators.distributions import answers
+from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.estimators.parts.request import bounds_come_first
-from opendp_lite.estimators.parts.types import Floats, Measured, RowSpace
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism

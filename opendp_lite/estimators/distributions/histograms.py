@@ -27,8 +27,8 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.dates import are_dates, require_dates
 from opendp_lite.engines.grouped import Numbers
 from opendp_lite.engines.plan import Map
+from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import ApproximateBudget, Budget, budget_of, costs_budget
-from opendp_lite.estimators.parts.types import Floats, Measured, RowSpace
 from opendp_lite.measurements.noise import laplace
 from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
 from opendp_lite.measures.budgets import PrivacyBudget, numbers_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.plan import Release
-from opendp_lite.estimators.parts import noisy_totals
+from opendp_lite.estimators.parts import Floats, Measured, Numbers, RowSpace, noisy_totals
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.noisy_totals import RIDGE, NoisyTotals, RatioOfNoisySums
 from opendp_lite.estimators.parts.request import (
@@ -23,7 +23,6 @@ from opendp_lite.estimators.parts.request import (
     bounds_come_first,
     sum_and_rows,
 )
-from opendp_lite.estimators.parts.types import Floats, Measured, Numbers, RowSpace
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.vector_noise import sum_and_count

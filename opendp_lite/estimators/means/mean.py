@@ -13,6 +13,7 @@ import numpy as np
 from opendp_lite import estimators
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.estimators.means.bounded_mean import joint_plan, known_size_plan, recentred_plan
+from opendp_lite.estimators.parts import Measured, RowSpace
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.noisy_totals import NoisyTotals
 from opendp_lite.estimators.parts.request import (
@@ -22,7 +23,6 @@ from opendp_lite.estimators.parts.request import (
     Scenario,
     bounds_come_first,
 )
-from opendp_lite.estimators.parts.types import Measured, RowSpace
 from opendp_lite.explain.statement_parts import WEAK
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.numbers import exact

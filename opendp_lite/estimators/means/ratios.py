@@ -14,10 +14,10 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose, composed_parts
+from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.estimators.parts.budget import Budget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import NoisyTotals, RatioOfNoisySums, moderate
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import R

@@ -15,11 +15,10 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.means.bounded_mean import joint_mean, known_size_mean, recentred_mean
-from opendp_lite.estimators.parts import bounds_search
+from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, Noisy, RowSpace, bounds_search
 from opendp_lite.estimators.parts.bounds_search import BoundsSearch, Doubts, SearchPlan, Side, Sides
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, Noisy, RowSpace
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism

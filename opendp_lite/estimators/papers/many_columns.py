@@ -15,11 +15,10 @@ from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.columns import noisy_mean
 from opendp_lite.estimators.columns.noisy_mean import OUTSIDE_BALL, dyadic, for_columns, ratio
-from opendp_lite.estimators.parts import noisy_totals
+from opendp_lite.estimators.parts import Floats, Measured, Noisy, RowSpace, noisy_totals
 from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import NoisyTotals, moderate
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence

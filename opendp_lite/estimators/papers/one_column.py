@@ -12,7 +12,7 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.means.ratios import run_with_noise
-from opendp_lite.estimators.parts import noisy_totals
+from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, RowSpace, noisy_totals
 from opendp_lite.estimators.parts.budget import Budget, costs_budget
 from opendp_lite.estimators.parts.request import (
     BoundedColumn,
@@ -22,7 +22,6 @@ from opendp_lite.estimators.parts.request import (
     bounds_come_first,
     sum_and_rows,
 )
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, RowSpace
 from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate

@@ -14,9 +14,9 @@ from opendp_lite.combinators.sampling import on_random_pairs
 from opendp_lite.estimators.columns import noisy_mean
 from opendp_lite.estimators.columns.noisy_mean import MEDIAN_OF_NORMAL, dyadic, each_column
 from opendp_lite.estimators.columns.plan_plus import Zcdp
+from opendp_lite.estimators.parts import Floats, RowSpace
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.noisy_totals import moderate, require_public_size
-from opendp_lite.estimators.parts.types import Floats, RowSpace
 from opendp_lite.measurements import gaussian, private_quantile
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number, quote, whole

@@ -12,8 +12,8 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import make_adaptive
+from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, RowSpace
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest, open_probability
 from opendp_lite.pipeline.steps import mechanism

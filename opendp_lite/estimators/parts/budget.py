@@ -14,9 +14,8 @@ import numpy as np
 
 from opendp_lite import measurements
 from opendp_lite.base.errors import Argument, ParameterError
-from opendp_lite.estimators.parts import noisy_totals
+from opendp_lite.estimators.parts import Floats, Measured, Noisy, RowSpace, noisy_totals
 from opendp_lite.estimators.parts.noisy_totals import JointNoise, JointNormal, normal_below
-from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian, laplace
 from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss, numbers_of

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.estimators.parts.types import Floats, Numbers, RowSpace
+from opendp_lite.estimators.parts import Floats, Numbers, RowSpace
 from opendp_lite.numbers.exact import nearest, open_probability, positive, rational_of_float
 
 _LARGEST_PARAMETER: Final = rational_of_float(1e100)

@@ -16,9 +16,9 @@ import numpy as np
 from opendp_lite import combinators, transformations
 from opendp_lite.base.errors import Argument, ParameterError, name_like
 from opendp_lite.base.public_names import path_of
+from opendp_lite.estimators.parts import Floats, Measured, Noisy, RowSpace
 from opendp_lite.estimators.parts.budget import Budget, budget_of
 from opendp_lite.estimators.parts.noisy_totals import NoisyTotals, RatioOfNoisySums
-from opendp_lite.estimators.parts.types import Floats, Measured, Noisy, RowSpace
 from opendp_lite.explain.trace import with_result
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers import exact

@@ -11,9 +11,9 @@ import attrs
 import numpy as np
 
 from opendp_lite.bodies.points import PointOf, Points
+from opendp_lite.estimators.parts import AnyAsk, Floats, RowSpace
 from opendp_lite.estimators.parts.budget import Budget
 from opendp_lite.estimators.parts.request import BoundedColumn
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, RowSpace
 from opendp_lite.pipeline.steps import Stage
 from opendp_lite.transformations import center, sum
 from opendp_lite.transformations.row_maps import map_rows

@@ -13,11 +13,10 @@ import numpy as np
 from opendp_lite.bodies.points import Points
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.parts import value_search
+from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, RowSpace, value_search
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import FEW, fitting_ends
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
-from opendp_lite.estimators.parts.types import AnyAsk, Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.value_search import Around, Unseen, search_shares
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.numbers.exact import Number, rational_of_float

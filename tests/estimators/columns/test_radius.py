@@ -7,8 +7,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
-from opendp_lite.estimators.columns.column_bounds import ColumnBounds
-from opendp_lite.estimators.columns.noisy_mean import RowCount, ratio
+from opendp_lite.estimators.columns.noisy_mean import ColumnBounds, RowCount, ratio
 from opendp_lite.estimators.columns.plan_plus import _PlanPlus, shrink
 from opendp_lite.estimators.columns.radius import _directions_beyond, _last, shorten_to
 from opendp_lite.estimators.papers.plan import _longest
