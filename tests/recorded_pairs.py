@@ -61,14 +61,18 @@ def list_datasets(bound, count: int, seed: int) -> Iterator[tuple[int, ...]]:
         yield (*start, *(first[place], last)[:kept])
 
 
+def count_moved(bound, one: tuple[int, ...], two: tuple[int, ...]) -> int:
+    replaced = 1 if row_metric(bound.input_space).fixed_size else 2
+    moved = replaced * sum(a != b for a, b in zip(one, two, strict=False))
+    return moved + abs(len(one) - len(two))
+
+
 def find_faults(bound, count: int, seed: int):
     """How many pairs of so many datasets were compared, and where they lay further apart."""
     made = list(dict.fromkeys(list_datasets(bound, count, seed)))
-    replaced = 1 if row_metric(bound.input_space).fixed_size else 2
     distances = {}
     for (i, one), (j, two) in combinations(enumerate(made), 2):
-        moved = replaced * sum(a != b for a, b in zip(one, two, strict=False))
-        if (apart := moved + abs(len(one) - len(two))) <= 2:
+        if (apart := count_moved(bound, one, two)) <= 2:
             distances[i, j] = apart
     tables = choose_rows(bound)
     steps = record_pairs(bound, [tables[list(each)] for each in made], distances, seed)

@@ -367,6 +367,8 @@ def test_values_are_frozen():
         (lambda: nothing().map(1), "returned nothing"),
         (lambda: dp.gaussian(), "epsilon= with delta="),
         (lambda: dp.from_json("{}"), "not a pipeline"),
+        (lambda: dp.from_json('{"opendp_lite": true, "pipeline": null}'), "not a pipeline"),
+        (lambda: dp.from_json(WRITTEN % '{"date": 1, "date": 2}'), "stands twice in one object"),
     ],
 )
 def test_refusals_say_the_mend(make, words):

@@ -218,6 +218,12 @@ MESSAGES = [
         "bounds= lacks 'b'; type bounds={'a': (0, 100), 'b': (0, 100)}",
     ),
     ("dp.linear_regression(['a'], 'b', {}, epsilon=1)", "y is one name and comes first"),
+    ("dp.linear_regression('a', None, {'a': (0, 1)}, epsilon=1)", "comes first, then x, as in"),
+    ("dp.records() >> dp.one_hot(True)", "its arguments are categories: Sequence[object], edges:"),
+    (
+        "dp.records() >> dp.estimators.joint_mean(0, 1, epsilon=1, stretch=10**400)",
+        "joint_mean(...): an argument is of a type or a size that it does not take; its argu",
+    ),
     (
         "session(dp.histogram('sex', epsilon=0.1, delta=1e-6))",
         "dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)",

@@ -230,8 +230,9 @@ def read(text: str, find: Find) -> Any:
         raise ParameterError("from_json reads the text that to_json() wrote")
     try:
         # Imported only here and where a recipe is written: it costs a millisecond.
-        document: object = import_module("json").loads(text)
-        if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:
+        document: object = import_module("json").loads(text, object_pairs_hook=_keep_names)
+        version = document.get("opendp_lite") if isinstance(document, dict) else None
+        if not isinstance(document, dict) or version is True or version != VERSION:
             raise ParameterError("from_json: this is not a pipeline written by to_json()")
         found = _decode(document.get("pipeline"), find)
     except OpenDPLiteError:
@@ -240,6 +241,13 @@ def read(text: str, find: Find) -> Any:
         raise ParameterError(f"from_json: no JSON that to_json() wrote ({problem})") from None
     if not isinstance(found, Spelled):
         raise ParameterError("from_json: this spells no pipeline; to_json() writes what does")
+    return found
+
+
+def _keep_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON. Of a name that stands twice other readers may take the first."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ParameterError("from_json: a name stands twice in one object; to_json() writes none")
     return found
 
 

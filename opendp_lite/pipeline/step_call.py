@@ -85,7 +85,7 @@ class Call(signatures.TypedCall):
         """
         kind, *_ = self.input_kinds or (Rows,)
         try:
-            return copy_with(self, rehearsal=self.build(default_space(kind)))
+            return copy_with(self, rehearsal=self._make(default_space(kind)))
         except ParameterError:
             raise
         except Exception:
@@ -138,6 +138,21 @@ class Call(signatures.TypedCall):
             known is space or (known.origin == space.origin and known.is_same(space))
         ):
             return self.rehearsal
+        try:
+            return self._make(space)
+        except (TypeError, ValueError, AttributeError, ArithmeticError) as problem:
+            # A step of your own shows its own errors; one of ours was given what no check names.
+            path = path_of(self.definition)
+            if isinstance(problem, OpenDPLiteError) or path == self.name:
+                raise
+            known = signatures.typed_signature(self.definition).parameters.values()
+            types = ", ".join(f"{each.name}: {each.annotation}" for each in known)
+            raise ParameterError(
+                f"{self.brief()}: an argument is of a type or a size that it does not take; "
+                f"its arguments are {types}"
+            ) from problem
+
+    def _make(self, space: Space[Domain]) -> Any:
         args, kwargs = signatures.call_arguments(self.definition, self.arguments)
         outer = _BUILDING.set(True)
         try:

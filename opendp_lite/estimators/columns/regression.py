@@ -738,9 +738,9 @@ def _bounds_by_column(recipe: Callable[P, R]) -> Callable[P, R]:
         given = typed.get("bounds")
         if not isinstance(given, Mapping) or not {"y", "x"} <= set(typed):
             return recipe(*args, **kwargs)
-        if not isinstance(typed["y"], str | int):
+        if not isinstance(typed["y"], str | int) or typed["x"] is None:
             raise ParameterError(
-                "linear_regression: y is one name and comes first, as in "
+                "linear_regression: y is one name and comes first, then x, as in "
                 "dp.linear_regression('pay', ['age'], ...)"
             )
         columns = (typed["y"], *_columns(typed["x"]))
