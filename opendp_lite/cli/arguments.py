@@ -10,17 +10,13 @@ from functools import partial
 from typing import Final, NoReturn
 
 from opendp_lite.base.errors import Argument, OpenDPLiteError, name_like
-from opendp_lite.cli import commands as released
 from opendp_lite.cli import flags, when_run
+from opendp_lite.cli.commands import COMMANDS
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import is_number
-from opendp_lite.cli.histogram_command import HISTOGRAM
 from opendp_lite.cli.ledger_command import add_ledger
 from opendp_lite.cli.output import Told, refuse, show
 from opendp_lite.cli.report_command import add_report
-
-COMMANDS: Final = (*released.COMMANDS, HISTOGRAM)
-"""The commands that make a release."""
 
 _PROGRAM: Final = "opendp-lite"
 # The flags that take a certain number of numbers.

@@ -1,33 +1,32 @@
-"""The commands that release one number, or one for each quantile."""
+"""The commands that release numbers: what their arguments ask for."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import pairwise, repeat
 from math import ceil, floor
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import flags
-from opendp_lite.cli.flags import MORE, AnyMechanism, Command, ReportLine, Statistic
+from opendp_lite.cli.flags import MORE, AnyMechanism, Command, Labels, ReportLine, Statistic
 from opendp_lite.cli.output import as_typed, short
-from opendp_lite.numbers.exact import exact
+from opendp_lite.numbers.exact import exact, whole
 
 Estimator = Callable[..., AnyMechanism]
 Bounds = tuple[Fraction, Fraction]
 
-_BEST: Final = "best"
-METHODS: Final = (_BEST, "centered", "joint", "plug-in", "recentred", "resized", "simplex")
-"""The words after ``--method``: ``dp.mean``, and what ``dp.estimators`` has before ``_mean``."""
+_BEST: Final = flags.METHODS[0]
 # How wide the interval is if no bounds are found.
 _FARTHEST: Final = 2.0**301
+_MOST_BINS: Final = 2**20
 # More candidates take seconds.
 _MOST_WHOLE: Final = 100_000
-_ROWS: Final = "these rows"
-_CLIPPED: Final = ", after clipping"
 _WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
 
 
@@ -45,7 +44,7 @@ def _of_values(
     arguments: argparse.Namespace,
     budget: dict[str, float],
     name: str,
-    target: str,
+    words: str,
     estimator: Estimator,
     reach: Callable[[Fraction], Fraction] | None = None,
     **more: Any,
@@ -56,8 +55,8 @@ def _of_values(
         arguments: All that was typed.
         budget: The privacy setting.
         name: Of the statistic.
-        target: What an interval holds, in words.
-        estimator: From the bounds, the budget and the confidence to the mechanism.
+        words: What it is.
+        estimator: From the bounds, the budget, the confidence and the sampling to the mechanism.
         reach: How far apart two values of it can be, from the width of the bounds.
         more: Of the statistic.
     """
@@ -65,15 +64,28 @@ def _of_values(
     bounds = None if typed is None else flags.rising_ends(typed, "--bounds")
     ends = map(as_typed, bounds or ())
     impute, level = _impute_value(arguments), flags.level_of(arguments)
-    mechanism = estimator(*ends, **budget, confidence=level)
+    asked = {"sampling": arguments.sampling} if "sampling" in arguments else {}
+    mechanism = estimator(*ends, **budget, **asked, confidence=level)
     # The number of rows of a group is private: there, rows without a value are left out.
     by_middle = arguments.size is not None and arguments.by is None
     treated = _treat(bounds, impute, by_middle=by_middle)
     if reach is not None:
         more["reach"] = _FARTHEST if bounds is None else float(reach(bounds[1] - bounds[0]))
-    filled = mechanism if impute is None else dp.impute(as_typed(impute)) >> mechanism
-    columns, note = (arguments.column,), ("clipped", treated)
-    return Statistic(name, target, columns, float, filled, note=note, **{"lines": one_line, **more})
+    how = ", if tails are thin" if bounds is None else ", after clipping"
+    return Statistic(
+        name,
+        f"{words} of {_whom(arguments)}{how}",
+        (arguments.column,),
+        float,
+        mechanism if impute is None else dp.impute(as_typed(impute)) >> mechanism,
+        note=("clipped", treated),
+        **{"lines": one_line, **asked, **more},
+    )
+
+
+def _whom(arguments: argparse.Namespace) -> str:
+    """Whom an interval is for."""
+    return "the population" if vars(arguments).get("sampling") else "these rows"
 
 
 def _impute_value(arguments: argparse.Namespace) -> Fraction | None:
@@ -98,11 +110,6 @@ def _weights_of(arguments: argparse.Namespace) -> dict[str, Any]:
             "or --missing"
         )
     return {"weights": arguments.weights.strip(), "most": arguments.most}
-
-
-def _target(words: str, arguments: argparse.Namespace) -> str:
-    """What an interval holds."""
-    return f"{words} of {'the population' if arguments.sampling else _ROWS}{_CLIPPED}"
 
 
 def _treat(bounds: Bounds | None, impute: Fraction | None, *, by_middle: bool) -> str:
@@ -134,7 +141,7 @@ def _count(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic
     every = arguments.all or column is None
     return Statistic(
         name="count",
-        target=f"count of {_ROWS}",
+        target="count of these rows",
         columns=() if column is None else (column,),
         kind=str,
         mechanism=counted >> _noise(budget)(**budget, confidence=level),
@@ -155,29 +162,28 @@ def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     def total(lower: float, upper: float, **noise: float) -> AnyMechanism:
         return dp.clamp(lower, upper) >> dp.sum() >> _noise(budget)(**noise)
 
-    return _of_values(arguments, budget, "sum", f"sum of {_ROWS}, after clipping", total)
+    return _of_values(arguments, budget, "sum", "sum", total)
 
 
 def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     _check_method(arguments, budget)
-    weights, target = _weights_of(arguments), _target("mean", arguments)
+    weights = _weights_of(arguments)
 
     def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
         if weights:
             asked["most"] = weights["most"]
-        named = f"{arguments.method.replace('-', '_')}_mean"
         best: Estimator = dp.weighted_mean if weights else dp.mean
+        named = f"{arguments.method.replace('-', '_')}_mean"
         found = best if arguments.method == _BEST else getattr(dp.estimators, named)
-        return found(*bounds, **asked, sampling=arguments.sampling)
+        return found(*bounds, **asked)
 
     return _of_values(
         arguments,
         budget,
         "mean",
-        target if arguments.bounds else target.replace(_CLIPPED, ", if tails are thin"),
+        "mean",
         estimator,
         reach=lambda width: width,
-        sampling=arguments.sampling,
         advice=_WITHOUT_BOUNDS if arguments.bounds is None else MORE,
         weights=weights.get("weights"),
     )
@@ -191,7 +197,7 @@ def _proportion(arguments: argparse.Namespace, budget: dict[str, float]) -> Stat
     asked: Any = {**budget, **weights, "confidence": level, "sampling": sampling}
     return Statistic(
         name="proportion",
-        target=_target("share", arguments).removesuffix(_CLIPPED),
+        target=f"share of {_whom(arguments)}",
         columns=(column,),
         kind=str,
         mechanism=dp.proportion(column, among=among, **asked),
@@ -226,9 +232,9 @@ def _check_method(arguments: argparse.Namespace, budget: dict[str, float]) -> No
 
 def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     quantiles = [_quantile(each) for each in arguments.quantiles]
-    several, sampling = len(quantiles) > 1, arguments.sampling
+    several = len(quantiles) > 1
 
-    def estimator(*bounds: float, **asked: float) -> AnyMechanism:
+    def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
         where: dict[str, Any] = {"bounds": bounds}
         if arguments.whole:
             lower, upper = ceil(bounds[0]), floor(bounds[1])
@@ -238,9 +244,7 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
                     f"there are {max(0, upper - lower + 1)}: give closer bounds or leave it out"
                 )
             where = {"candidates": range(lower, upper + 1)}
-        released: Estimator = dp.private_quantile
-        wanted = quantiles if several else quantiles[0]
-        return released(wanted, **where, **asked, sampling=sampling)
+        return dp.private_quantile(quantiles if several else quantiles[0], **where, **asked)
 
     def lines(release: Any) -> list[ReportLine]:
         found = zip(quantiles, release if several else [release], strict=True)
@@ -250,13 +254,12 @@ def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
         arguments,
         budget,
         "value",
-        _target(f"quantile{'s' * several}", arguments),
+        f"quantile{'s' * several}",
         estimator,
         reach=lambda width: width,
         heading="quantiles",
         lines=lines,
         titles=("quantile",),
-        sampling=sampling,
         together=several,
     )
 
@@ -284,87 +287,146 @@ def _median(arguments: argparse.Namespace, budget: dict[str, float]) -> Statisti
     )
 
 
-def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command:
-    """A command for the variance or the standard deviation.
+def _spread(
+    arguments: argparse.Namespace,
+    budget: dict[str, float],
+    name: str,
+    reach: Callable[[Fraction], Fraction],
+) -> Statistic:
+    """The variance or the standard deviation, by its name."""
 
-    Args:
-        word: As it is typed.
-        reach: How far apart two values can be, from the width of the bounds.
+    def estimator(*bounds: float, **asked: Any) -> AnyMechanism:
+        found: Estimator = getattr(dp, name)
+        return found(*bounds, **asked)
+
+    return _of_values(arguments, budget, name, name.replace("_", " "), estimator, reach)
+
+
+def _histogram(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    """The counts that the arguments ask for.
+
+    Raises:
+        ParameterError: If they do not fit together.
     """
-    name, words = word.replace("-", "_"), word.replace("-", " ")
-
-    def ask_for(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
-        target, sampling = _target(words, arguments), arguments.sampling
-
-        def estimator(*bounds: float, **asked: float) -> AnyMechanism:
-            released: Estimator = getattr(dp, name)
-            return released(*bounds, **asked, sampling=sampling)
-
-        return _of_values(arguments, budget, name, target, estimator, reach, sampling=sampling)
-
-    return Command(
-        name=word,
-        asked=ask_for,
-        options={**_BOUNDED, **flags.confidence("the true one"), **flags.OF_ROWS},
-        delta=True,
+    columns = tuple(str(name).strip() for name in arguments.column or ()) or (None,)
+    several = len(columns) > 1
+    declared, left_out = _declare(arguments, columns, budget)
+    asked: Any = {**declared, **budget, "confidence": flags.level_of(arguments)}
+    names: Any = list(columns) if several else columns[0]
+    kept = "all other values count as other" if arguments.other else left_out
+    return Statistic(
+        name="count",
+        target="count of these rows",
+        columns=columns,
+        kind=float if "edges" in declared else str,
+        mechanism=dp.histogram(names, **asked, other=arguments.other),
+        lines=partial(_lines_of_counts, several=several),
+        note=("counted", kept),
+        picks=True,
+        tell=lambda found: {} if found.threshold is None else {"threshold": str(found.threshold)},
+        titles=tuple(
+            f"column {name}" if name and arguments.header is False else name or "value"
+            for name in columns
+        ),
     )
 
 
-_BOUNDED: Final = {**flags.bounds(required=True), **flags.GROUPS, **flags.ROWS}
-_OF_QUANTILES: Final = {
-    **_BOUNDED,
-    "--whole": flags.SWITCH,
-    **flags.confidence("the quantile"),
-    **flags.OF_ROWS,
-}
+def _lines_of_counts(found: dp.releases.Histogram, *, several: bool) -> list[ReportLine]:
+    """A line for each key, which is one of several columns or of one."""
+    joints: Iterable[Any] = repeat(None)
+    if found.joint_margin is not None:
+        joints = map(tuple, found.joint_intervals.tolist())
+    numbers = zip(found.items(), joints, strict=False)
+    return [
+        ReportLine(each, cast(Labels, key) if several else (key,), joint)
+        for (key, each), joint in numbers
+    ]
+
+
+def _declare(
+    arguments: argparse.Namespace, columns: tuple[str | None, ...], budget: dict[str, float]
+) -> tuple[dict[str, object], str]:
+    """The categories or edges, and what is left out."""
+    ways = ("categories", "edges", "bins")
+    given = [f"--{way}" for way in ways if getattr(arguments, way) is not None]
+    if len(given) > 1:
+        raise dp.ParameterError(f"{given[0]} and {given[1]} are two ways to count; give one")
+    if not given:
+        return {}, _find_undeclared(arguments, budget)
+    if arguments.categories is not None:
+        names = [name or "the only column" for name in columns]
+        lists = flags.lists_for(
+            names, arguments.categories, arguments.na, ("--column", "--categories")
+        )
+        if arguments.other and any("other" in each for each in lists):
+            raise dp.ParameterError("--other adds the category other, which --categories declares")
+        return {"categories": lists if len(lists) > 1 else lists[0]}, (
+            "rows with another value are left out"
+        )
+    if len(columns) > 1:
+        raise dp.ParameterError(
+            f"{given[0]} is for one column; for bins in each group add --by NAME --keys KEY ..."
+        )
+    edges = _edges(arguments)
+    return {"edges": edges}, (
+        f"rows without a value from {short(edges[0])} to {short(edges[-1])} are left out"
+    )
+
+
+def _find_undeclared(arguments: argparse.Namespace, budget: dict[str, float]) -> str:
+    """Categories that the data hold: what is left out, refused where the setting cannot be."""
+    if arguments.other:
+        raise dp.ParameterError("--other goes with --categories, --edges or --bins")
+    if "delta" not in budget:
+        raise dp.ParameterError(
+            "declare what to count: --categories WORD ..., --edges X ... or --bins LOWER UPPER "
+            "COUNT. To count the categories that the data hold, give --epsilon E --delta D"
+        )
+    return "categories with a noisy count below the threshold are not shown"
+
+
+def _edges(arguments: argparse.Namespace) -> list[float]:
+    if arguments.bins is not None:
+        lower, upper = flags.rising_ends(arguments.bins[:2], "--bins")
+        count = whole(arguments.bins[2], "--bins: the count", least=1)
+        if count > _MOST_BINS:
+            raise dp.ParameterError(f"--bins: the count must be at most {_MOST_BINS}, got {count}")
+        return [as_typed(lower + (upper - lower) * place / count) for place in range(count + 1)]
+    edges: list[float] = arguments.edges
+    found = [exact(edge, "--edges") for edge in edges]
+    if len(found) < 2 or any(low >= high for low, high in pairwise(found)):
+        raise dp.ParameterError("--edges: give two numbers or more, each above the one before")
+    return edges
+
+
+_VARIANCE: Final = partial(_spread, name="variance", reach=lambda width: width * width / 4)
+_DEVIATION: Final = partial(_spread, name="standard_deviation", reach=lambda width: width / 2)
+_BOUNDED: Final = "--bounds --by --keys --missing --size"
+_OF_QUANTILES: Final = f"{_BOUNDED} --whole --of-rows"
 
 COMMANDS: Final = (
+    Command("mean", _mean, f"{_BOUNDED} --weights --of-rows --method", "the mean", delta=True),
     Command(
-        name="mean",
-        asked=_mean,
-        options={
-            **flags.bounds(
-                required=False, without="; without them a part of the budget finds some"
-            ),
-            **flags.GROUPS,
-            **flags.ROWS,
-            **flags.WEIGHTS,
-            **flags.confidence("the mean"),
-            **flags.OF_ROWS,
-            "--method": {"choices": METHODS, "default": _BEST},
-        },
-        delta=True,
-    ),
-    Command(
-        name="proportion",
-        asked=_proportion,
+        "proportion",
+        _proportion,
+        "--among --by --keys --weights --of-rows",
+        "the share",
         title="the share",
-        options={
-            "--among": flags.text_option("WORD", nargs="+", required=True),
-            **flags.GROUPS,
-            **flags.WEIGHTS,
-            **flags.confidence("the share"),
-            **flags.OF_ROWS,
-        },
         delta=True,
     ),
+    Command("count", _count, "--all --by --keys", "the count", title="the count"),
+    Command("sum", _sum, _BOUNDED, "the sum"),
+    Command("median", _median, _OF_QUANTILES, "the quantile", defaults={"quantiles": [0.5]}),
+    Command("quantile", _quantiles, f"{_OF_QUANTILES} --quantiles", "the quantile"),
+    Command("variance", _VARIANCE, f"{_BOUNDED} --of-rows", "the true one", delta=True),
+    Command("standard-deviation", _DEVIATION, f"{_BOUNDED} --of-rows", "the true one", delta=True),
     Command(
-        name="count",
-        asked=_count,
-        title="the count",
-        options={"--all": flags.SWITCH, **flags.GROUPS, **flags.confidence("the count")},
+        "histogram",
+        _histogram,
+        "--categories --edges --bins --other --by --keys --size",
+        "the count",
+        title="the counts",
+        delta=True,
     ),
-    Command(name="sum", asked=_sum, options={**_BOUNDED, **flags.confidence("the sum")}),
-    Command(name="median", asked=_median, options=_OF_QUANTILES, defaults={"quantiles": [0.5]}),
-    Command(
-        name="quantile",
-        asked=_quantiles,
-        options={
-            **_OF_QUANTILES,
-            "--quantiles": flags.number_option("Q", nargs="+", required=True),
-        },
-    ),
-    _spread_command("variance", lambda width: width * width / 4),
-    _spread_command("standard-deviation", lambda width: width / 2),
 )
 """In the order of the help."""

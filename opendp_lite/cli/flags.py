@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -151,74 +152,76 @@ Option = Mapping[str, Any]
 """What ``add_argument`` takes for a flag."""
 
 
-def text_option(metavar: str | tuple[str, ...], **more: object) -> Option:
-    """An option that takes text."""
+def _text(metavar: str, **more: object) -> Option:
     return {"metavar": metavar, **more}
 
 
-def number_option(metavar: str | tuple[str, ...], **more: object) -> Option:
-    """An option that takes a number, or several."""
-    return text_option(metavar, type=_number_or_fraction, **more)
+def _number(metavar: str | tuple[str, ...], **more: object) -> Option:
+    return {"metavar": metavar, "type": _number_or_fraction, **more}
 
 
-SWITCH: Final[Option] = {"action": "store_true"}
-"""An option that takes nothing."""
-FILE: Final[Mapping[str, Option]] = {
-    "file": text_option("FILE"),
+_SWITCH: Final[Option] = {"action": "store_true"}
+_REPEATED: Final[Option] = {"action": "append", "default": []}
+
+METHODS: Final = ("best", "centered", "joint", "plug-in", "recentred", "resized", "simplex")
+"""The words after ``--method``: ``dp.mean``, and what ``dp.estimators`` has before ``_mean``."""
+
+# By the flag, or by the command and its flag where this one has it in its own way.
+_OPTIONS: Final[Mapping[str, Option]] = {
+    "file": _text("FILE"),
     "--header": {"action": argparse.BooleanOptionalAction},
-    "--na": text_option("MARK", action="append", default=[]),
+    "--na": _text("MARK", **_REPEATED),
     "--text": {"choices": ("refuse", "missing"), "default": "refuse"},
-    "--delimiter": text_option("CHAR", type=_delimiter, default=","),
+    "--delimiter": _text("CHAR", type=_delimiter, default=","),
+    "--column": _text("NAME"),
+    "histogram --column": _text("NAME", nargs="+"),
+    "--where": _text("CONDITION", **_REPEATED),
+    "--epsilon": _number("E"),
+    "--delta": _number("D"),
+    "--rho": _number("R"),
+    "--mu": _number("M"),
+    "--person": _text("NAME"),
+    "--most": _number("K"),
+    "--bounds": _number(("LOWER", "UPPER"), nargs=2, required=True),
+    "mean --bounds": _number(("LOWER", "UPPER"), nargs=2),
+    "--by": _text("NAME", nargs="+"),
+    "--keys": _text("KEY", nargs="+", action="append"),
+    "--missing": _text("drop|VALUE", type=_missing),
+    "--size": _number("N"),
+    "--weights": _text("NAME"),
+    "--confidence": _number("C", default=0.95),
+    "--of-rows": {"action": "store_false", "dest": "sampling"},
+    "--method": {"choices": METHODS, "default": METHODS[0]},
+    "--all": _SWITCH,
+    "--whole": _SWITCH,
+    "--among": _text("WORD", nargs="+", required=True),
+    "--quantiles": _number("Q", nargs="+", required=True),
+    "--categories": _text("WORD", nargs="+", action="append"),
+    "--edges": _number("X", nargs="+"),
+    "--bins": _number(("LOWER", "UPPER", "COUNT"), nargs=3),
+    "--other": _SWITCH,
+    "--json": _SWITCH,
+    "--output": _text("FILE"),
+    "--statement": _text("FILE"),
+    "--ledger": _text("LEDGER"),
+    "--note": _text("WORDS"),
+    "--data-name": _text("WORDS"),
+    "--explain": _SWITCH,
+    "--price": _SWITCH,
+    "--force": _SWITCH,
+    "--pipeline": _text("FILE", required=True),
+    "--numbers": _text("NAME", nargs="+"),
+    "--words": _text("NAME", nargs="+"),
+    "--unit": _text("WORDS", required=True),
+    "--data": _text("WORDS", default=""),
+    "--witness": _text("FILE"),
+    "--query-delta": _number("D"),
+    "--reason": _text("WORDS", required=True),
 }
+FILE: Final = "file --header --na --text --delimiter"
 """How a file is written."""
-COLUMN: Final = text_option("NAME")
-PEOPLE: Final[Mapping[str, Option]] = {
-    "--person": text_option("NAME"),
-    "--most": number_option("K"),
-}
-"""Who is protected, where a person may have several rows."""
-WHERE: Final[Mapping[str, Option]] = {
-    "--where": text_option("CONDITION", action="append", default=[])
-}
-"""Which rows count."""
-GROUPS: Final[Mapping[str, Option]] = {
-    "--by": text_option("NAME", nargs="+"),
-    "--keys": text_option("KEY", nargs="+", action="append"),
-}
-"""A release for each group."""
-WEIGHTS: Final[Mapping[str, Option]] = {"--weights": text_option("NAME")}
-"""How much each row counts."""
-SIZE: Final[Mapping[str, Option]] = {"--size": number_option("N")}
-ROWS: Final[Mapping[str, Option]] = {"--missing": text_option("drop|VALUE", type=_missing), **SIZE}
-"""Missing values, and a number of rows that is public."""
-OUTPUT: Final[Mapping[str, Option]] = {
-    "--json": SWITCH,
-    "--output": text_option("FILE"),
-    "--statement": text_option("FILE"),
-    "--ledger": text_option("LEDGER"),
-    "--note": text_option("WORDS"),
-    "--data-name": text_option("WORDS"),
-    "--explain": SWITCH,
-    "--price": SWITCH,
-    "--force": SWITCH,
-}
+OUTPUT: Final = "--json --output --statement --ledger --note --data-name --explain --price --force"
 """The form of the result."""
-OF_ROWS: Final[Mapping[str, Option]] = {"--of-rows": {"action": "store_false", "dest": "sampling"}}
-"""Whom an interval is for."""
-
-
-def bounds(*, required: bool, without: str = "") -> Mapping[str, Option]:
-    """The range of the values."""
-    range_of = "the range of the values, from what you know beforehand; values outside are clipped "
-    words = f"{range_of}to the nearer bound{without}"
-    ends = ("LOWER", "UPPER")
-    return {"--bounds": number_option(ends, help=words, nargs=2, required=required)}
-
-
-def confidence(what: str) -> Mapping[str, Option]:
-    """The share of intervals that hold what is estimated."""
-    words = f"the share of releases whose interval holds {what} (default: 0.95)"
-    return {"--confidence": number_option("C", help=words, default=0.95)}
 
 
 class Once(argparse.Action):
@@ -250,8 +253,9 @@ def read_help() -> Mapping[str, Sequence[str]]:
 def add_command(
     commands: Commands,
     name: str,
-    groups: Mapping[str, Mapping[str, Option]],
+    groups: Mapping[str, str],
     under: str = "",
+    words: Mapping[str, str] = MappingProxyType({}),
     **texts: Any,
 ) -> argparse.ArgumentParser:
     """Adds a command to those of a parser.
@@ -259,8 +263,9 @@ def add_command(
     Args:
         commands: Those of the parser.
         name: As it is typed.
-        groups: Its options, by the title above them.
-        under: The section of the texts of its options, where that is not its own.
+        groups: Its flags, by the title above them.
+        under: The section of the texts of its flags, where that is not its own.
+        words: The texts of some flags, in place of those.
         texts: Of its help, by the names that argparse has for them.
     """
     said = read_help()
@@ -271,11 +276,13 @@ def add_command(
     )
     parser.set_defaults(parser=parser)
     parser.register("action", None, Once)
-    for title, options in groups.items():
+    for title, flags in groups.items():
         group = parser.add_argument_group(title)
-        for flag, option in options.items():
-            (words,) = said.get(f"{under or name} {flag}", said.get(flag, ("",)))
-            group.add_argument(flag, **{"help": words, **option})
+        for flag in flags.split():
+            own = f"{under or name} {flag}"
+            (told,) = said.get(own, said.get(flag, ("",)))
+            option = _OPTIONS.get(own, _OPTIONS[flag])
+            group.add_argument(flag, help=words.get(flag, told), **option)
     return parser
 
 
@@ -382,23 +389,23 @@ _BUDGETS_WITH_DELTA: Final = "(--epsilon E | --epsilon E --delta D | --rho R)"
 
 @attrs.frozen
 class Command:
-    """A command: its options, and what it asks for.
+    """A command: its flags, and what it asks for.
 
     Attributes:
         name: As it is typed. Its texts are those of ``help.txt``.
         asked: What the arguments ask for.
-        title: Of its own options.
-        options: Its own, beside those that all commands have.
-        column: The option that names the column.
+        flags: Its own, beside those that all commands have.
+        held: What an interval holds.
+        title: Of its own flags.
         delta: Whether a delta is of use.
-        defaults: What is asked for where no option of its own says so.
+        defaults: What is asked for where no flag of its own says so.
     """
 
     name: str
     asked: Asked
-    options: Mapping[str, Option]
+    flags: str
+    held: str
     title: str = "the estimate"
-    column: Option = COLUMN
     delta: bool = False
     defaults: Mapping[str, object] = attrs.Factory(dict)
 
@@ -406,21 +413,20 @@ class Command:
         """Adds the command to those of a parser."""
         budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
         _, needs, *_ = read_help()[self.name]
-        pure, delta = number_option("E"), {}
-        if self.delta:
-            words = f"{read_help()['--epsilon'][0]}; with --delta: approximate"
-            pure, delta = {**pure, "help": words}, {"--delta": number_option("D")}
+        share = f"the share of releases whose interval holds {self.held} (default: 0.95)"
+        pure = read_help()["--epsilon"][0] + "; with --delta: approximate" * self.delta
         groups = {
-            "the data": {**FILE, "--column": self.column, **WHERE},
-            _PRIVACY: {"--epsilon": pure, **delta, "--rho": number_option("R")},
-            "several rows a person": PEOPLE,
-            self.title: self.options,
+            "the data": f"{FILE} --column --where",
+            _PRIVACY: f"--epsilon {'--delta ' * self.delta}--rho",
+            "several rows a person": "--person --most",
+            self.title: f"{self.flags} --confidence",
             "the output": OUTPUT,
         }
         parser = add_command(
             commands,
             self.name,
             groups,
+            words={"--confidence": share, "--epsilon": pure},
             usage=f"opendp-lite {self.name} FILE {needs}\n{'':24}{budgets} [more options]\n"
             f"       opendp-lite {self.name} --help",
         )

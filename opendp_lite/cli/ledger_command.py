@@ -141,28 +141,18 @@ def _join(numbers: Any, how: Callable[[Any], str]) -> str:
     return " at ".join(map(how, parts))
 
 
-_Options = Mapping[str, flags.Option]
-_BUDGET: Final[_Options] = {
-    f"--{name}": flags.number_option(name[0].upper()) for name in ("epsilon", "delta", "rho", "mu")
+_BUDGET: Final = {
+    "the budget: one of these (a smaller number protects more)": "--epsilon --delta --rho --mu"
 }
-_REASON: Final[_Options] = {"--reason": flags.text_option("WORDS", required=True)}
-_TERMS: Final[_Options] = {
-    "--unit": flags.text_option("WORDS", required=True),
-    "--data": flags.text_option("WORDS", default=""),
-    "--witness": flags.text_option("FILE"),
-    "--query-delta": flags.number_option("D"),
-}
-_FILE: Final[_Options] = {"file": flags.text_option("FILE")}
-_THE_BUDGET: Final = {"the budget: one of these (a smaller number protects more)": _BUDGET}
-_Action = tuple[Callable[[argparse.Namespace], Told], str, _Options, Mapping[str, _Options]]
-# What each does, its help, its options beside the file, and those of a budget below a title.
+_Action = tuple[Callable[[argparse.Namespace], Told], str, str, Mapping[str, str]]
+# What each does, its help, its flags beside the file, and those of a budget below a title.
 _ACTIONS: Final[Mapping[str, _Action]] = {
-    "create": (_create, "make a new ledger", _TERMS, _THE_BUDGET),
-    "show": (_show, "what was spent, what is left, and each entry", {}, {}),
-    "verify": (_verify, "check every entry, the file and its witness", {}, {}),
-    "export": (_export, "all entries as JSON, without the key of the ledger", {}, {}),
-    "raise": (_raise, "raise the budget, with a reason shown for ever", _REASON, _THE_BUDGET),
-    "adopt": (_adopt, "use a copied, moved or restored ledger, with a reason", _REASON, {}),
+    "create": (_create, "make a new ledger", "--unit --data --witness --query-delta", _BUDGET),
+    "show": (_show, "what was spent, what is left, and each entry", "", {}),
+    "verify": (_verify, "check every entry, the file and its witness", "", {}),
+    "export": (_export, "all entries as JSON, without the key of the ledger", "", {}),
+    "raise": (_raise, "raise the budget, with a reason shown for ever", "--reason", _BUDGET),
+    "adopt": (_adopt, "use a copied, moved or restored ledger, with a reason", "--reason", {}),
 }
 
 
@@ -170,8 +160,8 @@ def add_ledger(commands: flags.Commands) -> None:
     """Adds the command to those of a parser."""
     whole = flags.add_command(commands, "ledger", {})
     actions = whole.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for name, (run, brief, options, budget) in _ACTIONS.items():
+    for name, (run, brief, own, budget) in _ACTIONS.items():
         said = f"{brief[0].upper()}{brief[1:]}."
-        groups = {"the ledger": {**_FILE, **options}, **budget}
+        groups = {"the ledger": f"file {own}", **budget}
         action = flags.add_command(actions, name, groups, "ledger", help=brief, description=said)
         action.set_defaults(run=run)

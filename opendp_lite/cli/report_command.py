@@ -101,11 +101,9 @@ def _load(name: str) -> when_run.AnyMeasurement:
 
 def add_report(commands: flags.Commands) -> None:
     """Adds the command to those of a parser."""
-    columns = dict.fromkeys(("--numbers", "--words"), flags.text_option("NAME", nargs="+"))
-    saved = flags.text_option("FILE", required=True)
     groups = {
-        "the data": {**flags.FILE, **columns},
-        "the release": {"--pipeline": saved},
+        "the data": f"{flags.FILE} --numbers --words",
+        "the release": "--pipeline",
         "the output": flags.OUTPUT,
     }
     parser = flags.add_command(
