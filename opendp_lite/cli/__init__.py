@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-_INTERRUPTED = 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line.
@@ -22,5 +20,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Imported only here, so that an interruption of the imports is quiet too.
         found: int = import_module("opendp_lite.cli.arguments").run(argv)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return 130
     return found

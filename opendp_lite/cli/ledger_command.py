@@ -10,10 +10,6 @@ import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.output import Told, align_lines, rounded_down, rounded_up, short
 
-_NOT_FINISHED: Final = "not finished"
-_HASH: Final = 12
-_SECONDS: Final = 19
-
 
 def _budget(arguments: argparse.Namespace) -> dp.measures.PrivacyBudget[Any]:
     epsilon, delta, rho, mu = arguments.epsilon, arguments.delta, arguments.rho, arguments.mu
@@ -92,7 +88,7 @@ def _summary(view: when_run.LedgerView) -> dict[str, str]:
         "left": _join(left, lambda each: short(rounded_down(each))),
         "not finished": f"{waiting} of the releases; they count" if waiting else "",
         "witness": terms.witness,
-        "head": f"entry {head.number}, {head.hash[:_HASH]}",
+        "head": f"entry {head.number}, {head.hash[:12]}",
         "trouble": view.trouble,
     }
     return {title: text for title, text in found.items() if text}
@@ -107,7 +103,7 @@ def _grid(view: when_run.LedgerView) -> list[str]:
         [
             releases.get(entry.number, ""),
             str(entry.number),
-            entry.time[:_SECONDS].replace("T", " "),
+            entry.time[:19].replace("T", " "),
             _state(view, entry, waiting),
             _show_loss(view, entry.cost(view.measure)),
             _show_loss(view, entry.reach(view.measure)),
@@ -124,7 +120,7 @@ def _state(view: when_run.LedgerView, entry: when_run.LedgerEntry, waiting: froz
     state: str = entry.state.value
     match entry.state:
         case when_run.EntryState.RESERVED:
-            return _NOT_FINISHED if entry.number in waiting else when_run.EntryState.RELEASED.value
+            return "not finished" if entry.number in waiting else when_run.EntryState.RELEASED.value
         case when_run.EntryState.RAISED:
             return f"{state} to {_show_loss(view, entry.budget)}"
         case _:

@@ -20,10 +20,6 @@ import opendp_lite as dp
 from opendp_lite.cli import when_run
 from opendp_lite.numbers.exact import digits_down, digits_up
 
-_REFUSED: Final = 2
-_NOBODY_READS: Final = 141
-
-
 EXACT: Final = 2**53
 """Whole numbers below are floats, and no others."""
 
@@ -110,7 +106,7 @@ def print_text(text: str) -> int:
     except OSError as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(problem, BrokenPipeError):
-            return _NOBODY_READS
+            return 141
         return refuse(f"the release was made, but writing it failed: {problem.strerror}")
     return 0
 
@@ -118,7 +114,7 @@ def print_text(text: str) -> int:
 def refuse(text: str) -> int:
     """Prints an error in one line; returns the exit status."""
     print(f"opendp-lite: error: {text}", file=sys.stderr)
-    return _REFUSED
+    return 2
 
 
 Content = TypeVar("Content")

@@ -15,7 +15,6 @@ from opendp_lite.engines.data.table import Column
 
 _FIRST: Final = 2.0
 _EVERY: Final = 0.5
-_WIDTH: Final = 60
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -53,7 +52,7 @@ class Followed(dp.Blocks):
                 self._tell("")
 
     def _tell(self, words: str) -> None:
-        self.terminal.write(f"\r{words:{_WIDTH}}\r{words}")
+        self.terminal.write(f"\r{words:60}\r{words}")
         self.terminal.flush()
 
 

@@ -23,7 +23,6 @@ from opendp_lite.numbers.exact import exact, round_up, whole
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
 
-_TRIES: Final = 8
 # Of epsilon, for what is released of groups that are found; the rest finds them. A replaced row is
 # in two of them.
 _OF_GROUPS: Final = 0.8
@@ -135,7 +134,7 @@ def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
     given = budget = flags.budget_of(arguments)
     if not arguments.price:
         _try_names(arguments)
-    for _ in range(_TRIES):
+    for _ in range(8):
         setting = _setting(arguments, asked, given)
         loss = setting.loss(setting.pipeline)
         if all(loss[name] <= budget[name] for name in budget):

@@ -34,7 +34,6 @@ NUMBERS: Final = (
 _NEXT: Final = (
     "add up the losses of all releases of this data; --explain shows each step and its loss"
 )
-_TYPED: Final = 12
 
 
 @attrs.frozen
@@ -222,7 +221,7 @@ class Report:
 def _few_digits(value: float) -> str:
     """A loss as it was typed, or rounded up where it was computed."""
     told = short(value)
-    return told if len(told) <= _TYPED else rounded_up(value)
+    return told if len(told) <= 12 else rounded_up(value)
 
 
 def _digits(line: ReportLine, *more: float) -> list[str]:

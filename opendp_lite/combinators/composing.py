@@ -28,7 +28,7 @@ from opendp_lite.pipeline.core import Facts, M, Measurement
 from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.releases.by_name import ByName
+from opendp_lite.releases.estimates import ByName
 from opendp_lite.samplers.choice import below, logarithmic
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Errors

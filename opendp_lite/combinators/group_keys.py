@@ -18,7 +18,7 @@ from opendp_lite.engines.data.table import Column, ColumnReading
 from opendp_lite.engines.distinct import KeysFound
 from opendp_lite.engines.grouped import Groups
 from opendp_lite.numbers.exact import list_values, quote
-from opendp_lite.releases.by_name import ByGroup
+from opendp_lite.releases.estimates import ByGroup
 from opendp_lite.releases.result import Result, mark_part
 from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import Tables, name_once

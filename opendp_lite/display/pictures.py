@@ -19,8 +19,6 @@ INK_ORANGE: Final = "#b86a00"
 INK_GREEN: Final = "#00856a"
 """Colours that colour-blind readers tell apart, on light and on dark."""
 
-_NAMES: Final = 12
-
 
 def tag(name: str, inside: str = "", /, **attributes: object) -> str:
     """An element around others. An underscore in a name stands for a hyphen.
@@ -59,7 +57,7 @@ def picture(inside: str, width: float, height: float, title: str, description: s
     told = "\n".join([title, description])
     # Imported only here: OpenSSL takes two milliseconds, and a release draws nothing.
     digest = import_module("hashlib").sha256(f"{told}{inside}".encode()).hexdigest()
-    name = f"opendp-lite-{digest[:_NAMES]}"
+    name = f"opendp-lite-{digest[:12]}"
     alternative = tag("title", escape(title), id=f"{name}-t") + tag(
         "desc", escape(description), id=f"{name}-d"
     )
@@ -89,7 +87,6 @@ _EDGE: Final = 5.0
 _MIDDLE: Final = _HEIGHT / 2
 _BAR: Final = 10
 _CAP: Final = 3.0
-_DOT: Final = 3.5
 
 
 @attrs.frozen
@@ -170,7 +167,7 @@ class Scale:
         if isnan(spot.value):
             return ""
         axis = line(f"M{_EDGE:g} {_MIDDLE:g}H{_WIDTH - _EDGE:g}", stroke_opacity=0.35)
-        drawn = tag("circle", cx=self._x(spot.value), cy=_MIDDLE, r=_DOT, fill=INK_ORANGE)
+        drawn = tag("circle", cx=self._x(spot.value), cy=_MIDDLE, r=3.5, fill=INK_ORANGE)
         return self._frame(axis + self._whiskers(spot) + drawn, spot)
 
     def _x(self, number: float) -> float:
@@ -228,7 +225,6 @@ _BOTTOM: Final = _BAND_HEIGHT - 26.0
 _SIZE: Final = 11
 _LONGEST: Final = 24
 _MOST: Final = 1000
-_MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def band_picture(
@@ -289,7 +285,7 @@ def step_picture(spots: Sequence[Spot], names: Sequence[str], title: str) -> str
 
 
 def _short(words: str) -> str:
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}{_MORE}"
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 Point = tuple[float, float]

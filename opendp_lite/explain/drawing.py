@@ -151,7 +151,6 @@ def _row(cells: Sequence[str]) -> str:
 
 
 _DOWN: Final = " |"
-_PART: Final = " +-- "
 _INSIDE: Final = " |   "
 _MOST: Final = 46
 _NARROW: Final = 26
@@ -171,7 +170,7 @@ def _chain(passages: Sequence[Passage], width: int) -> Iterator[str]:
         if place:
             yield from _arrow(each.arriving, width)
         for name, inside in each.branches:
-            yield from wrap_text(f"{_PART}{name}".rstrip(), width)
+            yield from wrap_text(f" +-- {name}".rstrip(), width)
             inner = width - len(_INSIDE)
             yield from (_INSIDE + line for line in _arrow(inside[0].arriving, inner))
             yield from (_INSIDE + line for line in _chain(inside, inner))
@@ -247,9 +246,7 @@ class Drawing:
 
 
 E = TypeVar("E", bound=OpenDPLiteError)
-_JOIN: Final = " >> "
 _START: Final = "  "
-_CARET: Final = "^"
 _LONGEST: Final = 60
 
 
@@ -270,13 +267,13 @@ def chain_lines(links: Sequence[str], place: int, width: int = WIDTH) -> list[st
     """The chain on lines of at most ``width`` columns, carets under the link at a place."""
     lines, marks = [_START], [""]
     for at, link in enumerate(links):
-        joined = f"{_JOIN}{link}" if at else link
+        joined = f" >> {link}" if at else link
         if at and len(lines[-1]) + len(joined) > width:
             lines.append(_START)
             marks.append("")
         lines[-1] += joined
         if at == place:
-            marks[-1] = f"{' ' * (len(lines[-1]) - len(link))}{_CARET * len(link)}"
+            marks[-1] = f"{' ' * (len(lines[-1]) - len(link))}{'^' * len(link)}"
     return [each for pair in zip(lines, marks, strict=True) for each in pair if each]
 
 

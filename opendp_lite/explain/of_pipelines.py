@@ -161,7 +161,6 @@ def _said_of(link: object) -> str:
     return f"{link!r}: {_step_of(link).does}" if isinstance(link, Defined) else ""
 
 
-_PACKAGE: Final = "opendp_lite."
 _PIPELINE: Final = "pipeline"
 
 
@@ -208,7 +207,7 @@ def _ours(link: object) -> bool:
 
 def _is_part_of_package(definition: object) -> bool:
     """Whether a function or a class is defined in opendp_lite."""
-    return str(definition.__module__).startswith(_PACKAGE)
+    return str(definition.__module__).startswith("opendp_lite.")
 
 
 def _parts_in(recipe: Sequence[object], *, followed: bool = False) -> Iterator[RecipePart]:

@@ -74,7 +74,6 @@ class Position:
         return tuple(found)
 
 
-_WIDTH: Final = 88
 _ROW: Final = "border-top:1px solid #ccc;background:none"
 _CELL: Final = "text-align:left;vertical-align:top;white-space:normal;padding:3px 14px 3px 0"
 
@@ -354,9 +353,7 @@ class Statement:
 
 def _as_point(sentence: str) -> str:
     """A point of a list."""
-    return fill(
-        sentence, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
-    )
+    return fill(sentence, 88, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _paragraphs(said: Sequence[str]) -> str:

@@ -63,10 +63,8 @@ class Stated(Protocol):
     def trace(self) -> tuple[TraceStep, ...]: ...
 
 
-_DELTA: Final = Fraction(1, 10**6)
 # The logarithm of the largest float, rounded down.
 _MOST: Final = 709
-_SAVED: Final = Fraction(999, 1000)
 
 
 @attrs.frozen
@@ -108,7 +106,7 @@ class LossStatement:
         known = []
         stated = dict(self.parts).get("epsilon")
         # A delta that saves less than a thousandth of a pure loss says nothing new.
-        saves = stated is None or self.epsilon < stated * _SAVED
+        saves = stated is None or self.epsilon < stated * Fraction(999, 1000)
         if saves and dict(self.parts).get("delta") != self.delta:
             known.append(f"epsilon = {digits_up(self.epsilon)} at delta = {delta}")
         if self.rho is not None and "rho" not in dict(self.parts):
@@ -132,7 +130,7 @@ def loss_of(measurement: Stated, distance: Distance, delta: Number | None) -> Lo
     """The loss at a distance, and what it implies at a delta."""
     measure, loss = measurement.output_measure, measurement.privacy_map(distance)
     profile = measure.profile(loss)
-    level = max(_DELTA, profile.least_delta) if delta is None else exact(delta, "delta")
+    level = max(Fraction(1, 10**6), profile.least_delta) if delta is None else exact(delta, "delta")
     if not 0 <= level <= 1:
         raise ParameterError(f"statement: delta must be between 0 and 1, got {delta}")
     epsilon, ratio = profile.epsilon(level), profile.gaussian_ratio

@@ -1,8 +1,8 @@
 from opendp_lite.plotting.canvas import alt_text as alt_text
-from opendp_lite.plotting.errors import error_by_loss as error_by_loss
-from opendp_lite.plotting.errors import error_by_mean as error_by_mean
-from opendp_lite.plotting.errors import error_by_rows as error_by_rows
-from opendp_lite.plotting.errors import error_parts as error_parts
+from opendp_lite.plotting.of_noise import error_by_loss as error_by_loss
+from opendp_lite.plotting.of_noise import error_by_mean as error_by_mean
+from opendp_lite.plotting.of_noise import error_by_rows as error_by_rows
+from opendp_lite.plotting.of_noise import error_parts as error_parts
 from opendp_lite.plotting.of_noise import noise_probabilities as noise_probabilities
 from opendp_lite.plotting.of_noise import noise_shapes as noise_shapes
 from opendp_lite.plotting.of_noise import plan_steps as plan_steps

@@ -21,9 +21,8 @@ from opendp_lite.estimators.distributions.cumulative import CumulativeDistributi
 from opendp_lite.estimators.distributions.histograms import Histogram, label
 from opendp_lite.numbers.exact import Number, exact, nearest, whole
 from opendp_lite.plotting import canvas
-from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimate import Estimate
-from opendp_lite.releases.estimates import Estimates
+from opendp_lite.releases.estimates import ByGroup, Estimates
 from opendp_lite.releases.result import Result
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 
 _PAIR: Final = 2
-_WIDE: Final = 0.8
 _LONG: Final = 60
 _MOST_TICKS: Final = 40
 
@@ -179,7 +177,7 @@ def _name(axes: Axes, names: Sequence[str]) -> tuple[Floats, Floats]:
     long = sum(len(names[each]) + 2 for each in shown) > _LONG
     turned: canvas.Style = {"rotation": 40, "ha": "right"} if long else {}
     axes.set_xticks(list(shown), [names[each] for each in shown], **turned)
-    return np.arange(len(names), dtype=np.float64), np.full(len(names), _WIDE)
+    return np.arange(len(names), dtype=np.float64), np.full(len(names), 0.8)
 
 
 def _span(key: Hashable) -> tuple[float, float] | None:
@@ -197,7 +195,6 @@ def _text(key: Hashable, columns: int) -> str:
 
 
 Band: TypeAlias = tuple[Floats, Floats, str]
-_HALF: Final = 0.5
 _OF_A_COLUMN: Final = "draws a release of dp.cdf or dp.estimators.basis_distribution"
 _ONE_ERROR: Final = "± one standard error of the noise"
 
@@ -233,7 +230,7 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
     axes.fill_between(around, low, high, label=words, **canvas.tint(axes))
     axes.plot(edges, release.cdf(edges).value, label="released share", **canvas.line_style(0))
     axes.set_ylim(-0.02, 1.02)
-    title, half = "Share of rows up to each number", edges[release.cdf(edges).value >= _HALF]
+    title, half = "Share of rows up to each number", edges[release.cdf(edges).value >= 0.5]
     message = f"Half of the rows lie up to {half[0]:.4g}" if len(half) else "Noise hides the rows"
     return canvas.dress(axes, title, canvas.with_unit("number", unit), "share of rows", message)
 
@@ -300,11 +297,6 @@ def density_curve(
     return canvas.dress(axes, title, canvas.with_unit("number", unit), seen, message)
 
 
-_LINE: Final = 0.32
-_FRAME: Final = 1.1
-_WIDTH: Final = 6.0
-_LEAST: Final = 3
-_HIGH: Final = 7.0
 # Rows beyond this have no names, and thinner lines.
 _MANY: Final = 21
 
@@ -348,8 +340,8 @@ def estimate_intervals(
     found = list(_name_step(release, ""))
     values = np.array([each.value for _, each in found])
     ends = np.array([each.interval for _, each in found]).reshape(-1, 2)
-    height = min(_FRAME + _LINE * max(len(found), _LEAST), _HIGH)
-    axes, wide = canvas.axes_of(ax, (_WIDTH, height)), 2 if len(found) < _MANY else 1
+    height = min(1.1 + 0.32 * max(len(found), 3), 7.0)
+    axes, wide = canvas.axes_of(ax, (6.0, height)), 2 if len(found) < _MANY else 1
     places, off = np.arange(len(found)), np.abs(ends.T - values)
     confidences = sorted({each.confidence for _, each in found})
     title = f"Released values with {' and '.join(map(percent, confidences))} intervals"

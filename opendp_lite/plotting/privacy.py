@@ -146,7 +146,7 @@ def budget_bar(paid: Iterable[Release[Any]] | Ledger, *, ax: Axes | None = None)
         parts[name] = parts.get(name, Fraction(0)) + numbers_of(price)[0] / whole
     # Beside the parts and none of them: a note may be "left" too.
     rest = 1 - sum(parts.values(), Fraction(0))
-    axes, start = canvas.axes_of(ax, _FLAT), 0.0
+    axes, start = canvas.axes_of(ax, (7.6, 1.6)), 0.0
     for place, (name, part) in enumerate([*parts.items(), ("left", rest)]):
         share, words = float(part), f"{name}: {percent(float(f'{float(100 * part):.3g}') / 100)}"
         left: canvas.Style = {"facecolor": canvas.GREY, "alpha": canvas.opacity(axes)}
@@ -185,13 +185,10 @@ def _of_ledger(paid: Ledger) -> tuple[Payments, PrivacyBudget[Any]]:
     return named, paid.budget
 
 
-_FLAT: Final = (7.6, 1.6)
-_POINTS: Final = 81
 # The delta at the foot of the picture.
 _LEAST: Final = 1e-9
 # Where curves that reach zero leave the picture.
 _BELOW: Final = _LEAST / 1e3
-_ROOM: Final = 1.1
 
 
 def privacy_curves(
@@ -230,10 +227,10 @@ def privacy_curves(
     """
     neighbours = canvas.same_neighbours(pipelines, d_in, "privacy_curves")
     profiles = {name: each.privacy_profile(d_in) for name, each in pipelines.items()}
-    last = max(map(_end, profiles.values())) * _ROOM if most is None else most
+    last = max(map(_end, profiles.values())) * 1.1 if most is None else most
     axes = canvas.axes_of(ax)
     for place, (name, profile) in enumerate(profiles.items()):
-        points = {Fraction(each) for each in np.linspace(0, last, _POINTS)}
+        points = {Fraction(each) for each in np.linspace(0, last, 81)}
         if profile.pure is not None:
             points |= {profile.pure * (1 - Fraction(1, 10**9)), profile.pure}
         epsilons = sorted(points)
@@ -249,7 +246,6 @@ def _end(profile: Profile) -> float:
     return nearest(profile.epsilon(max(_SMALL, profile.least_delta)))
 
 
-_TRADEOFF_CURVE_POINTS: Final = 201
 _LEVELS: Final = 120
 _SMALL: Final = Fraction(1, 10**6)
 _ALARMS: Final = 0.05
@@ -301,7 +297,7 @@ def tradeoff_curve(
     axes = canvas.axes_of(ax, canvas.EQUAL_SIDES)
     ends = np.array([0.0, 1.0])
     axes.plot(ends, 1 - ends, color=canvas.GREY, linestyle=":", label="a coin: nothing is told")
-    alphas = np.linspace(0, 1, _TRADEOFF_CURVE_POINTS) ** 2
+    alphas = np.linspace(0, 1, 201) ** 2
     alphas = np.unique(np.concatenate([alphas, 1 - alphas]))
     said = []
     for place, (name, pipeline) in enumerate(pipelines.items()):

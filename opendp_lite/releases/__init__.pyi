@@ -14,9 +14,9 @@ from opendp_lite.estimators.distributions.significance import SignificanceTest a
 from opendp_lite.explain.drawing import Drawing as Drawing
 from opendp_lite.explain.drawing import Explanation as Explanation
 from opendp_lite.explain.statement import Statement as Statement
-from opendp_lite.releases.by_name import ByGroup as ByGroup
-from opendp_lite.releases.by_name import ByName as ByName
 from opendp_lite.releases.estimate import Estimate as Estimate
+from opendp_lite.releases.estimates import ByGroup as ByGroup
+from opendp_lite.releases.estimates import ByName as ByName
 from opendp_lite.releases.estimates import Estimates as Estimates
 from opendp_lite.releases.result import InsecureRelease as InsecureRelease
 from opendp_lite.releases.table import ReleaseTable as ReleaseTable

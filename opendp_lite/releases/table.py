@@ -34,7 +34,6 @@ _ROUNDED: Final[Mapping[str, Rounding]] = {
 _SIDES: Final[Mapping[Rounding, int]] = {floor: -1, ceil: 1}
 _STATISTICS: Final = frozenset({*_ROUNDED, "standard_error", "rows", "p_value"})
 _NO_KEYS: Final = _STATISTICS | {"statistic"}
-_HOW_MANY: Final = ("count", "rows")
 # Whole steps that are meant for digits where the numbers are not whole. A mean in fives is usual.
 _DIGITS: Final = (2, 3, 4)
 _MOST_DIGITS: Final = 15
@@ -210,7 +209,7 @@ def _list_estimates(record: Record) -> list[str]:
 
 def _how_many(record: Record) -> str:
     """The column that says of how many rows a row of the table is; empty where none does."""
-    return next((name for name in _HOW_MANY if record.get(name) is not None), "")
+    return next((name for name in ("count", "rows") if record.get(name) is not None), "")
 
 
 def _count_each(records: Sequence[Record], name: str) -> list[float]:

@@ -22,7 +22,6 @@ _NOT: Final = "that is not here"
 _SAID: Final = {"use": "use", "near": f"{_NOT}, and nearest to it is", "not": f"{_NOT}:"}
 _ENDS: Final = 2
 _STARS: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-_FEW: Final = 3
 # What the parameters are called that take a column's name.
 _COLUMNS: Final = frozenset({"by", "column", "columns", "person", "y"})
 # Below it, names that have little in common would be offered.
@@ -110,7 +109,7 @@ def _value_hint(path: str, args: Sequence[object], parameters: Collection[str]) 
         return f"{start}{_show_argument(named)}) or {_show_argument(other)}"
     if named == "categories" and isinstance(values[0], int):
         return f"{start}{_show_argument('edges')})"
-    words = all(isinstance(each, str) for each in values) and len(values) <= _FEW
+    words = all(isinstance(each, str) for each in values) and len(values) <= 3
     if named != "among" or not words:
         return ""
     compared = str(values[0])[:1] in ("<", ">")

@@ -11,8 +11,7 @@ from opendp_lite.display.pictures import Scale, Spot
 from opendp_lite.estimators.distributions.histograms import Histogram
 from opendp_lite.explain.drawing import chain_lines, in_columns
 from opendp_lite.explain.trace import walk
-from opendp_lite.releases.by_name import ByGroup
-from opendp_lite.releases.estimates import Estimates
+from opendp_lite.releases.estimates import ByGroup, Estimates
 from opendp_lite.spaces.space import examples_of
 from tests.public_names import STEPS
 

@@ -50,8 +50,6 @@ Making = Callable[[EntryTable, Checked], LedgerEntry]
 _PIECE: Final = 500
 # Heads that a handle remembers: one at least for each thread that reserves at once.
 _REMEMBERED: Final = 64
-_KEY_WORDS: Final = 4
-_NAME_WORDS: Final = 2
 
 
 @attrs.frozen(eq=False)
@@ -122,7 +120,7 @@ class LedgerFile(LedgerStanding):
         budgets.require_budget(budget, "a ledger")
         check_budget(budget.loss, budget.measure)
         counted = filter_budget(budget, query_delta)
-        identity = _random(_NAME_WORDS)
+        identity = _random(2)
         storage = _find_storage(path, wait)
         terms = LedgerTerms(
             identity=identity,
@@ -512,7 +510,7 @@ class LedgerFile(LedgerStanding):
             self._checked.append(self.storage.check_now(first))
             self._heads.append(Checked(first))
 
-        key = _random(_KEY_WORDS)
+        key = _random(4)
         self.storage.in_transaction(making, writing=True, terms=self.terms, key=key)
 
     def _read(self, work: Callable[[EntryTable], Result]) -> Result:

@@ -145,7 +145,6 @@ def asked_text(order: Order) -> str:
         return json.dumps({"steps": order.name})
 
 
-_FIRST = "data"
 _SHOWN = 20
 
 
@@ -382,7 +381,7 @@ class Ledger:
                 Argument("name", "version 2"),
                 " where the session is opened. All of them spend the one budget",
             )
-        return _FIRST if name is None else name
+        return "data" if name is None else name
 
     def _admit(self, scope: str, identity: DataIdentity, neighbours: str) -> None:
         """Gives a new content its name, unless another process did so by now."""

@@ -20,13 +20,11 @@ from opendp_lite.sessions.text import read_short, write_loss
 
 # At the end of a line that is whole.
 _END: Final = "."
-_FIELDS: Final = (5, 6)
 _HASH: Final = re.compile("[0-9a-f]{64}")
 # SQLite has no row of a longer number.
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 # Between the numbers of a loss.
 _BETWEEN: Final = ","
-_SHOWN: Final = 12
 
 
 @attrs.frozen
@@ -56,7 +54,7 @@ class Sighting:
         """The entry that a line tells of; None for a line that was cut short."""
         words, _, end = line.rpartition(" ")
         fields = words.split(" ")
-        if end != _END or len(fields) not in _FIELDS:
+        if end != _END or len(fields) not in (5, 6):
             return None
         number, hashed, state, price, total, *counted = fields
         if not (_NUMBER.fullmatch(number) and _HASH.fullmatch(hashed)):
@@ -102,7 +100,7 @@ class Sightings:
         if last is not None:
             raise LedgerError(
                 f"the ledger was rolled back or has another history: {self.where} saw entry "
-                f"{last.number} with the hash {last.hash[:_SHOWN]}, which is no longer there. "
+                f"{last.number} with the hash {last.hash[:12]}, which is no longer there. "
                 f"{remedy}, or adopt this one with a reason, which counts what was seen as spent"
             )
 
@@ -178,7 +176,6 @@ class CheckMark:
 _MODE: Final = 0o600
 # Bytes of the end that hold the last entry, unless other ledgers share the witness.
 _TAIL: Final = 2**16
-_MAY_BEGIN: Final = (EntryState.CREATED, EntryState.ADOPTED)
 
 
 @attrs.frozen
@@ -249,7 +246,11 @@ class WitnessFile:
         """
         lines = (f"\n{self.identity} {Sighting.of(each).line()}\n" for each in entries)
         data = "".join(lines).encode()
-        making = os.O_CREAT if any(each.state in _MAY_BEGIN for each in entries) else 0
+        making = (
+            os.O_CREAT
+            if any(each.state in (EntryState.CREATED, EntryState.ADOPTED) for each in entries)
+            else 0
+        )
         if making and self._is_other():
             raise self._refuse_unwritten("it holds something else than a witness")
         try:
