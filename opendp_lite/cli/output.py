@@ -177,9 +177,15 @@ def writers(
         ParameterError: If one cannot be written, as far as is known before the release, or if the
             command reads it.
     """
-    release = _file(arguments, "--output", output)
-    statement = _file(arguments, "--statement", _STATEMENT)
-    if release and statement and release[0].resolve() == statement[0].resolve():
+    known: dict[str, Mapping[str, Callable[[Any], bytes]]]
+    known = {"--output": output, "--statement": _STATEMENT}
+    named = {flag: vars(arguments)[flag.removeprefix("--")] for flag in known}
+    files = {
+        flag: _file(arguments, flag, name, known[flag])
+        for flag, name in named.items()
+        if name is not None
+    }
+    if len({path.resolve() for path, _ in files.values()}) < len(files):
         raise dp.ParameterError("--statement: --output names the same file; name another one")
 
     def write(path: Path, content: bytes) -> None:
@@ -188,25 +194,19 @@ def writers(
             file.write(content)
 
     def prepare(content: Content, stated: dp.releases.Statement) -> dict[str, Write]:
-        found: dict[str, Write] = {}
-        if release is not None:
-            found["--output"] = partial(write, release[0], release[1](content))
-        if statement is not None:
-            found["--statement"] = partial(write, statement[0], statement[1](stated))
-        return found
+        told = {"--output": content, "--statement": stated}
+        return {
+            flag: partial(write, path, form(told[flag])) for flag, (path, form) in files.items()
+        }
 
     return prepare
 
 
 def _file(
-    arguments: argparse.Namespace, flag: str, forms: Mapping[str, Callable[[Content], bytes]]
-) -> tuple[Path, Callable[[Content], bytes]] | None:
-    """The file that an option names and what makes its bytes; None without the option."""
-    typed = vars(arguments)
-    name = typed[flag.removeprefix("--")]
-    if name is None:
-        return None
-    path = Path(name)
+    arguments: argparse.Namespace, flag: str, name: str, forms: Mapping[str, Callable[[Any], bytes]]
+) -> tuple[Path, Callable[[Any], bytes]]:
+    """The file that a flag names and what makes its bytes."""
+    typed, path = vars(arguments), Path(name)
     form = forms.get(path.suffix.lower())
     if form is None:
         raise dp.ParameterError(f"{flag}: the name must end in {' or '.join(forms)}, got {name!r}")

@@ -63,6 +63,7 @@ class Stated(Protocol):
     def trace(self) -> tuple[TraceStep, ...]: ...
 
 
+_SAVED: Final = Fraction(999, 1000)
 # The logarithm of the largest float, rounded down.
 _MOST: Final = 709
 
@@ -106,7 +107,7 @@ class LossStatement:
         known = []
         stated = dict(self.parts).get("epsilon")
         # A delta that saves less than a thousandth of a pure loss says nothing new.
-        saves = stated is None or self.epsilon < stated * Fraction(999, 1000)
+        saves = stated is None or self.epsilon < stated * _SAVED
         if saves and dict(self.parts).get("delta") != self.delta:
             known.append(f"epsilon = {digits_up(self.epsilon)} at delta = {delta}")
         if self.rho is not None and "rho" not in dict(self.parts):

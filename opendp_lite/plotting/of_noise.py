@@ -18,15 +18,7 @@ from opendp_lite.estimators.distributions.answers import numbers_of
 from opendp_lite.estimators.means.mean import expected_error
 from opendp_lite.measurements.noise import gaussian
 from opendp_lite.metrics.distances import ChangeOneDistance
-from opendp_lite.numbers.exact import (
-    Number,
-    confidence_of,
-    exact,
-    nearest,
-    positive,
-    round_up,
-    whole,
-)
+from opendp_lite.numbers.exact import Number, confidence_of, exact, nearest, positive, round_up
 from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.pipeline.questions import brief
 from opendp_lite.plotting import canvas
@@ -304,7 +296,7 @@ def plan_steps(
     clipped = scaled * np.minimum(1, radius / np.maximum(lengths, radius / _BITS))[:, None]
     steps = center(tuple(middle)) >> scale(tuple(1 / shape)) >> clip_to_norm(radius) >> sum()
     space = records(columns=2, size=len(rows), metric=ChangeOneDistance())
-    noisy = (space >> steps >> gaussian(rho=rho)).insecure_release(rows, whole(seed, "seed"))
+    noisy = (space >> steps >> gaussian(rho=rho)).insecure_release(rows, seed)
     released = middle + shape * np.asarray(noisy.value) / len(rows)
     first, second, third, last = panels
     _dots(first, rows, canvas.BLUE, "rows")

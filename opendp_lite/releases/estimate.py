@@ -15,14 +15,8 @@ import attrs
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.display import formatting, pictures
-from opendp_lite.releases.intervals import (
-    CellsOfTable,
-    IntervalEnds,
-    TwoCells,
-    divide,
-    join_errors,
-    subtract,
-)
+from opendp_lite.releases import intervals
+from opendp_lite.releases.intervals import CellsOfTable, IntervalEnds, TwoCells, join_errors
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
@@ -393,7 +387,7 @@ def difference(first: Estimate, second: Estimate, *, independent: bool | None = 
         error = cells.difference_error(value, sampling=one.sampling)
         return _of_cells(one, value, error, cells.difference)
     error = join_errors(one.standard_error, other.standard_error, independent=apart)
-    return _join(one, other, value, error, partial(subtract, independent=apart))
+    return _join(one, other, value, error, partial(intervals.subtract, independent=apart))
 
 
 def ratio(first: Estimate, second: Estimate, *, independent: bool | None = None) -> Estimate:
@@ -421,7 +415,7 @@ def ratio(first: Estimate, second: Estimate, *, independent: bool | None = None)
         True
     """
     one, other, apart, cells = _pair("ratio", first, second, independent)
-    ends = partial(divide, independent=apart)
+    ends = partial(intervals.divide, independent=apart)
     if other.value == 0:
         return _join(one, other, nan, inf, ends)
     value = one.value / other.value

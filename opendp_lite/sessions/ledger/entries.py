@@ -247,11 +247,6 @@ class LedgerTerms:
         return find_measure(self.measure)
 
 
-_MAY_PAY = (EntryState.RESERVED, EntryState.ADOPTED)
-_MAY_RAISE = (EntryState.CREATED, EntryState.RAISED)
-_MAY_MOVE = (EntryState.CREATED, EntryState.ADOPTED)
-
-
 def check_chain(
     entries: Iterable[LedgerEntry], terms: LedgerTerms, before: LedgerEntry | None = None
 ) -> Iterator[LedgerEntry]:
@@ -281,16 +276,15 @@ def _follows(entry: LedgerEntry, earlier: LedgerEntry | None, measure: AnyMeasur
         return entry.state is EntryState.CREATED and numbers_of(entry.total) == numbers_of(
             measure.zero()
         )
-    state = entry.state
-    paid = entry.price if state in _MAY_PAY else measure.zero()
+    state, adopts = entry.state, entry.state is EntryState.ADOPTED
     return (
         state is not EntryState.CREATED
-        and entry.price == paid
+        and (adopts or state is EntryState.RESERVED or entry.price == measure.zero())
         and entry.total == add_price(measure, earlier.total, entry.price)
-        and (state in _MAY_RAISE or entry.budget == earlier.budget)
+        and (state is EntryState.RAISED or entry.budget == earlier.budget)
         and measure.within(earlier.budget, entry.budget)
-        and (state in _MAY_MOVE or _where(entry) == _where(earlier))
-        and (state is EntryState.ADOPTED or within(measure, entry))
+        and (adopts or (entry.machine, entry.place) == (earlier.machine, earlier.place))
+        and (adopts or within(measure, entry))
         and (entry.closes is not None) == (state is EntryState.RELEASED)
         and entry.unit == earlier.unit
     )
@@ -300,10 +294,6 @@ def within(measure: AnyMeasure, entry: LedgerEntry) -> bool:
     """Whether an entry stays within its budget, or pays nothing."""
     pays = numbers_of(entry.price) != numbers_of(measure.zero())
     return not pays or bool(measure.within(entry.total, entry.budget))
-
-
-def _where(entry: LedgerEntry) -> tuple[str, str]:
-    return entry.machine, entry.place
 
 
 def _broken(number: int, words: str) -> LedgerError:

@@ -19,6 +19,7 @@ from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.renyi import filter_budget
 from opendp_lite.numbers.exact import Number
 from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.sessions import text
 from opendp_lite.sessions.ledger.entries import (
     Checked,
     EntryState,
@@ -33,17 +34,7 @@ from opendp_lite.sessions.ledger.postgres import PostgresDatabase, is_url
 from opendp_lite.sessions.ledger.sqlite import SqliteFile
 from opendp_lite.sessions.ledger.tables import ALL, WAIT, EntryTable, Result, Storage
 from opendp_lite.sessions.ledger.witness import CheckMark, Sightings, WitnessFile, write_counted
-from opendp_lite.sessions.text import (
-    check_budget,
-    check_line,
-    check_text,
-    check_words,
-    name_of,
-    round_price,
-)
 
-# Checks the entries that were read, and gives them.
-Checking = Callable[[], tuple[LedgerEntry, ...]]
 # Makes an entry from what was checked, while nobody else can add one.
 Making = Callable[[EntryTable, Checked], LedgerEntry]
 # Entries that are checked while a ledger is held, at most; more are checked before.
@@ -118,15 +109,15 @@ class LedgerFile(LedgerStanding):
             ParameterError: If the budget is none, or a text is no line of text.
         """
         budgets.require_budget(budget, "a ledger")
-        check_budget(budget.loss, budget.measure)
+        text.check_budget(budget.loss, budget.measure)
         counted = filter_budget(budget, query_delta)
         identity = _random(2)
         storage = _find_storage(path, wait)
         terms = LedgerTerms(
             identity=identity,
-            measure=name_of(counted.measure),
-            unit=check_words(unit, "unit"),
-            data=check_line(data, "data"),
+            measure=text.name_of(counted.measure),
+            unit=text.check_words(unit, "unit"),
+            data=text.check_line(data, "data"),
             witness=storage.name_witness(witness, identity),
             created=read_clock(),
         )
@@ -176,7 +167,7 @@ class LedgerFile(LedgerStanding):
         Raises:
             LedgerError: If it is no ledger, or its entries were changed.
         """
-        words = check_words(reason, "reason")
+        words = text.check_words(reason, "reason")
         found = cls._found(path, wait)
         found._adopt(words)
         # The original may have paid meanwhile. It pays no more once it meets the adoption.
@@ -202,7 +193,7 @@ class LedgerFile(LedgerStanding):
 
         def adopting(table: EntryTable, known: Checked) -> LedgerEntry:
             head = known.head
-            paid = round_price(price, head.total, head.budget, measure)
+            paid = text.round_price(price, head.total, head.budget, measure)
             return head.next(
                 EntryState.ADOPTED, measure, price=paid, note=words, asked=write_counted(lost)
             )
@@ -259,7 +250,7 @@ class LedgerFile(LedgerStanding):
         """
         measure = self.measure
         loss = without_curve(budgets.exact_loss(price, measure, "the price of a release"))
-        text, words = check_text(asked, "asked"), check_line(note, "note")
+        told, words = text.check_text(asked, "asked"), text.check_line(note, "note")
 
         def paying(table: EntryTable, known: Checked) -> LedgerEntry:
             if scope and scope not in known.scopes:
@@ -267,9 +258,9 @@ class LedgerFile(LedgerStanding):
                     "no content of the data has this name in the ledger; admit it first"
                 )
             head = known.head
-            paid = round_price(loss, head.total, head.budget, measure)
+            paid = text.round_price(loss, head.total, head.budget, measure)
             entry = head.next(
-                EntryState.RESERVED, measure, price=paid, asked=text, note=words, scope=scope
+                EntryState.RESERVED, measure, price=paid, asked=told, note=words, scope=scope
             )
             if not measure.within(entry.total, entry.budget):
                 cost = measure.cost(loss, head.total, head.budget)
@@ -315,7 +306,8 @@ class LedgerFile(LedgerStanding):
                 f"the budget of this ledger is {self.budget.words()} and stays in this measure; "
                 f"got {budget.words()}. Give a larger one of the same kind"
             )
-        loss, words = check_budget(budget.loss, budget.measure), check_words(reason, "reason")
+        loss = text.check_budget(budget.loss, budget.measure)
+        words = text.check_words(reason, "reason")
 
         def raising(table: EntryTable, known: Checked) -> LedgerEntry:
             head = known.head
@@ -345,7 +337,7 @@ class LedgerFile(LedgerStanding):
         Raises:
             LedgerError: If the name or the content is known already.
         """
-        name, words = check_words(scope, "scope"), check_line(note, "note")
+        name, words = text.check_words(scope, "scope"), text.check_line(note, "note")
 
         def admitting(table: EntryTable, known: Checked) -> LedgerEntry:
             if name in known.scopes or content in known.scopes.values():
@@ -357,8 +349,8 @@ class LedgerFile(LedgerStanding):
                 EntryState.ADMITTED,
                 self.measure,
                 scope=name,
-                content=check_text(content, "content"),
-                asked=check_text(schema, "schema"),
+                content=text.check_text(content, "content"),
+                asked=text.check_text(schema, "schema"),
                 note=words,
             )
 
@@ -403,7 +395,7 @@ class LedgerFile(LedgerStanding):
         """
         sightings, seen = self._sightings(), self._seen().head
 
-        def reading(table: EntryTable) -> tuple[CheckMark | None, EntryTable, Checking]:
+        def reading(table: EntryTable) -> Callable[[], LedgerView]:
             # A write meanwhile that is none of SQLite's must not count as checked.
             before = self.storage.check_now(seen)
             if not table.is_whole():
@@ -411,17 +403,21 @@ class LedgerFile(LedgerStanding):
                     f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
                     "reason"
                 )
-            return before, table, table.all(seen)
+            check = table.all(seen)
 
-        before, table, check = self._read(reading)
-        entries = check()
-        table.require_here(str(self.path), entries[-1])
-        for each in sightings:
-            each.require_in(entries, table.remedy)
-        if self.witness is not None:
-            self.witness.require_there(sightings[-1])
-        self._note(Checked(entries[0]).go_on(entries), before, sightings)
-        return LedgerView(self.terms, entries)
+            def finish() -> LedgerView:
+                entries = check()
+                table.require_here(str(self.path), entries[-1])
+                for each in sightings:
+                    each.require_in(entries, table.remedy)
+                if self.witness is not None:
+                    self.witness.require_there(sightings[-1])
+                self._note(Checked(entries[0]).go_on(entries), before, sightings)
+                return LedgerView(self.terms, entries)
+
+            return finish
+
+        return self._read(reading)()
 
     def _check_fresh(self) -> bool:
         """Checks what was added since all was checked.
