@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, Final, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
@@ -14,7 +14,7 @@ from opendp_lite.explain.statement import Statement
 from opendp_lite.explain.trace import walk
 from opendp_lite.measures.divergences import Conversion
 from opendp_lite.numbers.exact import Number, digits_up
-from opendp_lite.samplers.law import half_widths
+from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import description_of
 from opendp_lite.spelling.signatures import argument_text, signature_of
@@ -27,9 +27,7 @@ _NOTHING_AFTER: Final = (
 )
 
 
-def make_statement(
-    measurement: statement_parts.Stated, d_in: object, delta: Number | None
-) -> Statement:
+def make_statement(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     """The statement of a bound measurement, for inputs ``d_in`` apart.
 
     Args:
@@ -37,7 +35,7 @@ def make_statement(
         d_in: The distance.
         delta: Where epsilon is read off the curve; by default 1e-6, or the least delta above.
     """
-    space = measurement.input_space
+    space, measure, facts = measurement.input_space, measurement.output_measure, measurement.facts
     distance = space.metric.distance(d_in)
     if distance * 0 == distance:
         raise ParameterError(
@@ -56,25 +54,30 @@ def make_statement(
     relied_on = [
         ("domain", space.domain),
         ("metric", space.metric),
-        ("measure", measurement.output_measure),
+        ("measure", measure),
         *(("conversion", link) for link in recipe if isinstance(link, Conversion)),
         *(("class", each) for each in given if _is_spelled(each) and not callable(each)),
     ]
     own += [f"the {kind} {_name_of(each)}" for kind, each in relied_on if not _ours(each)]
     if by_hand(recipe):
         own.append("a part that was put together by hand")
-    explanation = str(measurement.facts.explanation).splitlines()
+    explanation = str(facts.explanation).splitlines()
     after = [*inner, *(link for link in recipe if not _joins(link))]
     return Statement(
         pipeline=one_line(repr(measurement)),
         made=_once(_step_of(link).does for link in of_recipe if _joins(link)),
-        loss=statement_parts.loss_of(measurement, distance, delta),
-        unit=statement_parts.unit_of(measurement, distance),
+        loss=statement_parts.loss_of(measure, measurement.privacy_map(distance), delta),
+        unit=statement_parts.unit_of(
+            space.metric,
+            distance,
+            measurement.trace,
+            lambda each: measure.words(measurement.privacy_map(each)),
+        ),
         data=space.domain.words(),
         declared=space.domain.public(),
         parameters=_once(filter(None, map(_parameters_of, of_recipe))),
         changes=_once(_changes(links)),
-        noise=tuple(_noise(measurement.facts, len(parts))),
+        noise=tuple(_noise(facts.laws, facts.errors, len(parts))),
         explanation=tuple(f"{line.strip().rstrip('.')}." for line in explanation),
         confidence=_once(_confidences(parts, followed=False)),
         confidence_before=_once(_confidences(parts, followed=True)),
@@ -99,32 +102,33 @@ def _changes(links: Sequence[Defined]) -> Iterator[str]:
             yield f"{path_of(link.definition)}: {said}"
 
 
-def _noise(facts: statement_parts.StatedNoise, recipes: int) -> Iterator[str]:
+def _noise(given: Sequence[Law], errors: Sequence[Errors], recipes: int) -> Iterator[str]:
     """The laws of the noise, and how far off entries may be.
 
     Args:
-        facts: Of the mechanism.
+        given: The laws of the noise.
+        errors: Of the numbers that are released.
         recipes: How many there are in it, of which some may declare no law.
     """
     laws = list(
         dict.fromkeys(
             f"{law.kind} of standard deviation {law.standard_deviation:.6g} on the grid of "
             f"multiples of 2^{law.exponent}"
-            for law in facts.laws
+            for law in given
         )
     )
     if not laws:
         yield "Noise and random choices are those of the steps below."
     # Where the errors of what is released are not those of the noise, something follows it.
-    where = "" if facts.errors else ", of each sum or count that the release is computed from"
+    where = "" if errors else ", of each sum or count that the release is computed from"
     for each in laws[:_MOST_LAWS]:
         yield f"Noise: {each}{where}."
     if len(laws) > _MOST_LAWS:
         yield f"Noise: {len(laws) - _MOST_LAWS} further laws of other scales."
     if laws and recipes > 1:
         yield "Other noise and random choices, if there are any, are those of the steps below."
-    if facts.errors:
-        widths = dict.fromkeys(half_widths(facts.errors, _LIKELY))
+    if errors:
+        widths = dict.fromkeys(half_widths(errors, _LIKELY))
         told = ", ".join(digits_up(width, 3) for width in list(widths)[:_MOST_LAWS])
         more = ", ..." if len(widths) > _MOST_LAWS else ""
         yield (

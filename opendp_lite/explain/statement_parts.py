@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import as_sentence, for_json
 from opendp_lite.explain.trace import TraceStep, walk
-from opendp_lite.measures.budgets import numbers_of
+from opendp_lite.measures.budgets import Loss, numbers_of
 from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.metrics.distances import Distance, RowMetric
+from opendp_lite.metrics.distances import Distance, Metric, RowMetric
 from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
-from opendp_lite.samplers.law import Errors, Law
-from opendp_lite.spaces.domains import Domain
-from opendp_lite.spaces.space import PrivacyMap, Space
 from opendp_lite.spaces.tables import Tables
 
 _LONG: Final = 120
@@ -33,34 +30,6 @@ def number(value: Fraction | None) -> float | None:
 def short(text: str) -> str:
     """The start of a long text."""
     return text if len(text) <= _LONG else f"{text[:_LONG]}... (in full under Pipeline)"
-
-
-class StatedNoise(Protocol):
-    """What a measurement says of its noise."""
-
-    @property
-    def laws(self) -> Sequence[Law]: ...
-    @property
-    def errors(self) -> Sequence[Errors]: ...
-    @property
-    def explanation(self) -> object: ...
-
-
-class Stated(Protocol):
-    """What a statement reads of a measurement."""
-
-    @property
-    def input_space(self) -> Space[Domain]: ...
-    @property
-    def output_measure(self) -> AnyMeasure: ...
-    @property
-    def privacy_map(self) -> PrivacyMap: ...
-    @property
-    def facts(self) -> StatedNoise: ...
-    @property
-    def recipe(self) -> tuple[object, ...]: ...
-    @property
-    def trace(self) -> tuple[TraceStep, ...]: ...
 
 
 _SAVED: Final = Fraction(999, 1000)
@@ -127,9 +96,8 @@ class LossStatement:
         }
 
 
-def loss_of(measurement: Stated, distance: Distance, delta: Number | None) -> LossStatement:
-    """The loss at a distance, and what it implies at a delta."""
-    measure, loss = measurement.output_measure, measurement.privacy_map(distance)
+def loss_of(measure: AnyMeasure, loss: Loss, delta: Number | None) -> LossStatement:
+    """A loss, and what it implies at a delta."""
     profile = measure.profile(loss)
     level = max(Fraction(1, 10**6), profile.least_delta) if delta is None else exact(delta, "delta")
     if not 0 <= level <= 1:
@@ -191,26 +159,27 @@ class UnitStatement:
         return tuple(found)
 
 
-def unit_of(measurement: Stated, distance: Distance) -> UnitStatement:
-    """What a distance between inputs protects."""
-    metric = measurement.input_space.metric
+def unit_of(
+    metric: Metric, distance: Distance, trace: Sequence[TraceStep], loss_at: Callable[[Any], str]
+) -> UnitStatement:
+    """What a distance between inputs protects.
+
+    Args:
+        metric: Of the inputs.
+        distance: Between them.
+        trace: Of the measurement.
+        loss_at: The loss at a distance, in words.
+    """
+    one_row = isinstance(metric, RowMetric) and distance == 1
     return UnitStatement(
         protected=metric.protected(distance),
         neighbours=metric.words(distance),
         adjacency=metric.adjacency,
-        limit=", ".join(dict.fromkeys(_limits(measurement.trace))),
+        limit=", ".join(dict.fromkeys(_limits(trace))),
         question=metric.question(distance),
         count=int(distance) if isinstance(distance, Fraction) else None,
-        group=_group(measurement, distance),
+        group=loss_at(distance * _GROUP) if one_row else "",
     )
-
-
-def _group(measurement: Stated, distance: Distance) -> str:
-    """The loss for several rows, where one row is the unit."""
-    if not isinstance(measurement.input_space.metric, RowMetric) or distance != 1:
-        return ""
-    loss = measurement.privacy_map(distance * _GROUP)
-    return str(measurement.output_measure.words(loss))
 
 
 def _limits(trace: Sequence[TraceStep]) -> Iterator[str]:
