@@ -74,12 +74,8 @@ class ReportLine:
     def further(self) -> dict[str, tuple[float, float]]:
         """The other intervals that it has, by name."""
         found = self.estimate
-        named = {
-            "noise": found.noise_interval,
-            "clipped": found.clipped_interval,
-            "joint": self.joint,
-            "wide": found.wide_interval,
-        }
+        named = {"noise": found.noise_interval, "clipped": found.clipped_interval}
+        named |= {"joint": self.joint, "wide": found.wide_interval}
         return {name: interval for name, interval in named.items() if interval is not None}
 
 
@@ -286,32 +282,44 @@ def add_command(
     return parser
 
 
+def typed_budget(arguments: argparse.Namespace, choose: str) -> dict[str, float]:
+    """The one privacy setting that was typed, by name: epsilon and delta are one.
+
+    Args:
+        arguments: All that was typed.
+        choose: What to say where there is none.
+
+    Raises:
+        ParameterError: If there is none, or more than one.
+    """
+    given = vars(arguments)
+    typed = {n: given[n] for n in ("rho", "mu", "epsilon", "delta") if given.get(n) is not None}
+    if typed.keys() <= {"delta"}:
+        raise dp.ParameterError("--delta goes with --epsilon. " * bool(typed) + choose)
+    if len(typed) > 1 and list(typed) != ["epsilon", "delta"]:
+        first, second, *_ = typed
+        raise dp.ParameterError(
+            f"--{first} and --{second} belong to different privacy settings; give --{first} alone, "
+            "--epsilon alone, or --epsilon with --delta"
+        )
+    return typed
+
+
 def budget_of(arguments: argparse.Namespace) -> dict[str, float]:
     """The privacy setting: rho, epsilon, or epsilon and delta, by name.
 
     Raises:
         ParameterError: If there is none, or more than one.
     """
-    rho, epsilon, delta = arguments.rho, arguments.epsilon, arguments.delta
-    if rho is None and epsilon is None:
-        raise dp.ParameterError(
-            ("--delta goes with --epsilon. " if delta is not None else "")
-            + "Choose how private the release is: --epsilon E (1 is a common choice), --epsilon E "
-            "--delta D, or --rho R (0.03 means epsilon = 1.04 at delta = 1e-6). A smaller number "
-            "protects more"
-        )
-    if rho is not None and (epsilon is not None or delta is not None):
-        other = "--epsilon" if epsilon is not None else "--delta"
-        raise dp.ParameterError(
-            f"--rho and {other} belong to different privacy settings; give --rho alone, --epsilon "
-            "alone, or --epsilon with --delta"
-        )
-    if rho is not None:
-        return {"rho": as_typed(positive(rho, "--rho"))}
-    parts = {"epsilon": as_typed(positive(epsilon, "--epsilon"))}
-    if delta is not None:
-        parts["delta"] = as_typed(open_probability(delta, "--delta"))
-    return parts
+    choose = (
+        "Choose how private the release is: --epsilon E (1 is a common choice), --epsilon E "
+        "--delta D, or --rho R (0.03 means epsilon = 1.04 at delta = 1e-6). A smaller number "
+        "protects more"
+    )
+    return {
+        name: as_typed((open_probability if name == "delta" else positive)(value, f"--{name}"))
+        for name, value in typed_budget(arguments, choose).items()
+    }
 
 
 def rising_ends(given: Sequence[float], flag: str) -> tuple[Fraction, Fraction]:

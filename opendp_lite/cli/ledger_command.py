@@ -12,20 +12,11 @@ from opendp_lite.cli.output import Told, align_lines, rounded_down, rounded_up, 
 
 
 def _budget(arguments: argparse.Namespace) -> dp.measures.PrivacyBudget[Any]:
-    epsilon, delta, rho, mu = arguments.epsilon, arguments.delta, arguments.rho, arguments.mu
-    given = {"--epsilon": epsilon, "--rho": rho, "--mu": mu}
-    typed = [name for name, value in given.items() if value is not None]
-    if len(typed) != 1:
-        found = typed or ["--delta alone" if delta is not None else "none"]
-        raise dp.ParameterError(
-            "give one budget: --epsilon E, --epsilon E --delta D, --rho R or --mu M; "
-            f"got {' and '.join(found)}"
-        )
-    if delta is not None and epsilon is None:
-        raise dp.ParameterError(f"--delta goes with --epsilon, not with {typed[0]}")
-    if epsilon is not None:
-        return dp.epsilon(epsilon) if delta is None else dp.epsilon(epsilon, delta=delta)
-    return dp.rho(rho) if mu is None else dp.mu(mu)
+    choose = "Give one budget: --epsilon E, --epsilon E --delta D, --rho R or --mu M"
+    typed = flags.typed_budget(arguments, choose)
+    kind = next(iter(typed))
+    budget: dp.measures.PrivacyBudget[Any] = getattr(dp, kind)(typed.pop(kind), **typed)
+    return budget
 
 
 def _create(arguments: argparse.Namespace) -> Told:

@@ -43,10 +43,10 @@ def test_each_budget_can_be_typed(made, tmp_path, typed, budget):
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ([], "give one budget"),
-        (["--rho", "1", "--mu", "1"], "got --rho and --mu"),
-        (["--delta", "1e-6"], "got --delta alone"),
-        (["--rho", "1", "--delta", "1e-6"], "--delta goes with --epsilon, not with --rho"),
+        ([], "Give one budget"),
+        (["--rho", "1", "--mu", "1"], "--rho and --mu belong to different privacy settings"),
+        (["--delta", "1e-6"], "--delta goes with --epsilon. Give one budget"),
+        (["--rho", "1", "--delta", "1e-6"], "give --rho alone"),
         (["--rho", "0"], "rho must be above 0"),
         (["--rho", "-1"], "rho must be above 0"),
         (["--rho", "x"], "is not a number"),
