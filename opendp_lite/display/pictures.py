@@ -8,7 +8,7 @@ from importlib import import_module
 from itertools import chain
 from math import cos, exp, isfinite, isnan, pi, sin
 from numbers import Real
-from typing import Final
+from typing import Final, cast
 
 import attrs
 
@@ -192,28 +192,20 @@ class Scale:
         return picture(drawn, _WIDTH, _HEIGHT, title, scale)
 
 
-def spot_of(release: object) -> Spot | None:
-    """A released number as a picture places it; None where it is none.
+def spots_of(releases: Iterable[object]) -> Sequence[Spot] | None:
+    """Released numbers as a picture places them; None where one of them is none.
 
     Example:
-        >>> spot_of(3), spot_of("three")
-        (Spot(value=3.0, low=3.0, high=3.0), None)
+        >>> spots_of([3]), spots_of([3, "three"])
+        ([Spot(value=3.0, low=3.0, high=3.0)], None)
     """
-    own = getattr(release, "spot", None)
-    if own is not None:
-        found: Spot = own()
-        return found
-    if isinstance(release, Real):
-        number = float(release)
-        return Spot(number, number, number)
-    return None
-
-
-def spots_of(releases: Iterable[object]) -> Sequence[Spot] | None:
-    """All of them, if each is a number."""
-    found = [spot_of(release) for release in releases]
-    spots = [spot for spot in found if spot is not None]
-    return spots if len(spots) == len(found) else None
+    found: list[Spot] = []
+    for release in releases:
+        own = getattr(release, "spot", None)
+        if own is None and not isinstance(release, Real):
+            return None
+        found.append(Spot(*[float(cast(Real, release))] * 3) if own is None else own())
+    return found
 
 
 _BAND_WIDTH: Final = 380

@@ -474,13 +474,10 @@ class Meter(Session[AnyMeasure]):
 
     @property
     def budget(self) -> NoReturn:
-        """A meter has none."""
+        """A meter has none, of which something is left."""
         raise _no_budget()
 
-    @property
-    def left(self) -> NoReturn:
-        """A meter has no budget, of which something is left."""
-        raise _no_budget()
+    left = budget
 
     def split(self, parts: int) -> NoReturn:
         """A meter has no budget to be divided."""
