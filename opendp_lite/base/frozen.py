@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache, partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import attrs
 
@@ -43,6 +43,18 @@ def fields_of(value: object) -> dict[str, object]:
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
+
+
+class OwnCopy:
+    """Its own copy: it does not change, or a copy of it is the same one."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 # One for each fork that led to this process: a fork may get the number of the process it copies,

@@ -9,12 +9,13 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
+from opendp_lite.base.frozen import OwnCopy
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.divergences import ApproximateDivergence
@@ -25,10 +26,6 @@ from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import Mechanism, Stage
 from opendp_lite.spaces.space import Space
-
-if TYPE_CHECKING:
-    from typing import Self
-
 
 _MOST_PARTS: Final = 10_000
 
@@ -368,7 +365,7 @@ def _shorten(loss: Loss, typed: Fraction | None) -> Loss:
     return loss if loss == typed else short_above(loss)
 
 
-class Spender(ABC, Generic[M]):
+class Spender(OwnCopy, ABC, Generic[M]):
     """Spends a budget, and says how far it has come. A copy of it is the same one."""
 
     __slots__ = ()
@@ -399,12 +396,6 @@ class Spender(ABC, Generic[M]):
     def left(self) -> Any:
         """The loss that may still be spent, exactly: ``dp.mean(0, 9, rho=ask.left / 4)``."""
         return self._account.budget.measure.typed(self._account.left())
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
 
 Answer = TypeVar("Answer")

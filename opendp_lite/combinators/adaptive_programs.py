@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
-from opendp_lite.base.frozen import OwnProcess
+from opendp_lite.base.frozen import OwnCopy, OwnProcess
 from opendp_lite.combinators import accounts
 from opendp_lite.combinators.accounts import AnyAccount, AnySpace, Order, parts_of_unit
 from opendp_lite.engines.columns import Dataset
@@ -430,7 +430,7 @@ class _NoisyThreshold(RunningProgram):
 
 
 @attrs.frozen(eq=False, repr=False)
-class ThresholdTest:
+class ThresholdTest(OwnCopy):
     """Tests values of private rows against a threshold: see ``above_threshold``.
 
     Call it with a pipeline without noise that ends in one number, such as ``dp.count()``. A copy is
@@ -500,12 +500,6 @@ class ThresholdTest:
         if self.monotone:
             _require_growing(query, self.space)
         return bound
-
-    def __copy__(self) -> ThresholdTest:
-        return self
-
-    def __deepcopy__(self, memo: object) -> ThresholdTest:
-        return self
 
     def __reduce__(self) -> NoReturn:
         raise ParameterError("test cannot be pickled: it ends with its program")

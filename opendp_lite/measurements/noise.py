@@ -41,7 +41,7 @@ _MOST_STEPS, _FARTHEST = 2**12, 512
 
 @attrs.frozen
 class LaplaceProfile(Profile):
-    """The curve of continuous Laplace noise of scale b at an l1 distance of ``loss`` b.
+    """The curve of continuous Laplace noise of scale b at an l1 distance of ``pure`` b.
 
     delta = 1 - exp((e - E) / 2) and rho = E + exp(-E) - 1 at the loss E.
 
@@ -61,22 +61,18 @@ class LaplaceProfile(Profile):
         noise added.
     """
 
-    loss: Fraction
-
-    @property
-    def pure(self) -> Fraction:
-        return self.loss
+    pure: Fraction
 
     @property
     def rho(self) -> Fraction:
-        return _rho(self.loss, Fraction(1))
+        return _rho(self.pure, Fraction(1))
 
     def group(self, size: int) -> Profile:
-        return LaplaceProfile(self.loss * size)
+        return LaplaceProfile(self.pure * size)
 
     def renyi(self, orders: tuple[Fraction, ...]) -> profile.Divergences:
         known = (min(order * self.rho, self._divergence(order)) for order in orders)
-        return Fraction(0), self.loss, tuple(known)
+        return Fraction(0), self.pure, tuple(known)
 
     def _divergence(self, order: Fraction) -> Fraction:
         """log((a e^((a-1) E) + (a-1) e^(-a E)) / (2 a - 1)) / (a - 1).
@@ -84,17 +80,17 @@ class LaplaceProfile(Profile):
         See Mironov 2017, proposition 6.
         """
         twice = 2 * order - 1
-        mean = (order + (order - 1) * exp_up(-twice * self.loss)) / twice
-        return self.loss + log_up(mean) / (order - 1)
+        mean = (order + (order - 1) * exp_up(-twice * self.pure)) / twice
+        return self.pure + log_up(mean) / (order - 1)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
-        return 1 - exp_down((epsilon - self.loss) / 2)
+        return 1 - exp_down((epsilon - self.pure) / 2)
 
     def _event(self, library: ModuleType) -> object:
-        return library.LaplaceDpEvent(profile.noise_multiplier(self.loss))
+        return library.LaplaceDpEvent(profile.noise_multiplier(self.pure))
 
     def deltas(self, levels: Floats) -> Floats:
-        return -np.expm1(np.minimum(levels - float_up(self.loss), 0.0) / 2)
+        return -np.expm1(np.minimum(levels - float_up(self.pure), 0.0) / 2)
 
 
 @attrs.frozen
@@ -273,7 +269,9 @@ def _presenter(
     """What shows a noisy value to a person."""
     if confidence is not None:
         return _with_intervals(domain, errors, confidence)
-    return domain.to_public if domain.exponent is None else domain.on(noise.exponent).to_public
+    if domain.exponent is None:
+        return domain.to_public
+    return attrs.evolve(domain, exponent=noise.exponent).to_public
 
 
 def _with_intervals(

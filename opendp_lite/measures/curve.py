@@ -13,6 +13,7 @@ from typing import Final, TypeVar, cast
 import attrs
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import OwnCopy
 from opendp_lite.measures import loss_distribution
 from opendp_lite.measures.loss_distribution import Convolution, combine_atoms
 from opendp_lite.measures.profile import (
@@ -47,19 +48,13 @@ class Unordered:
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-class CurvedNumber(Unordered, Fraction):
+class CurvedNumber(OwnCopy, Unordered, Fraction):
     """A loss of one number that is known to have a better curve than the number implies."""
 
     curve: Profile | None = None
 
     def __repr__(self) -> str:
         return repr(Fraction(self))
-
-    def __copy__(self) -> CurvedNumber:
-        return self
-
-    def __deepcopy__(self, memo: object) -> CurvedNumber:
-        return self
 
     def __reduce__(self) -> tuple[object, ...]:
         return curved_number, (Fraction(self), self.curve)
@@ -173,7 +168,7 @@ class ComposedProfile(Profile):
     first asked for.
 
     Attributes:
-        releases: The curves of the releases, and how many have each.
+        parts: The curves of the releases, and how many have each.
         summed: The curve of the loss that the measure adds up.
 
     Proof:
@@ -185,27 +180,23 @@ class ComposedProfile(Profile):
         itself, and the largest delta counts.
     """
 
-    releases: tuple[tuple[Profile, int], ...]
+    parts: tuple[tuple[Profile, int], ...]
     summed: Profile
 
     @property
-    def parts(self) -> tuple[tuple[Profile, int], ...]:
-        return self.releases
-
-    @property
     def pure(self) -> Fraction | None:
-        return _sum(self.releases, lambda part: part.pure)
+        return _sum(self.parts, lambda part: part.pure)
 
     @property
     def rho(self) -> Fraction | None:
-        return _sum(self.releases, lambda part: part.rho)
+        return _sum(self.parts, lambda part: part.rho)
 
     @property
     def least_delta(self) -> Fraction:
         return min(curve.least_delta for curve in _curves(self))
 
     def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
-        found = [(part.renyi(orders), count) for part, count in self.releases]
+        found = [(part.renyi(orders), count) for part, count in self.parts]
         known = [(one, count) for one, count in found if one is not None]
         if len(known) < len(found):
             return super().renyi(orders)
@@ -219,7 +210,7 @@ class ComposedProfile(Profile):
 
     def group(self, size: int) -> Profile | None:
         # Of each release the pair of laws of so many units: the product of them is that of all.
-        whole = [(part.group(size), count) for part, count in self.releases]
+        whole = [(part.group(size), count) for part, count in self.parts]
         summed = self.summed.group(size) or super().group(size)
         parts = [part for part, count in whole if part is not None for _ in range(count)]
         if summed is None or len(parts) < sum(count for _, count in whole):
@@ -235,8 +226,7 @@ class ComposedProfile(Profile):
 
     def dp_event(self, library: ModuleType) -> object:
         found = [
-            library.SelfComposedDpEvent(part.dp_event(library), count)
-            for part, count in self.releases
+            library.SelfComposedDpEvent(part.dp_event(library), count) for part, count in self.parts
         ]
         return library.ComposedDpEvent(found)
 
@@ -350,7 +340,7 @@ def _curves(whole: ComposedProfile) -> tuple[Profile, ...]:
         whole.summed,
         *(() if pure is None else (PureProfile(pure),)),
         *(() if math.isinf(short) else (ConcentratedProfile(Fraction(short)),)),
-        *((_DistributionProfile(whole.releases),) if _laws(whole.releases, _LEVELS[0]) else ()),
+        *((_DistributionProfile(whole.parts),) if _laws(whole.parts, _LEVELS[0]) else ()),
     )
 
 

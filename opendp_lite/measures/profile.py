@@ -331,10 +331,10 @@ class PureProfile(PointProfile):
 
 @attrs.frozen
 class BoundedRangeProfile(Profile):
-    """The curve of a mechanism whose log probabilities change within a range of ``loss``.
+    """The curve of a mechanism whose log probabilities change within a range of ``pure``.
 
-    That is, for any two releases the change of ln P differs by at most ``loss``. Every such
-    mechanism is ``loss``-DP, and far better than most.
+    That is, for any two releases the change of ln P differs by at most ``pure``. Every such
+    mechanism is ``pure``-DP, and far better than most.
 
     Proof:
         rho = E^2 / 8 for the range E (Cesar and Rogers 2021, lemma 3.4), or that of any pure loss
@@ -345,38 +345,34 @@ class BoundedRangeProfile(Profile):
         logistic law and the same law moved by E.
     """
 
-    loss: Fraction
-
-    @property
-    def pure(self) -> Fraction:
-        return self.loss
+    pure: Fraction
 
     @property
     def rho(self) -> Fraction:
-        return min(self.loss * self.loss / 8, zcdp_of_pure(self.loss))
+        return min(self.pure * self.pure / 8, zcdp_of_pure(self.pure))
 
     def group(self, size: int) -> Profile:
-        return BoundedRangeProfile(self.loss * size)
+        return BoundedRangeProfile(self.pure * size)
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         # From below; a tiny loss may leave nothing of it, and then any pure loss's curve holds.
-        least = 1 - exact.exp_up(-self.loss)
-        known = PureProfile(self.loss).delta(epsilon)
+        least = 1 - exact.exp_up(-self.pure)
+        known = PureProfile(self.pure).delta(epsilon)
         if least <= 0:
             return known
-        root = 1 - exact.exp_down((epsilon - self.loss) / 2)
+        root = 1 - exact.exp_down((epsilon - self.pure) / 2)
         return min(known, root * root / least)
 
     def _event(self, library: ModuleType) -> object:
         # dp_accounting 0.6 has no such event; its sources have.
         event = getattr(library, "ExponentialMechanismDpEvent", None)
-        return super()._event(library) if event is None else event(float_up(self.loss))
+        return super()._event(library) if event is None else event(float_up(self.pure))
 
     def deltas(self, levels: Floats) -> Floats:
-        loss = float_up(self.loss)
+        loss = float_up(self.pure)
         roots = np.expm1(np.minimum(levels - loss, 0.0) / 2)
         found: Floats = roots * roots / -math.expm1(-loss)
-        return np.minimum(found, PureProfile(self.loss).deltas(levels))
+        return np.minimum(found, PureProfile(self.pure).deltas(levels))
 
 
 @attrs.frozen
@@ -388,11 +384,7 @@ class ConcentratedProfile(Profile):
     a evaluated on the safe side.
     """
 
-    _rho: Fraction
-
-    @property
-    def rho(self) -> Fraction:
-        return self._rho
+    rho: Fraction
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         if self.rho == 0:
@@ -424,56 +416,48 @@ class ConcentratedProfile(Profile):
 class PureConcentratedProfile(Profile):
     """The lesser of the curves of a pure loss and of a zCDP loss, which both hold."""
 
-    loss: Fraction
+    pure: Fraction
     zcdp: Fraction
 
     @property
-    def pure(self) -> Fraction:
-        return self.loss
-
-    @property
     def rho(self) -> Fraction:
-        return min(self.zcdp, zcdp_of_pure(self.loss))
+        return min(self.zcdp, zcdp_of_pure(self.pure))
 
     def deltas(self, levels: Floats) -> Floats:
-        return PureProfile(self.loss).deltas(levels)
+        return PureProfile(self.pure).deltas(levels)
 
     def atoms(self) -> LossDistribution | None:
-        return PureProfile(self.loss).atoms()
+        return PureProfile(self.pure).atoms()
 
     def _delta(self, epsilon: Fraction) -> Fraction:
-        known = PureProfile(self.loss).delta(epsilon)
+        known = PureProfile(self.pure).delta(epsilon)
         return min(known, ConcentratedProfile(self.zcdp).delta(epsilon))
 
 
 @attrs.frozen
 class GaussianProfile(Profile):
-    """The exact curve of the Gaussian mechanism with (l2 distance / sigma)^2 = ``ratio``.
+    """The exact curve of the Gaussian mechanism with (l2 distance / sigma)^2 = ``gaussian_ratio``.
 
     delta = P(Z > e/m - m/2) - e^e P(Z > e/m + m/2), m the root of the ratio (Balle and Wang
     2018, theorem 8). Gaussians compose by adding ratios (Dong, Roth, Su 2022, corollary 2).
     """
 
-    ratio: Fraction
-
-    @property
-    def gaussian_ratio(self) -> Fraction:
-        return self.ratio
+    gaussian_ratio: Fraction
 
     @property
     def rho(self) -> Fraction:
-        return self.ratio / 2
+        return self.gaussian_ratio / 2
 
     def group(self, size: int) -> Profile:
-        return GaussianProfile(self.ratio * size**2)
+        return GaussianProfile(self.gaussian_ratio * size**2)
 
     def _event(self, library: ModuleType) -> object:
-        return library.GaussianDpEvent(noise_multiplier(exact.sqrt_up(self.ratio)))
+        return library.GaussianDpEvent(noise_multiplier(exact.sqrt_up(self.gaussian_ratio)))
 
     def deltas(self, levels: Floats) -> Floats:
-        if not self.ratio:
+        if not self.gaussian_ratio:
             return np.zeros(len(levels))
-        root = float_up(exact.sqrt_up(self.ratio))
+        root = float_up(exact.sqrt_up(self.gaussian_ratio))
         high = levels / root + root / 2
         near, far = normal_tails(levels / root - root / 2), normal_tails(high)
         lost = np.exp(np.minimum(levels, 700.0)) * far
@@ -483,7 +467,7 @@ class GaussianProfile(Profile):
         return np.maximum(near - lost, 0.0) + near * slack
 
     def guess(self, delta: Fraction) -> tuple[float, float]:
-        if self.ratio > _FARTHEST:
+        if self.gaussian_ratio > _FARTHEST:
             return super().guess(delta)
         # In floats, so that the exact search has a few steps left.
         low, high = 0.0, _FARTHEST
@@ -494,9 +478,9 @@ class GaussianProfile(Profile):
         return high, 1e-11 * high
 
     def _delta(self, epsilon: Fraction) -> Fraction:
-        if self.ratio == 0:
+        if self.gaussian_ratio == 0:
             return Fraction(0)
-        root = exact.sqrt_up(self.ratio)
+        root = exact.sqrt_up(self.gaussian_ratio)
         _, near = exact.normal_tail(epsilon / root - root / 2)
         far, _ = exact.normal_tail(epsilon / root + root / 2)
         # Rounded down; a far tail of 0 spares an e^epsilon of any number of digits.

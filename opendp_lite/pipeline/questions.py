@@ -8,12 +8,13 @@ import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import numpy as np
 
 from opendp_lite import explain as views
 from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.frozen import OwnCopy
 from opendp_lite.base.public_names import FRONT, find_public, read_stub
 from opendp_lite.base.spelling import one_line, read, spells, without_parentheses, write
 from opendp_lite.engines.where import say_where
@@ -57,7 +58,7 @@ def brief(link: object) -> str:
     return link_text(link, str if own else lambda each: type(each).__name__)
 
 
-class Pipeline:
+class Pipeline(OwnCopy):
     """What can be asked of every pipeline, bound to a space or not."""
 
     __slots__ = ()
@@ -159,13 +160,6 @@ class Pipeline:
         """Pickled as the steps that ``>>`` joins, each by the name that a person types."""
         _, arguments = self.spell()
         return functools.reduce, (operator.rshift, tuple(arguments["steps"]))
-
-    # A pipeline does not change, so it is its own copy.
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     def to_opendp(self) -> Any:
         """The same steps as a measurement or transformation of OpenDP's library.

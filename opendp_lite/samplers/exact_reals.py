@@ -59,21 +59,6 @@ class Combined(Lazy):
         return None if None in bounds else self.combine(*bounds)
 
 
-class KeepsBounds(Lazy):
-    """A variate whose bounds take long to work out: they are kept until more bits are drawn."""
-
-    _bounds: Bracket | None = None
-
-    def bracket(self) -> Bracket | None:
-        if self._bounds is None:
-            self._bounds = self._bracket()
-        return self._bounds
-
-    @abstractmethod
-    def _bracket(self) -> Bracket | None:
-        """As ``bracket``, worked out."""
-
-
 class LazyUniform(Lazy):
     """A uniform number, of which ``known`` are the first ``bits`` bits."""
 
@@ -95,29 +80,25 @@ class LazyQuantile(LazyUniform):
     def bracket(self) -> Bracket | None:
         if self.known == 0:
             return None
-        return self._least(self.known + 1, self.bits), self._most(self.known, self.bits)
+        return self._least(self.known + 1), self._most(self.known)
 
-    @staticmethod
     @abstractmethod
-    def _least(numerator: int, bits: int) -> Fraction:
+    def _least(self, numerator: int) -> Fraction:
         """A number at most Q(numerator / 2^bits), and at least 0, to about so many bits."""
 
-    @staticmethod
     @abstractmethod
-    def _most(numerator: int, bits: int) -> Fraction:
+    def _most(self, numerator: int) -> Fraction:
         """A number at least Q(numerator / 2^bits), to about so many bits."""
 
 
 class LazyExponential(LazyQuantile):
     """One exponential variate."""
 
-    @staticmethod
-    def _least(numerator: int, bits: int) -> Fraction:
-        return max(minus_log(numerator, bits, digits_for(bits))[0], Fraction(0))
+    def _least(self, numerator: int) -> Fraction:
+        return max(minus_log(numerator, self.bits, digits_for(self.bits))[0], Fraction(0))
 
-    @staticmethod
-    def _most(numerator: int, bits: int) -> Fraction:
-        return minus_log(numerator, bits, digits_for(bits))[1]
+    def _most(self, numerator: int) -> Fraction:
+        return minus_log(numerator, self.bits, digits_for(self.bits))[1]
 
 
 def digits_for(bits: int) -> int:
@@ -157,7 +138,7 @@ _ONE_SIGN = np.uint64(1)
 _UNIT = 2.0**-BITS
 
 
-class Gamma(KeepsBounds):
+class Gamma(Lazy):
     """The sum of so many standard exponentials: ``value``, within ``error`` of it.
 
     It is -ln of a product of uniforms, each t 2^-63 up to unread bits, which move it by at most
@@ -206,7 +187,6 @@ class Gamma(KeepsBounds):
         pairs = zip(self._read(), more, strict=True)
         self._known = [(known << STEP) | word for known, word in pairs]
         self.bits += STEP
-        self._bounds = None
 
     def _read(self) -> list[int]:
         """What is known of the uniforms, in units of 2^-bits."""
@@ -214,7 +194,7 @@ class Gamma(KeepsBounds):
             self._known = [word >> 1 for word in self._words.tolist()]
         return self._known
 
-    def _bracket(self) -> Bracket | None:
+    def bracket(self) -> Bracket | None:
         """The product of the uniforms from below and above, cut to enough bits."""
         known, enough = self._read(), self.bits + STEP
         low, high, bits = 1, 1, self.bits * len(known)
@@ -251,25 +231,23 @@ class LazyNormal(LazyQuantile):
     Floats and Newton's rule only propose what is certified.
     """
 
-    @staticmethod
-    def _least(numerator: int, bits: int) -> Fraction:
-        whole, share = numerator >> bits, Fraction(numerator, 1 << bits)
+    def _least(self, numerator: int) -> Fraction:
+        whole, share = numerator >> self.bits, Fraction(numerator, 1 << self.bits)
         # The share is 1, and Q(1) is 0.
         if whole:
             return Fraction(0)
-        middle, apart = _near(share, bits)
+        middle, apart = _near(share, self.bits)
         # Floats propose, the tail decides: while it does not certify the bound, it moves out.
         while (found := max(middle - apart, Fraction(0))) and (
-            2 * normal_tail(found, digits_for(bits))[0] < share
+            2 * normal_tail(found, digits_for(self.bits))[0] < share
         ):
             apart *= _WIDER
         return found
 
-    @staticmethod
-    def _most(numerator: int, bits: int) -> Fraction:
-        share = Fraction(numerator, 1 << bits)
-        middle, apart = _near(share, bits)
-        while 2 * normal_tail(middle + apart, digits_for(bits))[1] > share:
+    def _most(self, numerator: int) -> Fraction:
+        share = Fraction(numerator, 1 << self.bits)
+        middle, apart = _near(share, self.bits)
+        while 2 * normal_tail(middle + apart, digits_for(self.bits))[1] > share:
             apart *= _WIDER
         return middle + apart
 
@@ -315,7 +293,7 @@ def _float_of(bounds: Bracket | None) -> float | None:
     return float(bounds[0])
 
 
-class Chi(KeepsBounds):
+class Chi(Lazy):
     """The length of standard normals, some of them known: ``value``, within ``error`` of it.
 
     Its square Q is twice a sum of exponentials, one for every two normals that nobody asks for,
@@ -351,9 +329,8 @@ class Chi(KeepsBounds):
         self._pairs.extend(entropy)
         for normal in self._normals:
             normal.exactly.extend(entropy)
-        self._bounds = None
 
-    def _bracket(self) -> Bracket | None:
+    def bracket(self) -> Bracket | None:
         square = self._pairs.bracket()
         if square is None:
             return None

@@ -248,8 +248,35 @@ class Rows(Domain):
         return cls(), distances.SymmetricDistance(), ("records", ())
 
 
+class Numbers(Domain):
+    """A vector or a number, in floats or on a grid."""
+
+    exponent: int | None
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers: one."""
+        return 1
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the numbers are called; None where nobody said."""
+        return None
+
+    @property
+    def receive(self) -> Callable[[object], Grid]:
+        return partial(_receive, dimension=self.dimension, exponent=self.exponent)
+
+    def words(self) -> str:
+        """So many numbers. A grid is named where it is that of whole numbers, or coarser."""
+        count, exponent = self.dimension, self.exponent
+        whole = "whole " if exponent is not None and exponent >= 0 else ""
+        steps = f" in steps of 2^{exponent}" if exponent is not None and exponent > 0 else ""
+        return f"one {whole}number{steps}" if count == 1 else f"{count} {whole}numbers{steps}"
+
+
 @attrs.frozen(repr=False)
-class Vectors(Domain):
+class Vectors(Numbers):
     """Vectors of a public length.
 
     NaN counts as 0 in a vector of floats. Entries beyond +-2^53 count as +-2^53, and so do entries
@@ -293,24 +320,13 @@ class Vectors(Domain):
             )
         return _admit(array, self.exponent)
 
-    def on(self, exponent: int) -> Vectors:
-        """The same vectors on a grid."""
-        return attrs.evolve(self, exponent=exponent)
-
     def to_public(self, value: Grid) -> np.ndarray:
         return value.floats
-
-    @property
-    def receive(self) -> Callable[[object], Grid]:
-        return partial(_receive, dimension=self.dimension, exponent=self.exponent)
 
     def __repr__(self) -> str:
         least = ", non_negative=True" if self.non_negative else ""
         names = "" if self.names is None else f", names={self.names!r}"
         return f"dp.Vectors({self.dimension}, exponent={self.exponent}{least}{names})"
-
-    def words(self) -> str:
-        return _numbers(self.dimension, self.exponent)
 
     def sketch(self) -> pictures.Sketch:
         return pictures.ARROW
@@ -325,7 +341,7 @@ class Vectors(Domain):
 
 
 @attrs.frozen(repr=False)
-class Scalars(Domain):
+class Scalars(Numbers):
     """One number.
 
     Args:
@@ -355,33 +371,12 @@ class Scalars(Domain):
             raise DataError(f"needs one number, got {type(value).__name__}. {_OF_ROWS}")
         return _admit(array, self.exponent)
 
-    @property
-    def dimension(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def names(self) -> None:
-        """None: one number needs no name."""
-        return None
-
-    def on(self, exponent: int) -> Scalars:
-        """The same numbers on a grid."""
-        return Scalars(exponent)
-
     def to_public(self, value: Grid) -> int | float:
         return int(value.steps[0]) if self.exponent == 0 else float(value)
-
-    @property
-    def receive(self) -> Callable[[object], Grid]:
-        return partial(_receive, dimension=1, exponent=self.exponent)
 
     def __repr__(self) -> str:
         least = ", non_negative=True" if self.non_negative else ""
         return f"dp.Scalars(exponent={self.exponent}{least})"
-
-    def words(self) -> str:
-        return _numbers(1, self.exponent)
 
     def sketch(self) -> pictures.Sketch:
         return pictures.NUMBER
@@ -393,13 +388,6 @@ class Scalars(Domain):
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
         return cls(), distances.AbsoluteDistance(), ("scalar", ())
-
-
-def _numbers(count: int, exponent: int | None) -> str:
-    """So many numbers. A grid is named where it is that of whole numbers, or coarser."""
-    whole = "whole " if exponent is not None and exponent >= 0 else ""
-    steps = f" in steps of 2^{exponent}" if exponent is not None and exponent > 0 else ""
-    return f"one {whole}number{steps}" if count == 1 else f"{count} {whole}numbers{steps}"
 
 
 def _receive(value: object, dimension: int, exponent: int | None) -> Grid:
