@@ -19,7 +19,6 @@ from opendp_lite.measurements.quantile.columns import (
     ColumnsElsewhere,
     ColumnsHere,
     PlacedRows,
-    QuantileColumns,
 )
 from opendp_lite.measurements.quantile.tree import Prices, cells_by_parts
 from opendp_lite.measurements.quantile.tree import plan_choices as planned
@@ -149,7 +148,12 @@ def test_categories_that_dask_does_not_know_are_those_of_each_partition(partitio
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns in memory are drawn one by one, as those of a cluster are: from the same words."""
-    monkeypatch.setattr(ColumnsHere, "choose_cells", QuantileColumns.choose_cells)
+
+    def choose(self, lines, laws, columns, entropy):
+        pairs = [(lines[place % len(lines)], laws[place % len(laws)]) for place in range(columns)]
+        return [line.choose(self[at], law, entropy) for at, (line, law) in enumerate(pairs)]
+
+    monkeypatch.setattr(ColumnsHere, "choose_cells", choose)
 
 
 @pytest.mark.usefixtures("one_by_one")

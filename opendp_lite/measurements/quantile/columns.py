@@ -6,7 +6,7 @@ Rows on other machines stay there. Numbers of them are found by counting, in pas
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
@@ -84,42 +84,8 @@ def _place_here(cells: Counts, count: int, entropy: Entropy) -> tuple[Counts, St
     return rows, Stretch(0, count << bits), bits
 
 
-class QuantileColumn(ABC):
-    """The numbers of one column."""
-
-    @abstractmethod
-    def in_cells(self, lattice: Lattice) -> InCells:
-        """They in the cells of a lattice."""
-
-    @abstractmethod
-    def place_rows(self, lattice: Lattice, entropy: Entropy) -> PlacedRows:
-        """They at places of their own."""
-
-
-class QuantileColumns(ABC):
-    """The numbers of all columns."""
-
-    @abstractmethod
-    def __getitem__(self, place: int) -> QuantileColumn:
-        """Those of one."""
-
-    def choose_cells(
-        self, lattices: tuple[Lattice, ...], laws: Laws, columns: int, entropy: Entropy
-    ) -> list[int]:
-        """A cell for each column by the exponential mechanism on all of its rows.
-
-        There is one lattice and one law for all columns or one for each.
-        """
-        return [
-            CellChoice(nth(lattices, place), nth(laws, place)).cell_among(
-                self[place].in_cells(nth(lattices, place)), entropy
-            )
-            for place in range(columns)
-        ]
-
-
 @attrs.frozen(eq=False)
-class ColumnHere(QuantileColumn):
+class ColumnHere:
     """A column in memory.
 
     Attributes:
@@ -129,14 +95,16 @@ class ColumnHere(QuantileColumn):
     numbers: Floats
 
     def in_cells(self, lattice: Lattice) -> InCells:
+        """They in the cells of a lattice."""
         return NumbersInCells(lattice, self.numbers)
 
     def place_rows(self, lattice: Lattice, entropy: Entropy) -> PlacedRows:
+        """They at places of their own."""
         return PlacedRows.here(*_place_here(lattice.cell(self.numbers), lattice.cells, entropy))
 
 
 @attrs.frozen(eq=False)
-class ColumnsHere(QuantileColumns):
+class ColumnsHere:
     """All columns of rows in memory, in pieces that are put together for a few columns at a time.
 
     Attributes:
@@ -145,12 +113,14 @@ class ColumnsHere(QuantileColumns):
 
     pieces: Pieces
 
-    def __getitem__(self, place: int) -> QuantileColumn:
+    def __getitem__(self, place: int) -> ColumnHere:
         return ColumnHere(self.part(place, place + 1)[0])
 
     def choose_cells(
-        self, lattices: tuple[Lattice, ...], laws: Laws, columns: int, entropy: Entropy
+        self, lines: Sequence[LatticeLine], laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
+        """As ``choose_each``, some columns together."""
+        lattices = tuple(line.lattice for line in lines)
         if columns == 1:
             numbers = rank_choice.PiecesInCells(lattices[0], [piece[0] for piece in self.pieces])
             return [CellChoice(lattices[0], laws[0]).cell_among(numbers, entropy)]
@@ -322,7 +292,7 @@ class _NumbersElsewhere(InCells):
 
 
 @attrs.frozen(eq=False)
-class ColumnElsewhere(QuantileColumn):
+class ColumnElsewhere:
     """One column of rows on other machines.
 
     Attributes:
@@ -348,13 +318,13 @@ class ColumnElsewhere(QuantileColumn):
 
 
 @attrs.frozen(eq=False)
-class ColumnsElsewhere(QuantileColumns, Elsewhere):
+class ColumnsElsewhere(Elsewhere):
     """All columns of rows on other machines."""
 
     rows: LazyRows
     step: str
 
-    def __getitem__(self, place: int) -> QuantileColumn:
+    def __getitem__(self, place: int) -> ColumnElsewhere:
         return ColumnElsewhere(self.rows, place, self.step)
 
 
@@ -368,6 +338,7 @@ class CollectNumbers(CollectRows):
         return pieces if isinstance(pieces, ColumnsElsewhere) else ColumnsHere(pieces)
 
 
+QuantileColumn: TypeAlias = ColumnHere | ColumnElsewhere
 Outside = tuple[Counts, Counts, int]
 """How many rows of a column lie below each of some stretches of cells, above it, and in all."""
 
@@ -388,24 +359,9 @@ class SortedLine(ABC):
         """The bounds that the values were clipped to, if there are such."""
         return None
 
-    @classmethod
-    @abstractmethod
-    def choose_each(
-        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
-    ) -> list[int]:
-        """A cell for each column by the exponential mechanism on all rows.
-
-        Args:
-            lines: Of this class: one for all columns, or one for each.
-            data: Of all columns.
-            laws: One for all columns, or one for each; all of one quantile.
-            columns: How many there are.
-            entropy: Where the random words come from.
-        """
-
     @abstractmethod
     def choose(self, data: Data, law: RankLaw, entropy: Entropy) -> int:
-        """A cell of this column alone, likewise."""
+        """A cell by the exponential mechanism on all rows."""
 
     @abstractmethod
     def size(self, data: Data) -> int:
@@ -450,14 +406,6 @@ class LatticeLine(SortedLine):
     @property
     def span(self) -> tuple[float, float]:
         return self.lattice.lower, self.lattice.upper
-
-    @classmethod
-    def choose_each(
-        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
-    ) -> list[int]:
-        lattices = tuple(line.lattice for line in lines)
-        found: list[int] = data.choose_cells(lattices, laws, columns, entropy)
-        return found
 
     def choose(self, data: QuantileColumn, law: RankLaw, entropy: Entropy) -> int:
         choice = CellChoice(self.lattice, law)
@@ -512,13 +460,6 @@ class CandidateLine(SortedLine):
         """How many candidates there are."""
         return len(self.points)
 
-    @classmethod
-    def choose_each(
-        cls, lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
-    ) -> list[int]:
-        pairs = ((nth(lines, place), nth(laws, place)) for place in range(columns))
-        return [line.choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]
-
     def choose(self, data: Counts, law: RankLaw, entropy: Entropy) -> int:
         under, over, size = self._beside(data)
         return law.choose(np.ones(self.cells, dtype=np.int64), under, over, size, entropy)
@@ -558,3 +499,21 @@ class CandidateLine(SortedLine):
         under, over = data[0, :-1].copy(), size - data[1, :-1]
         under[0] = over[-1] = 0
         return under, over, size
+
+
+def choose_each(
+    lines: tuple[Any, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
+) -> list[int]:
+    """A cell for each column by the exponential mechanism on all rows.
+
+    Args:
+        lines: Of one class: one for all columns, or one for each.
+        data: Of all columns.
+        laws: One for all columns, or one for each; all of one quantile.
+        columns: How many there are.
+        entropy: Where the random words come from.
+    """
+    if isinstance(data, ColumnsHere):
+        return data.choose_cells(lines, laws, columns, entropy)
+    pairs = ((nth(lines, place), nth(laws, place)) for place in range(columns))
+    return [line.choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]

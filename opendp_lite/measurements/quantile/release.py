@@ -15,7 +15,7 @@ import numpy as np
 
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.measurements.quantile.columns import Counts, Data, SortedLine
+from opendp_lite.measurements.quantile.columns import Counts, Data, SortedLine, choose_each
 from opendp_lite.measurements.quantile.places import Places
 from opendp_lite.measurements.quantile.tree import Branch, Prices, cells_by_parts
 from opendp_lite.measures import profile
@@ -258,9 +258,8 @@ class Alone(Chooser):
     def cells_of_columns(
         cls, choosers: tuple[Any, ...], places: Places, data: Data, columns: int, entropy: Entropy
     ) -> list[list[int]]:
-        lines = places.lines
         found = [
-            type(lines[0]).choose_each(lines, data, laws, columns, entropy)
+            choose_each(places.lines, data, laws, columns, entropy)
             for laws in zip(*(chooser.laws for chooser in choosers), strict=True)
         ]
         return [sorted(cells) for cells in zip(*found, strict=True)]
@@ -575,9 +574,7 @@ class EndsRelease:
         if len(plans) == 1:
             lines = tuple(line.coarsen(laws[0].bits(rows)) for line in self.places.lines)
             drawn = [
-                None
-                if law is None
-                else type(lines[0]).choose_each(lines, value, (law,), self.columns, entropy)
+                None if law is None else choose_each(lines, value, (law,), self.columns, entropy)
                 for law in plans[0]
             ]
             each = [
