@@ -18,8 +18,7 @@ from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.base.frozen import OwnCopy
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.divergences import ApproximateDivergence
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure, ApproximateDivergence
 from opendp_lite.numbers.exact import digits_down, digits_up, quote, short_above, whole
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement
 from opendp_lite.pipeline.questions import brief

@@ -25,8 +25,7 @@ from opendp_lite.engines.rows import OfWhole
 from opendp_lite.measurements.noise import exactly_one, require_sensitivity
 from opendp_lite.measures import MaxDivergence, PrivacyBudget, ZeroConcentratedDivergence
 from opendp_lite.measures.budgets import Loss, require_budget
-from opendp_lite.measures.divergences import pure_for_zcdp
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure, pure_for_zcdp
 from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.exact import Number, exact, floor_log2, nearest, positive, quote, whole

@@ -20,8 +20,7 @@ from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.curve import keep_directions
-from opendp_lite.measures.divergences import MaxDivergence
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure, MaxDivergence
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, short_below
 from opendp_lite.pipeline.core import Facts, M, Measurement

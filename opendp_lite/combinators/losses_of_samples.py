@@ -18,9 +18,14 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.accounts import some_sizes
 from opendp_lite.measures import divergences, profile
 from opendp_lite.measures.curve import Pair, curved_number, curved_pair, without_curve
-from opendp_lite.measures.divergences import ApproximateDivergence, MaxDivergence
+from opendp_lite.measures.divergences import (
+    AnyMeasure,
+    ApproximateDivergence,
+    Loss,
+    MaxDivergence,
+    Measure,
+)
 from opendp_lite.measures.loss_distribution import LOST, Curve, Floats
-from opendp_lite.measures.measure import AnyMeasure, Loss, Measure
 from opendp_lite.numbers.exact import exp_up, log_up, nearest, sqrt_up
 from opendp_lite.spaces.space import PrivacyMap
 

@@ -12,7 +12,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import as_sentence, for_json
 from opendp_lite.explain.trace import TraceStep, walk
 from opendp_lite.measures.budgets import Loss, numbers_of
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.metrics.distances import Distance, Metric, RowMetric
 from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
 from opendp_lite.spaces.tables import Tables

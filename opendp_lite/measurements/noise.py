@@ -18,9 +18,8 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.measures import divergences, profile
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.curve import curved_number, gaussian_pair, gaussian_rho
-from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.measures.divergences import AnyMeasure, MaxDivergence
 from opendp_lite.measures.loss_distribution import Floats, LossDistribution
-from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import Profile, float_up, gaussian_ratio
 from opendp_lite.metrics.distances import L1Distance, L2Distance, NormDistance
 from opendp_lite.numbers import exact

@@ -13,8 +13,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.measurements.noise import exactly_one, require_sensitivity
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.curve import curved_number
-from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure, MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.measures.profile import BoundedRangeProfile, Profile, PureProfile
 from opendp_lite.metrics.distances import LInfDistance
 from opendp_lite.numbers import exact

@@ -1,28 +1,34 @@
-"""A loss as its exact numbers."""
+"""Losses as exact numbers, budgets of them, and what a session counts by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
 
 import attrs
 
-from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable
 from opendp_lite.display.formatting import html_table
-from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.curve import Pair, without_curve
 from opendp_lite.measures.divergences import (
+    AnyMeasure,
     ApproximateDivergence,
     GaussianDivergence,
     MaxDivergence,
+    Measure,
     ZeroConcentratedDivergence,
+    proportions,
 )
-from opendp_lite.measures.measure import AnyMeasure, Measure
+from opendp_lite.measures.profile import PointProfile, Profile
 from opendp_lite.numbers import exact
-from opendp_lite.numbers.exact import Number
+from opendp_lite.numbers.exact import Number, digits_up, log_up, nearest, quote, short_below
 from opendp_lite.spelling.signatures import Arguments, arguments_text, typed_signature
 
 Loss = Fraction | tuple[Fraction, ...]
@@ -321,3 +327,372 @@ def mu(mu: Number) -> PrivacyBudget[GaussianDivergence]:
         <budget of mu = 1 (Gaussian differential privacy)>
     """
     return PrivacyBudget(GaussianDivergence(), exact.positive(mu, "mu") ** 2)
+
+
+Charges = tuple[Fraction, ...]
+"""The sum of the probabilities of events; what of its delta a budget keeps for composition; and of
+what holds outside of the events the sum of the epsilons and that of the divergences of each order.
+
+In the order epsilon, events, kept, divergences."""
+
+_KEPT, _FIRST = 2, 3
+_STATED: Final = ApproximateDivergence()
+UNBOUNDED: Final = Fraction(2**64)
+"""Stands for the epsilon, or the divergence, of a release that has none: no budget is as large."""
+_LARGEST: Final = 2**32
+
+# Of the delta, for queries with a delta of their own: it costs less than one count of 45.
+_QUERIES: Final = Fraction(1, 8)
+# Of delta at least, for the tails that distributions cut off: enough for a million of them.
+_TAILS: Final = Fraction(1, 2**20)
+# Weights by the share of an order of the one at which zCDP has its largest epsilon. Pure and
+# Gaussian noise is counted best near it, and samples below; those above tell how little was spent
+# after a few releases. At (3.2, 1e-6) these allow 44 counts of 0.1, and 1780 sampled Gaussians of
+# rate 0.01 and scale 1. The best order for each alone, with all of delta, allows 46 and 1937.
+_WEIGHTS: Final = (
+    (Fraction(19, 20), Fraction(82, 100)),
+    (Fraction(7, 10), Fraction(10, 100)),
+    (Fraction(1, 2), Fraction(5, 100)),
+    (Fraction(2), Fraction(1, 100)),
+    (Fraction(4), Fraction(1, 100)),
+    (Fraction(8), Fraction(1, 100)),
+)
+_TRIED: Final = tuple(
+    Fraction(each, 2) for each in (*range(3, 65), *(int(64 * 1.1**step) for step in range(140)))
+)
+_LEAST: Final = Fraction(9, 8)
+# Below it nothing is divided by order - 1 in floats.
+_LOWEST: Final = Fraction(101, 100)
+# A smaller exponent adds nothing to a sum that is to reach 1.
+_NOTHING: Final = -64
+_TINIEST: Final = Fraction(1, 2**100)
+_HALVINGS: Final = 60
+_DIGITS: Final = 30
+
+
+def _read_weights(given: Any) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Orders with their weights, from a mapping or pairs."""
+    try:
+        pairs = dict(given).items()
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"Renyi divergences take a weight for each order, as {{8: 0.5}}; got {quote(given)}"
+        ) from None
+    found = tuple(
+        (exact.exact(order, "an order"), exact.exact(share, "a weight")) for order, share in pairs
+    )
+    if not found or any(order < _LOWEST or share <= 0 for order, share in found):
+        raise ParameterError("Renyi divergences have orders of 1.01 or more, with weights above 0")
+    if sum(share for _, share in found) > 1:
+        raise ParameterError("the weights of Renyi divergences add up to 1 at most")
+    return found
+
+
+@attrs.frozen(repr=False)
+class RenyiDivergence(Measure[Charges]):
+    """What a session or a ledger counts under a budget of epsilon and delta.
+
+    A release has an event of some probability, its delta. Outside of it hold an epsilon and a Renyi
+    divergence of each order. A loss has the sums of them, and a budget the most of each.
+
+    Args:
+        weights: Of the orders, which are above 1. They add up to 1 and are fixed beforehand.
+
+    Proof:
+        Let L be the loss of all releases, R_a the sum of their divergences of order a, and c_a =
+        (1 - 1/a)^a / (a - 1). S_a = exp((a - 1)(L - R_a)) is a supermartingale, however queries are
+        chosen. (1 - e^(E - L))+ is at most c_a e^((a-1)(L - E)) (Canonne, Kamath, Steinke 2020,
+        proposition 12). Of the order a with the weight w_a, a budget of epsilon E has the most
+        B_a = E + log(w_a kept / c_a) / (a - 1). Where the sum of exp((a - 1)(B_a - R_a)) is at
+        least 1, the inequalities add up to (1 - e^(E - L))+ <= kept sum w_a S_a, whose mean is at
+        most ``kept``. Where the sum of the epsilons is at most E, the left side is 0. A path may
+        decide late which of the two holds. All of this is outside of the events, whose
+        probabilities add up to at most their part of delta on every path. So a release has one
+        event for both. A pair (epsilon, delta) beside a curve without it would be two: who sees
+        the first may take the other path and spend that part of delta again.
+
+        "Some order is within its budget" is no filter without weights: each path would take the
+        order that suits it. E may depend on the path, so ``reach`` holds whenever one stops.
+
+        A divergence may be that of masses that stand for a release (``LossDistribution``). Let V(x)
+        be the most that the rest of a path may exceed epsilon by, once x = e^loss. Then x V(x) is
+        convex, as a largest of such functions, and 0 at 0. So it is a mixture of hockey sticks, and
+        the masses have the larger mean of it.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> budget = filter_budget(dp.epsilon(3.2, delta=1e-6))
+        >>> budget.measure
+        dp.measures.RenyiDivergence({8.125: 0.82, 6: 0.1, 4.25: 0.05, 17: 0.01, 34: 0.01, 68: 0.01})
+        >>> budget.stated
+        <budget of epsilon = 3.2 at delta = 1e-06>
+    """
+
+    weights: tuple[tuple[Fraction, Fraction], ...] = attrs.field(converter=_read_weights)
+
+    variant = _STATED.variant
+    parameters = _STATED.parameters
+
+    @property
+    def orders(self) -> tuple[Fraction, ...]:
+        """Of the divergences."""
+        return tuple(order for order, _ in self.weights)
+
+    @property
+    def detail(self) -> str:
+        """Each order with its weight, as in "8:1/2 16:1/2"."""
+        return " ".join(f"{order}:{weight}" for order, weight in self.weights)
+
+    @classmethod
+    def of_detail(cls, detail: str) -> Self:
+        pairs = (each.split(":") for each in detail.split(" "))
+        return cls([(Fraction(order), Fraction(weight)) for order, weight in pairs])
+
+    def loss(self, value: object) -> Charges:
+        """That of a release with this epsilon and delta."""
+        return self._charge(PointProfile(*_STATED.loss(value)))
+
+    def show(self, loss: Charges) -> tuple[float, float]:
+        return _STATED.show(_pair(loss))
+
+    def typed(self, loss: Charges) -> Charges:
+        """The largest epsilon that one release may have, and the delta of queries."""
+        return _find_largest(self, loss), loss[1]
+
+    def admit(self, profile: Profile) -> Charges | None:
+        found = self._charge(profile)
+        return None if found[0] == found[_FIRST] == UNBOUNDED else found
+
+    def _charge(self, profile: Profile) -> Charges:
+        known = profile.renyi(self.orders)
+        if known is None:
+            return (UNBOUNDED, Fraction(0), Fraction(0), *(UNBOUNDED for _ in self.weights))
+        event, pure, found = known
+        epsilon = UNBOUNDED if pure is None else pure
+        # What underflow may have lost has hundreds of digits.
+        event = max(event, _TINIEST) if event else event
+        return epsilon, event, Fraction(0), *map(exact.short_above, found)
+
+    def zero(self) -> Charges:
+        return (Fraction(0),) * (_FIRST + len(self.weights))
+
+    def require_promise(self, loss: Charges) -> None:
+        _STATED.require_promise(_pair(loss))
+
+    def compose(self, losses: Sequence[Charges]) -> Charges:
+        return tuple(sum(parts, Fraction(0)) for parts in zip(self.zero(), *losses, strict=True))
+
+    def left(self, budget: Charges, spent: Charges) -> Charges:
+        # An order of which nothing is left counts no more, which can only lose.
+        return tuple(max(a - b, Fraction(0)) for a, b in zip(budget, spent, strict=True))
+
+    def split(self, loss: Charges, shares: Sequence[Fraction]) -> tuple[Charges, ...]:
+        epsilon, queries = self.typed(loss)
+        delta = queries + loss[_KEPT]
+        return tuple(
+            self.divide(epsilon * share, delta * share, queries * share)
+            for share in proportions(shares)
+        )
+
+    def group(self, loss: Charges, size: int) -> Charges:
+        return self.loss(_STATED.group(_pair(loss), size))
+
+    def worst(self, losses: Sequence[Charges]) -> Charges:
+        return tuple(map(max, zip(*losses, strict=True)))
+
+    def within(self, loss: Charges, budget: Charges) -> bool:
+        if loss[1] > budget[1]:
+            return False
+        return loss[0] <= budget[0] or self._is_paid(self._rooms(loss, budget))
+
+    def _rooms(self, loss: Charges, budget: Charges) -> list[tuple[Fraction, Fraction]]:
+        """a - 1 of each order that a budget counts, and what is left of it: perhaps below 0."""
+        parts = zip(self.orders, loss[_FIRST:], budget[_FIRST:], strict=True)
+        return [(order - 1, most - spent) for order, spent, most in parts if most > 0]
+
+    @staticmethod
+    def _is_paid(rooms: Sequence[tuple[Fraction, Fraction]], more: Fraction = Fraction(0)) -> bool:
+        """Whether the budget pays, if all rooms were larger by ``more``."""
+        exponents = [rate * (room + more) for rate, room in rooms]
+        if max(exponents, default=Fraction(-1)) >= 0:
+            return True
+        return (
+            sum((exact.exp_down(each) for each in exponents if each > _NOTHING), Fraction(0)) >= 1
+        )
+
+    def profile(self, loss: Charges) -> Profile:
+        return PointProfile(*_pair(loss))
+
+    def words(self, loss: Charges) -> str:
+        return _STATED.words(_pair(loss))
+
+    def words_left(self, loss: Charges) -> str:
+        # The rest of delta pays for how queries add up, and none of them can take it.
+        epsilon, delta = map(digits_up, _pair(loss))
+        return f"epsilon = {epsilon}" + f" (with delta = {delta} for queries that need one)" * (
+            loss[1] > 0
+        )
+
+    def stated(self, budget: Charges) -> tuple[AnyMeasure, Pair]:
+        return _STATED, _pair(budget)
+
+    def divide(self, epsilon: Fraction, delta: Fraction, queries: Fraction) -> Charges:
+        """The most of everything that a budget has.
+
+        Args:
+            epsilon: Of the budget.
+            delta: Of the budget.
+            queries: What queries may spend of delta.
+        """
+        events = max(queries, delta * _TAILS)
+        kept = delta - events
+        most = []
+        for order, weight in self.weights:
+            # Rounded so that it can only be too small: the logarithm of c_a up, the other down.
+            factor = order * log_up(1 - 1 / order) + log_up(1 / (order - 1))
+            found = (
+                epsilon - (log_up(1 / (weight * kept)) + factor) / (order - 1) if kept > 0 else kept
+            )
+            most.append(short_below(found) if found > 0 else Fraction(0))
+        return epsilon, events, kept, *most
+
+    def enlarge(self, budget: Charges, stated: Pair) -> Charges:
+        if stated[0] > _LARGEST:
+            raise ParameterError(f"a budget has an epsilon of at most {_LARGEST}")
+        return self.divide(*stated, stated[1] * budget[1] / _pair(budget)[1])
+
+    def reach(self, loss: Charges, budget: Charges) -> Pair:
+        """The epsilon and delta that hold of all that was released, under such a budget."""
+        rooms = self._rooms(loss, budget)
+        if not rooms:
+            return loss[0], loss[1]
+        more = _find_more(rooms)
+        while not self._is_paid(rooms, more):
+            more += Fraction(1, 2**40)
+        composed = max(budget[0] + more, Fraction(0))
+        if loss[0] <= composed:
+            return loss[0], loss[1]
+        return exact.short_above(composed), max(loss[1], budget[1]) + budget[_KEPT]
+
+    def shortage(self, loss: Charges, budget: Charges) -> str:
+        if loss[1] > budget[1]:
+            return (
+                f" Queries may spend {digits_up(budget[1])} of its delta by deltas of their own; "
+                "query_delta= changes that where the budget is given"
+            )
+        if loss[0] < UNBOUNDED:
+            return ""
+        return " To add up epsilons and deltas instead, give query_delta= all of delta there"
+
+    def cost(self, price: Charges, spent: Charges, budget: Charges) -> Pair:
+        """Of many releases each adds less than it would cost alone."""
+        before, after = (self.reach(each, budget) for each in (spent, self.compose([spent, price])))
+        return max(after[0] - before[0], Fraction(0)), max(after[1] - before[1], Fraction(0))
+
+    def __repr__(self) -> str:
+        shares = (f"{_digits(order)}: {_digits(weight)}" for order, weight in self.weights)
+        return f"{path_of(type(self))}({{{', '.join(shares)}}})"
+
+
+def _digits(number: Fraction) -> str:
+    """As it is typed: a decimal where that is exactly the same."""
+    text = f"{float(number):g}"
+    return text if Fraction(text) == number else repr(number)
+
+
+def _pair(loss: Charges) -> Pair:
+    """The epsilon and the whole delta of a budget; of a loss those of its queries."""
+    return loss[0], sum(loss[1 : _KEPT + 1], Fraction(0))
+
+
+def _find_more(rooms: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """About the least that all rooms are to grow by: floats propose."""
+    enough = min(-room for _, room in rooms)
+    parts = [(float(rate), float(room + enough)) for rate, room in rooms]
+    low, high = -math.log(len(parts)) / min(rate for rate, _ in parts) - 1, 0.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        total = sum(math.exp(max(rate * (room + middle), -700.0)) for rate, room in parts)
+        low, high = (low, middle) if total >= 1 else (middle, high)
+    return enough + Fraction(high)
+
+
+@lru_cache(maxsize=64)
+def _find_largest(measure: RenyiDivergence, left: Charges) -> Fraction:
+    """About the largest epsilon of a release that what is left pays for, and certainly one."""
+    low = short_below(left[0]) if left[0] else left[0]
+    high = max(left[0], *left[_FIRST:]) + 1
+    for _ in range(_DIGITS):
+        middle = short_below((low + high) / 2)
+        paid = measure.within(measure.loss((middle, 0)), left)
+        low, high = (middle, high) if paid else (low, middle)
+    return max(low, left[0])
+
+
+def filter_budget(
+    budget: PrivacyBudget[AnyMeasure], query_delta: Number | None = None
+) -> PrivacyBudget[AnyMeasure]:
+    """What a session or a ledger counts by, under a budget as it is typed.
+
+    Args:
+        budget: Of any measure. All but pairs of epsilon and delta count as they are typed.
+        query_delta: What queries may spend of the delta by deltas of their own, an eighth by
+            default. With all of it, epsilons and deltas are added up, and nothing else is counted.
+
+    Raises:
+        ParameterError: If ``query_delta`` is no part of the delta of the budget.
+    """
+    # A budget of a receipt counts as it was typed: what it has of divergences is not believed.
+    budget = budget.stated
+    if budget.measure != _STATED:
+        if query_delta is not None:
+            raise ParameterError(
+                Argument("query_delta"),
+                " is a part of the delta of a budget of epsilon and delta; got a budget of "
+                f"{budget.words()}. Leave it out",
+            )
+        return budget
+    epsilon, delta = cast(Pair, budget.loss)
+    queries = _share(delta, query_delta)
+    if queries == delta or not 0 < epsilon <= _LARGEST:
+        return budget
+    best = max(_TRIED, key=lambda order: _most_rho(order, epsilon, delta - queries))
+    weights: Counter[Fraction] = Counter()
+    for share, weight in _WEIGHTS:
+        weights[max(_LEAST, Fraction(round(8 * best * share), 8))] += weight  # type: ignore[assignment]
+    measure = RenyiDivergence(weights)
+    return PrivacyBudget(measure, measure.divide(epsilon, delta, queries))
+
+
+def _most_rho(order: Fraction, epsilon: Fraction, kept: Fraction) -> float:
+    """About the zCDP loss that has this epsilon and delta by the bound of one order."""
+    a = float(order)
+    factor = a * math.log1p(-1 / a) - math.log(a - 1)
+    level = math.log(kept.numerator) - math.log(kept.denominator)
+    return (nearest(epsilon) + (level - factor) / (a - 1)) / a
+
+
+# A meter knows no best order, so all have one weight.
+_OF_METERS: Final = (1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+METERED: Final = Fraction(1024)
+"""The largest epsilon that a meter counts to."""
+
+
+def count_without_end(
+    delta: Fraction, query_delta: Number | None = None
+) -> PrivacyBudget[AnyMeasure]:
+    """What a meter counts by."""
+    measure = RenyiDivergence(dict.fromkeys(_OF_METERS, Fraction(1, len(_OF_METERS))))
+    return PrivacyBudget(measure, measure.divide(METERED, delta, _share(delta, query_delta)))
+
+
+def _share(delta: Fraction, query_delta: Number | None) -> Fraction:
+    """What queries may spend of a delta."""
+    queries = delta * _QUERIES if query_delta is None else exact.exact(query_delta, "query_delta")
+    if not 0 <= queries <= delta:
+        raise ParameterError(
+            Argument("query_delta"),
+            f" is a part of the budget's delta, from 0 to {nearest(delta):g}; got "
+            f"{quote(query_delta)}",
+        )
+    return queries

@@ -19,7 +19,7 @@ from opendp_lite.engines.plan import Map, Node, Own, Rows, plan_of, release_of
 from opendp_lite.explain.trace import Role, TraceStep, trace_function
 from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.numbers.exact import Number, whole
 from opendp_lite.pipeline.questions import (
     LossQuestions,

@@ -21,9 +21,14 @@ from opendp_lite.engines.data.table import place_of
 from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import evaluate
 from opendp_lite.explain.statement import Position, Statement
-from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
-from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.measures.renyi import count_without_end, filter_budget
+from opendp_lite.measures.budgets import (
+    Loss,
+    PrivacyBudget,
+    count_without_end,
+    filter_budget,
+    require_budget,
+)
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.metrics import distances
 from opendp_lite.numbers.exact import Number, digits_up, exact, open_probability, quote
 from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release_from

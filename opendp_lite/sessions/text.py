@@ -14,7 +14,7 @@ from opendp_lite import measures
 from opendp_lite.base.errors import LedgerError, ParameterError
 from opendp_lite.measures.budgets import Loss, exact_loss, like, numbers_of
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.measure import AnyMeasure, Measure
+from opendp_lite.measures.divergences import AnyMeasure, Measure
 from opendp_lite.numbers.exact import quote
 
 # Shorter than what Python refuses to read.

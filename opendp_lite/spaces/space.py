@@ -16,7 +16,7 @@ from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.public_names import FRONT, path_of
 from opendp_lite.bodies.body import Body
 from opendp_lite.measures.budgets import Loss, exact_loss
-from opendp_lite.measures.measure import AnyMeasure, Measure
+from opendp_lite.measures.divergences import AnyMeasure, Measure
 from opendp_lite.metrics import distances
 from opendp_lite.metrics.distances import Distance, Metric, NormDistance, RowMetric
 from opendp_lite.numbers.exact import Number, list_values, quote

@@ -20,7 +20,7 @@ from scipy.special import betainccinv, betaincinv
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.measures import divergences
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.numbers.exact import quote
 from opendp_lite.pipeline.core import AnyMeasurement, AnyPrivate, Private
 from opendp_lite.pipeline.questions import Pipeline, brief

@@ -13,7 +13,7 @@ import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.measures import divergences
-from opendp_lite.measures.measure import AnyMeasure, Loss, Measure
+from opendp_lite.measures.divergences import AnyMeasure, Loss, Measure
 from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile, PointProfile, Profile
 from opendp_lite.numbers.exact import exact, exp_down, exp_up, normal_tail, quote, sqrt_up
 

@@ -22,7 +22,7 @@ from opendp_lite.combinators.adaptive_programs import Ask, ThresholdTest, adapti
 from opendp_lite.engines.plan import Release
 from opendp_lite.engines.rounds import Going, answer
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import quote
 from opendp_lite.numbers.grid import Grid

@@ -18,8 +18,8 @@ import opendp_lite as dp
 from opendp_lite.combinators.accounts import find_price
 from opendp_lite.measures import curve as composed
 from opendp_lite.measures import loss_distribution
+from opendp_lite.measures.budgets import filter_budget
 from opendp_lite.measures.profile import _find_epsilon
-from opendp_lite.measures.renyi import filter_budget
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "measures"))
 

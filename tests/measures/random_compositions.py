@@ -11,7 +11,7 @@ import opendp_lite as dp
 from opendp_lite.combinators.losses_of_samples import AmplifiedProfile, LossOfGroups
 from opendp_lite.measurements.noise import DiscreteLaplaceProfile
 from opendp_lite.measures.curve import composed_profile, curved_number, curved_pair
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.measures.profile import BoundedRangeProfile, PointProfile, Profile, PureProfile
 from opendp_lite.numbers.exact import exp_down, exp_up, log_up
 

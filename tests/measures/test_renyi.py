@@ -8,7 +8,12 @@ import pytest
 from mpmath import exp, log, mp, mpf
 
 import opendp_lite as dp
-from opendp_lite.measures.renyi import UNBOUNDED, RenyiDivergence, count_without_end, filter_budget
+from opendp_lite.measures.budgets import (
+    UNBOUNDED,
+    RenyiDivergence,
+    count_without_end,
+    filter_budget,
+)
 
 ORDERS = {order: Fraction(1, 6) for order in (1.25, 2, 4.25, 8, 16, 40)}
 MEASURE = RenyiDivergence(ORDERS)

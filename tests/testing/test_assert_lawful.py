@@ -7,8 +7,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.measures.curve import curved_number
-from opendp_lite.measures.divergences import AdditiveMeasure
-from opendp_lite.measures.measure import proportions
+from opendp_lite.measures.divergences import AdditiveMeasure, proportions
 from opendp_lite.measures.profile import ConcentratedProfile, PointProfile, PureProfile
 from opendp_lite.testing.lawful import Gaussians, randomised_response
 

@@ -20,8 +20,7 @@ from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian, lap
 from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import Loss, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair, gaussian_pair, gaussian_rho
-from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.divergences import MaxDivergence, Measure, ZeroConcentratedDivergence
 from opendp_lite.measures.profile import ConcentratedProfile, gaussian_ratio
 from opendp_lite.numbers.exact import Number, nearest, open_probability, positive, rational_of_float
 from opendp_lite.pipeline.core import R

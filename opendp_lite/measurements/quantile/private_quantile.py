@@ -30,7 +30,7 @@ from opendp_lite.measurements.quantile.release import (
 from opendp_lite.measurements.quantile.tree import Prices, plan_choices
 from opendp_lite.measures import MaxDivergence, PrivacyBudget, ZeroConcentratedDivergence, profile
 from opendp_lite.measures.curve import composed_profile, curved_number
-from opendp_lite.measures.measure import AnyMeasure, proportions
+from opendp_lite.measures.divergences import AnyMeasure, proportions
 from opendp_lite.numbers import exact
 from opendp_lite.numbers.exact import Number
 from opendp_lite.numbers.norms import Norms

@@ -18,7 +18,7 @@ from opendp_lite.base.errors import LedgerError
 from opendp_lite.base.version import find_version
 from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, numbers_of
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.metrics.distances import RowMetric, SymmetricIdDistance
 from opendp_lite.sessions.text import add_price, find_measure, read_loss, write_loss
 

@@ -14,9 +14,9 @@ from opendp_lite.base.errors import BudgetExceeded, LedgerError, ParameterError
 from opendp_lite.base.version import find_version
 from opendp_lite.combinators.accounts import say_part
 from opendp_lite.measures import budgets
+from opendp_lite.measures.budgets import filter_budget
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.measure import AnyMeasure
-from opendp_lite.measures.renyi import filter_budget
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.numbers.exact import Number
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions import text

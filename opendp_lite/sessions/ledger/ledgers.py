@@ -16,7 +16,7 @@ from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.columns import names_itself
 from opendp_lite.engines.data.identities import PrivateName, content
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
-from opendp_lite.measures.measure import AnyMeasure
+from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
 from opendp_lite.sessions.ledger.file import LedgerFile

@@ -13,7 +13,7 @@ import attrs
 
 from opendp_lite.base.errors import LedgerError, system_reason
 from opendp_lite.measures.budgets import Loss
-from opendp_lite.measures.measure import AnyMeasure, Measure
+from opendp_lite.measures.divergences import AnyMeasure, Measure
 from opendp_lite.sessions.ledger.entries import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger.place import require_own_name
 from opendp_lite.sessions.text import read_short, write_loss
