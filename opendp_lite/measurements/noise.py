@@ -311,6 +311,21 @@ def exactly_one(step: str, **given: object) -> str:
     return named[0]
 
 
+def width_of_noise(
+    step: str,
+    unit: Norms,
+    scale: Number | None,
+    epsilon: Number | None,
+    norm: Callable[[Norms], Fraction | None],
+    power: int = 1,
+) -> Fraction:
+    """The scale of a noise, or that of which one unit costs epsilon, to a power of its norm."""
+    if exactly_one(step, scale=scale, epsilon=epsilon) == "scale":
+        return exact.positive(scale, "scale") ** power
+    moved = cast(Fraction, norm(require_sensitivity(unit, step)))
+    return moved / exact.positive(epsilon, "epsilon") ** power
+
+
 def require_sensitivity(norms: Norms, step: str) -> Norms:
     """The distance that one unit moves a value, refused where it is 0."""
     if norms.linf == 0:
@@ -395,11 +410,7 @@ def laplace(
         3.0
     """
     unit = space.unit.over(space.domain.dimension)
-    if exactly_one("laplace", scale=scale, epsilon=epsilon) == "scale":
-        width = exact.positive(scale, "scale")
-    else:
-        require_sensitivity(unit, "laplace")
-        width = cast(Fraction, unit.l1) / exact.positive(epsilon, "epsilon")
+    width = width_of_noise("laplace", unit, scale, epsilon, _l1)
     law, curve = _law(width, space.domain.exponent)
     return added_noise(
         space,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import attrgetter
 from typing import Final, cast
 
 from opendp_lite import samplers
@@ -11,7 +12,7 @@ from opendp_lite.bodies import Ball, Box
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.plan import Release
 from opendp_lite.explain.trace import side_by_side
-from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
+from opendp_lite.measurements.noise import Aggregate, added_noise, width_of_noise
 from opendp_lite.measures import MaxDivergence, PrivacyBudget
 from opendp_lite.measures.curve import curved_number
 from opendp_lite.measures.profile import PureConcentratedProfile
@@ -194,11 +195,7 @@ def l2_mechanism(
     """
     dimension = space.domain.dimension
     unit = space.unit.over(dimension)
-    if exactly_one("l2_mechanism", scale=scale, epsilon=epsilon) == "scale":
-        square = positive(scale, "scale") ** 2
-    else:
-        require_sensitivity(unit, "l2_mechanism")
-        square = cast(Fraction, unit.l2_squared) / positive(epsilon, "epsilon") ** 2
+    square = width_of_noise("l2_mechanism", unit, scale, epsilon, attrgetter("l2_squared"), power=2)
     width = sqrt_up(square)
     return added_noise(
         space,
@@ -267,11 +264,7 @@ def linf_mechanism(
         24.0
     """
     unit = space.unit.over(space.domain.dimension)
-    if exactly_one("linf_mechanism", scale=scale, epsilon=epsilon) == "scale":
-        width = positive(scale, "scale")
-    else:
-        require_sensitivity(unit, "linf_mechanism")
-        width = cast(Fraction, unit.linf) / positive(epsilon, "epsilon")
+    width = width_of_noise("linf_mechanism", unit, scale, epsilon, attrgetter("linf"))
     noise = samplers.CubeGamma.near(width, space.domain.dimension)
     deviation = noise.error_of_each(space.domain.dimension).standard_deviation
     return added_noise(

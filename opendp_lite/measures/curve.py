@@ -15,16 +15,9 @@ import attrs
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import OwnCopy
 from opendp_lite.measures import loss_distribution
+from opendp_lite.measures import profile as profiles
 from opendp_lite.measures.loss_distribution import Convolution, combine_atoms
-from opendp_lite.measures.profile import (
-    ConcentratedProfile,
-    Divergences,
-    GaussianProfile,
-    Profile,
-    PureProfile,
-    float_up,
-    gaussian_ratio,
-)
+from opendp_lite.measures.profile import GaussianProfile, Profile, float_up, gaussian_ratio
 from opendp_lite.numbers.exact import exp_down, exp_up, nearest, sum_up
 
 Pair = tuple[Fraction, Fraction]
@@ -195,7 +188,7 @@ class ComposedProfile(Profile):
     def least_delta(self) -> Fraction:
         return min(curve.least_delta for curve in _curves(self))
 
-    def renyi(self, orders: tuple[Fraction, ...]) -> Divergences | None:
+    def renyi(self, orders: tuple[Fraction, ...]) -> profiles.Divergences | None:
         found = [(part.renyi(orders), count) for part, count in self.parts]
         known = [(one, count) for one, count in found if one is not None]
         if len(known) < len(found):
@@ -338,8 +331,8 @@ def _curves(whole: ComposedProfile) -> tuple[Profile, ...]:
     short = math.inf if rho is None else float_up(rho)
     return (
         whole.summed,
-        *(() if pure is None else (PureProfile(pure),)),
-        *(() if math.isinf(short) else (ConcentratedProfile(Fraction(short)),)),
+        *(() if pure is None else (profiles.PureProfile(pure),)),
+        *(() if math.isinf(short) else (profiles.ConcentratedProfile(Fraction(short)),)),
         *((_DistributionProfile(whole.parts),) if _laws(whole.parts, _LEVELS[0]) else ()),
     )
 

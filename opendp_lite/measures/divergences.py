@@ -14,23 +14,10 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.frozen import fields_of
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Named, Storable, call_when_read, step
-from opendp_lite.measures.curve import (
-    Pair,
-    composed_profile,
-    curve_of,
-    curved_number,
-    curved_pair,
-    gaussian_curve,
-    without_curve,
-)
-from opendp_lite.measures.profile import (
-    ConcentratedProfile,
-    GaussianProfile,
-    PointProfile,
-    Profile,
-    PureProfile,
-    zcdp_of_pure,
-)
+from opendp_lite.measures import curve as curves
+from opendp_lite.measures import profile as profiles
+from opendp_lite.measures.curve import Pair, curved_number, curved_pair, without_curve
+from opendp_lite.measures.profile import PointProfile, Profile, zcdp_of_pure
 from opendp_lite.numbers import exact
 from opendp_lite.numbers.exact import Number
 from opendp_lite.spelling.description import Description, Proof, describe, opendp_twin
@@ -223,13 +210,15 @@ def budget(value: object, name: str) -> Fraction:
 class AdditiveMeasure(Measure[Fraction]):
     """A measure whose losses are one number and add. ``curve`` makes the curve of a loss."""
 
-    curve: ClassVar[type[PureProfile | ConcentratedProfile | GaussianProfile]]
+    curve: ClassVar[
+        type[profiles.PureProfile | profiles.ConcentratedProfile | profiles.GaussianProfile]
+    ]
 
     def loss(self, value: object) -> Fraction:
         return budget(value, self.parameters[0])
 
     def profile(self, loss: Fraction) -> Profile:
-        return curve_of(loss) or self.curve(loss)
+        return curves.curve_of(loss) or self.curve(loss)
 
     def zero(self) -> Fraction:
         return _ZERO
@@ -245,7 +234,9 @@ class AdditiveMeasure(Measure[Fraction]):
 
     def together(self, losses: Sequence[Fraction]) -> Fraction:
         summed = self.compose(losses)
-        known = composed_profile(map(self.profile, losses), self.profile(without_curve(summed)))
+        known = curves.composed_profile(
+            map(self.profile, losses), self.profile(without_curve(summed))
+        )
         return curved_number(summed, known)
 
     def split(self, loss: Fraction, shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -283,7 +274,7 @@ class MaxDivergence(AdditiveMeasure):
 
     variant = "Pure DP"
     parameters = ("epsilon",)
-    curve = PureProfile
+    curve = profiles.PureProfile
 
     def admit(self, profile: Profile) -> Fraction | None:
         return profile.pure
@@ -309,14 +300,14 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
 
     variant = "Zero-concentrated DP"
     parameters = ("rho",)
-    curve = ConcentratedProfile
+    curve = profiles.ConcentratedProfile
     power = 2
 
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
-        return curved_number(super().compose(losses), gaussian_curve(losses, sum))
+        return curved_number(super().compose(losses), curves.gaussian_curve(losses, sum))
 
     def worst(self, losses: Sequence[Fraction]) -> Fraction:
-        return curved_number(super().worst(losses), gaussian_curve(losses, max))
+        return curved_number(super().worst(losses), curves.gaussian_curve(losses, max))
 
     def admit(self, profile: Profile) -> Fraction | None:
         return profile.rho
@@ -349,7 +340,7 @@ class GaussianDivergence(AdditiveMeasure):
 
     variant = "Custom"
     parameters = ("mu squared",)
-    curve = GaussianProfile
+    curve = profiles.GaussianProfile
     power = 2
 
     def loss(self, value: object) -> Fraction:
@@ -438,12 +429,12 @@ class ApproximateDivergence(Measure[Pair]):
     def compose(self, losses: Sequence[Pair]) -> Pair:
         epsilon = sum((epsilon for epsilon, _ in losses), Fraction(0))
         delta = min(Fraction(1), sum((delta for _, delta in losses), Fraction(0)))
-        return curved_pair((epsilon, delta), gaussian_curve(losses, sum))
+        return curved_pair((epsilon, delta), curves.gaussian_curve(losses, sum))
 
     def together(self, losses: Sequence[Pair]) -> Pair:
         summed = without_curve(self.compose(losses))
         return curved_pair(
-            summed, composed_profile(map(self.profile, losses), PointProfile(*summed))
+            summed, curves.composed_profile(map(self.profile, losses), PointProfile(*summed))
         )
 
     def left(self, budget: Pair, spent: Pair) -> Pair:
@@ -487,7 +478,7 @@ class ApproximateDivergence(Measure[Pair]):
 
     def worst(self, losses: Sequence[Pair]) -> Pair:
         epsilon, delta = max(loss[0] for loss in losses), max(loss[1] for loss in losses)
-        curve = gaussian_curve(losses, max)
+        curve = curves.gaussian_curve(losses, max)
         # Sums of deltas may lie far above the curve of all: the pair is then a point of the curve.
         least = delta if curve is None else min(delta, curve.delta(epsilon))
         return curved_pair((epsilon, least), curve)
@@ -496,7 +487,7 @@ class ApproximateDivergence(Measure[Pair]):
         return loss[0] <= budget[0] and loss[1] <= budget[1]
 
     def profile(self, loss: Pair) -> Profile:
-        return curve_of(loss) or PointProfile(*loss)
+        return curves.curve_of(loss) or PointProfile(*loss)
 
     def admit(self, profile: Profile) -> Pair | None:
         return None if profile.pure is None else (profile.pure, Fraction(0))

@@ -141,6 +141,11 @@ class Private(LossQuestions, Generic[In, M, R]):
 
     else:
 
+        def __class_getitem__(cls, parameters: object) -> object:
+            # The release may be anything by default.
+            two = type(parameters) is tuple and len(parameters) == 2
+            return super().__class_getitem__((*parameters, Any) if two else parameters)
+
         def __call__(self, data: object = _NO_DATA, *more: object) -> R:
             """A private release. Its loss is ``map(1)`` for one unit of the input space."""
             if more or data is _NO_DATA:
@@ -307,11 +312,6 @@ class Measurement(_Joined[In], Private[In, M, R]):
     privacy_map: PrivacyMap = attrs.field(converter=_as_typed)
     facts: Facts = Facts()
 
-    if not TYPE_CHECKING:
-
-        def __class_getitem__(cls, parameters: object) -> object:
-            return super().__class_getitem__(with_release(parameters))
-
     def __attrs_post_init__(self) -> None:
         checked = PrivacyMap.between(self.input_space, self.output_measure, self.privacy_map)
         object.__setattr__(self, "privacy_map", checked)
@@ -366,11 +366,6 @@ def release_from(entropy: Entropy, measurement: Measurement[Any, Any, R], data: 
         return measurement._release(data, entropy)
     except OpenDPLiteError as problem:
         raise shorten(problem) from problem.__cause__
-
-
-def with_release(parameters: object) -> object:
-    """The type parameters of a measurement, whose release may be anything by default."""
-    return (*parameters, Any) if type(parameters) is tuple and len(parameters) == 2 else parameters
 
 
 AnyTransformation = Transformation[Any, Any]

@@ -182,11 +182,6 @@ class Mechanism(Recipe, core.Private[In, M, R]):
     calls: tuple[Call, ...]
     after: tuple[object, ...] = ()
 
-    if not TYPE_CHECKING:
-
-        def __class_getitem__(cls, parameters: object) -> object:
-            return super().__class_getitem__(core.with_release(parameters))
-
     @property
     def output_measure(self) -> M:
         """The measure of the privacy loss."""

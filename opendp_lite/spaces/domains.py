@@ -248,7 +248,7 @@ class Rows(Domain):
         return cls(), distances.SymmetricDistance(), ("records", ())
 
 
-class Numbers(Domain):
+class NumberDomain(Domain):
     """A vector or a number, in floats or on a grid."""
 
     exponent: int | None
@@ -276,7 +276,7 @@ class Numbers(Domain):
 
 
 @attrs.frozen(repr=False)
-class Vectors(Numbers):
+class Vectors(NumberDomain):
     """Vectors of a public length.
 
     NaN counts as 0 in a vector of floats. Entries beyond +-2^53 count as +-2^53, and so do entries
@@ -341,7 +341,7 @@ class Vectors(Numbers):
 
 
 @attrs.frozen(repr=False)
-class Scalars(Numbers):
+class Scalars(NumberDomain):
     """One number.
 
     Args:

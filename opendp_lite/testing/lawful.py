@@ -120,16 +120,17 @@ def _pure(measure: divergences.MaxDivergence, typed: object) -> Known:
 @find_known.register
 def _concentrate(measure: divergences.ZeroConcentratedDivergence, typed: object) -> Known:
     rho = exact(typed, "rho")
-    pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
-    return Known(pairs, tuple((k, k * k * rho) for k in GROUPS))
+    return Known(_normal_pairs(rho), tuple((k, k * k * rho) for k in GROUPS))
 
 
 @find_known.register
 def _gaussian(measure: divergences.GaussianDivergence, typed: object) -> Known:
     mu = exact(typed, "mu")
-    rho = mu * mu / 2
-    pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
-    return Known(pairs, tuple((k, k * mu) for k in GROUPS))
+    return Known(_normal_pairs(mu * mu / 2), tuple((k, k * mu) for k in GROUPS))
+
+
+def _normal_pairs(rho: Fraction) -> tuple[tuple[int, tuple[Gaussians, ...]], ...]:
+    return tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
 
 
 @find_known.register

@@ -20,22 +20,10 @@ from opendp_lite.measurements.quantile.columns import (
     LatticeLine,
     SortedLine,
 )
-from opendp_lite.numbers.exact import (
-    Number,
-    format_number,
-    list_values,
-    nearest,
-    positive,
-    quote,
-    whole,
-)
-from opendp_lite.samplers.lattice import (
-    DOUBLING_BITS,
-    FARTHEST_BOUND,
-    LINEAR_BITS,
-    AsinhLattice,
-    LinearLattice,
-)
+from opendp_lite.numbers import exact
+from opendp_lite.numbers.exact import Number, format_number, nearest
+from opendp_lite.samplers import lattice
+from opendp_lite.samplers.lattice import FARTHEST_BOUND, AsinhLattice, LinearLattice
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, row_metric
 
@@ -89,7 +77,7 @@ def between(
     several = isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str)
     if not several or len(bounds) != _TWO:
         raise ParameterError(
-            f"private_quantile takes a pair, as in bounds=(0, 100); got {list_values(bounds)}"
+            f"private_quantile takes a pair, as in bounds=(0, 100); got {exact.list_values(bounds)}"
         )
     if bits is None and spread and scale != "linear":
         bits = _DOUBLING_BITS_TO_SPREAD
@@ -163,17 +151,17 @@ def lattices_of(
             'private_quantile: scale="asinh" needs unit=, a size below which differences matter '
             "little, such as unit=1"
         )
-    finest = LINEAR_BITS if scale == "linear" else DOUBLING_BITS
-    fine = finest if bits is None else whole(bits, "bits", least=1)
+    finest = lattice.LINEAR_BITS if scale == "linear" else lattice.DOUBLING_BITS
+    fine = finest if bits is None else exact.whole(bits, "bits", least=1)
     if fine > finest:
         raise ParameterError(f'private_quantile: bits is at most {finest} for scale="{scale}"')
     if scale == "linear":
         return [LinearLattice(float(low), float(high), fine) for low, high in pairs]
     if scale not in ("log", "asinh"):
         raise ParameterError(
-            f'private_quantile: scale is "linear", "log" or "asinh", got {quote(scale)}'
+            f'private_quantile: scale is "linear", "log" or "asinh", got {exact.quote(scale)}'
         )
-    near = 0.0 if unit is None else nearest(positive(unit, "unit"))
+    near = 0.0 if unit is None else nearest(exact.positive(unit, "unit"))
     lattices = [AsinhLattice(float(low), float(high), near, fine) for low, high in pairs]
     fewest = _FEWEST_CELLS if bits is None else _TWO
     if near > FARTHEST_BOUND or any(lattice.cells < fewest for lattice in lattices):

@@ -15,18 +15,9 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.fold import Numeric
 from opendp_lite.engines.plan import Release
 from opendp_lite.measurements.noise import exactly_one, gaussian, laplace
+from opendp_lite.measurements.quantile import release as releases
 from opendp_lite.measurements.quantile.places import Places, Spacing, among, between
-from opendp_lite.measurements.quantile.release import (
-    Alone,
-    ByParts,
-    Chooser,
-    EndsRelease,
-    IntervalLaw,
-    QuantileRelease,
-    SamplingMargin,
-    TwoEnds,
-    sampling_of,
-)
+from opendp_lite.measurements.quantile.release import Chooser, IntervalLaw, TwoEnds
 from opendp_lite.measurements.quantile.tree import Prices, plan_choices
 from opendp_lite.measures import MaxDivergence, PrivacyBudget, ZeroConcentratedDivergence, profile
 from opendp_lite.measures.curve import composed_profile, curved_number
@@ -217,7 +208,7 @@ def private_quantile(
     if level is not None:
         each = [whole.part(share * _FOR_INTERVALS) for share in share_of_columns]
         laws = tuple(_interval_law(space, distinct, part, level, sampling) for part in each)
-    release = QuantileRelease(places, choosers, columns, order, several, laws)
+    release = releases.QuantileRelease(places, choosers, columns, order, several, laws)
     one_row = 1 / cast(Fraction, space.unit)
     ranges = [part.range() * one_row for part in each]
 
@@ -288,7 +279,7 @@ def _alone(space: Space[Rows], wanted: tuple[Fraction, ...], power: int) -> Choo
         each = budget.part(Fraction(1, len(wanted)))
         pairs = zip(wanted, reaches, strict=True)
         laws = tuple(RankLaw(q, each.slope(reach)) for q, reach in pairs)
-        return Alone(laws, each.range() / unit)
+        return releases.Alone(laws, each.range() / unit)
 
     return chooser
 
@@ -312,9 +303,9 @@ def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], power: int) -> C
                 # Refuses noise that has no grid, before any row is read.
                 prices.counting(part.counted)
         if power == 2:
-            return ByParts(root, prices, len(wanted), None, root.cost(prices))
+            return releases.ByParts(root, prices, len(wanted), None, root.cost(prices))
         rho = root.cost(Prices(2, prices.replaces, pure_counts=True))
-        return ByParts(root, prices, len(wanted), budget.amount / rows, rho)
+        return releases.ByParts(root, prices, len(wanted), budget.amount / rows, rho)
 
     return chooser
 
@@ -347,7 +338,7 @@ def _with_two_ends(
         return TwoEnds(q, (two, three), miss, sampling)
 
     laws = tuple(tuple(law(q, part) for part in each) for q in distinct)
-    release = EndsRelease(
+    release = releases.EndsRelease(
         places, laws, columns, order, several, confidence, size, counting, space.unit != 1
     )
 
@@ -401,10 +392,10 @@ def _interval_law(
     sampling: bool,
 ) -> IntervalLaw:
     """How the intervals of the quantiles are chosen."""
-    margin: SamplingMargin | None = None
+    margin: releases.SamplingMargin | None = None
     more = Fraction(0)
     if sampling:
-        margin, moved = sampling_of(
+        margin, moved = releases.sampling_of(
             confidence, size_is_public=row_metric(space).fixed_size, count=len(wanted)
         )
         more = 2 * moved * cast(Fraction, space.unit)
