@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import chain, combinations, pairwise, product
 from pathlib import Path
 from typing import Any
@@ -105,9 +105,10 @@ def is_refused(data, reading: str) -> bool:
     return True
 
 
-def fine_of(kind: str) -> Fine:
+@cache
+def fine_of(kind: str) -> tuple[str, ...]:
     """By the type alone."""
-    return [each for each in READINGS if not is_refused({"x": KINDS[kind]([])}, each)]
+    return tuple(each for each in READINGS if not is_refused({"x": KINDS[kind]([])}, each))
 
 
 def in_blocks(parts: Cells, w=None) -> dp.Blocks:
@@ -135,7 +136,7 @@ class Drawn:
 
         cells = draw((draw(pool, 5) or pool) if generator.random() < 0.5 else pool, 11)
         alone = [make([cell]) for cell in cells]
-        fine = fine_of(kind)
+        fine = [*fine_of(kind)]
         # A number is the one reading that a value may refuse: it is of another type than is said.
         if "number" in fine and any(is_refused({"x": x}, "number") for x in alone):
             assert is_refused({"x": make(cells)}, "number")
@@ -229,44 +230,56 @@ def arrays_on_disk(rows: np.ndarray, folder: Path):
 BITS = dp.select("w") >> dp.clamp(0, 2.0**20) >> dp.sum()
 
 
+@cache
+def asked_of(reading: str) -> list[Any]:
+    """The queries that read a column so."""
+    x, (name, *place) = dp.select("x"), reading.split()
+    if name in ("declared", "others"):
+        keys = DECLARED[int(place[0])]
+        found = [x >> dp.one_hot(keys, other=name == "others") >> dp.sum()]
+        if name == "declared":
+            exact = BITS >> dp.gaussian(scale=1e-9)
+            found += [dp.keep("x", among=keys) >> BITS, dp.by("x", keys, exact)]
+        return found
+    if name == "id":
+        limits = map(dp.bound_contributions, (1, 2))
+        return [dp.table(person="x") >> each >> dp.count(missing=True) for each in limits]
+    return {
+        "presence": [x >> dp.count()],
+        "key": [dp.histogram("x", epsilon=1e9, delta=0.5)],
+        "number": [dp.keep("x", between=(0.3, 2.0**53)) >> BITS],
+        "inside": [dp.keep("x", between=("2024-01-01", "2024-02-01")) >> BITS],
+    }.get(reading, [])
+
+
 def queries(drawn: Drawn, read: np.ndarray):
     """Queries and their answers by what each row is read as: a power of two says which are in."""
-
-    def of(reading: str) -> np.ndarray:
-        return read[:, drawn.fine.index(reading)]
 
     def bits(inside: np.ndarray) -> float:
         return float((2.0 ** np.flatnonzero(inside)).sum())
 
-    yield "present", dp.select("x") >> dp.count(), int(np.sum(~np.isnan(of("presence"))))
-    for reading in drawn.fine:
-        found, (name, *place) = of(reading), reading.split()
-        there = found[~np.isnan(found)]
-        often = Counter(there.tolist())
-        if name in ("declared", "others"):
-            keys, other = DECLARED[int(place[0])], name == "others"
-            counts = [int(np.sum(found == code)) for code in range(len(keys) + other)]
-            yield reading, dp.select("x") >> dp.one_hot(keys, other=other) >> dp.sum(), counts
-        if name == "declared":
-            yield reading, dp.keep("x", among=keys) >> BITS, [bits(~np.isnan(found))]
-            exact = BITS >> dp.gaussian(scale=1e-9)
+    for column, reading in enumerate(drawn.fine):
+        found, (name, *place) = read[:, column], reading.split()
+        often = Counter(found[~np.isnan(found)].tolist())
+        answers: list[Any] = []
+        if name == "presence":
+            answers = [int(np.sum(~np.isnan(found)))]
+        elif name in ("declared", "others"):
+            keys = DECLARED[int(place[0])]
+            codes = range(len(keys) + (name == "others"))
             sums = {key: bits(found == code) for code, key in enumerate(keys)}
-            yield reading, dp.by("x", keys, exact), sums
+            answers = [[int(np.sum(found == each)) for each in codes], [bits(~np.isnan(found))]]
+            answers.append(sums)
         elif name == "id":
-            rows = dp.table(person="x")
-            for most in (1, 2):
-                counted = sum(min(most, times) for times in often.values())
-                limited = rows >> dp.bound_contributions(most) >> dp.count(missing=True)
-                yield reading, limited, counted
+            answers = [sum(min(most, times) for times in often.values()) for most in (1, 2)]
         elif reading == "key":
-            shown = {KEYS.keys[int(key)]: times for key, times in often.items() if times > 1}
-            yield reading, dp.histogram("x", epsilon=1e9, delta=0.5), shown
+            answers = [{KEYS.keys[int(key)]: n for key, n in often.items() if n > 1}]
         elif name == "number":
-            inside = (found >= 0.3) & (found <= 2.0**53)
-            yield reading, dp.keep("x", between=(0.3, 2.0**53)) >> BITS, [bits(inside)]
+            answers = [[bits((found >= 0.3) & (found <= 2.0**53))]]
         elif name == "inside":
-            within = dp.keep("x", between=("2024-01-01", "2024-02-01"))
-            yield reading, within >> BITS, [bits(found == 1)]
+            answers = [[bits(found == 1)]]
+        for query, answer in zip(asked_of(reading), answers, strict=False):
+            yield reading, query, answer
 
 
 def answer(query, data):
@@ -333,7 +346,7 @@ def test_numbers_are_what_they_are_in_a_list():
     single = read_as({"x": [each[()] for each in arrays]}, fine)
     assert np.array_equal(read_as({"x": arrays}, fine), single, equal_nan=True)
     for kind in filter(held, KINDS):
-        column, fine = KINDS[kind](held(kind)), fine_of(kind)
+        column, fine = KINDS[kind](held(kind)), [*fine_of(kind)]
         dtype = getattr(column, "dtype", None)
         if getattr(dtype, "kind", "O") in "iuf" and dtype != np.longdouble:
             exact = [each for each in fine if not each.startswith("id")]
