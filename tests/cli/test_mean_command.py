@@ -355,12 +355,9 @@ def test_importing_the_package_does_not_import_the_command_line():
 
 def test_as_a_process():
     options = ["--column", "mdvis", "--bounds", 0, 40, "--rho", "0.5", "--json"]
-    for done in (
-        process("mean", RAND_HIE, *options),
-        process("mean", "-", *options, input=gzip.compress(RAND_HIE.read_bytes())),
-    ):
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert json.loads(done.stdout)["mean"] == pytest.approx(CLAMPED_MEAN, abs=0.02)
+    done = process("mean", "-", *options, input=gzip.compress(RAND_HIE.read_bytes()))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["mean"] == pytest.approx(CLAMPED_MEAN, abs=0.02)
     done = process("mean", "-", *options, input=b"")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"the file is empty" in done.stderr
@@ -430,10 +427,10 @@ def peak(path: Path, how: str = "stream") -> float:
 
 
 def test_memory_does_not_grow_with_the_file(table):
-    """30 MB of text, whose numbers would be 15 MB as an array and more as anything else."""
-    small = table("x,y\n" + "12.3456,1234567\n" * 300_000, "small.csv")
-    large = table("x,y\n" + "12.3456,1234567\n" * 1_900_000, "large.csv")
-    assert large.stat().st_size > 30e6
+    """20 MB of text, whose numbers would be 10 MB as an array and more as anything else."""
+    small = table("x,y\n" + "12.3456,1234567\n" * 200_000, "small.csv")
+    large = table("x,y\n" + "12.3456,1234567\n" * 1_300_000, "large.csv")
+    assert large.stat().st_size > 20e6
     most = peak(small) + 8
     assert peak(large) < most
     assert peak(table(gzip.compress(large.read_bytes(), 1), "large.gz")) < most

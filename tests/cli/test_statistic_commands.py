@@ -1,6 +1,7 @@
 """The commands for quantiles, variances and standard deviations, counts, sums and medians."""
 
 import json
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -116,18 +117,21 @@ NUMBERS |= {"standard_error", "standard_deviation"}
 BOUNDED = "--bounds 0 40 --epsilon 1"
 
 
-@pytest.mark.parametrize("unit", ["", "--person id --most 2"])
 @pytest.mark.parametrize(
-    "command",
-    [
-        f"quantile --quantiles 0.5 0.6 0.7 {BOUNDED}",
-        *(f"{name} {BOUNDED}" for name in ("variance", "standard-deviation", "sum", "median")),
-        *(f"mean --bounds 0 40 {loss}" for loss in ("--rho 0.5", "--epsilon 1 --delta 1e-6")),
-        f"mean {BOUNDED}",
-        "count --epsilon 1",
-        "histogram --categories f m --rho 1",
-        "histogram --edges 0 1 --text missing --rho 1",
-    ],
+    ("command", "unit"),
+    zip(
+        [
+            f"quantile --quantiles 0.5 0.6 0.7 {BOUNDED}",
+            *(f"{name} {BOUNDED}" for name in ("variance", "standard-deviation", "sum", "median")),
+            *(f"mean --bounds 0 40 {loss}" for loss in ("--rho 0.5", "--epsilon 1 --delta 1e-6")),
+            f"mean {BOUNDED}",
+            "count --epsilon 1",
+            "histogram --categories f m --rho 1",
+            "histogram --edges 0 1 --text missing --rho 1",
+        ],
+        cycle(["", "--person id --most 2"]),
+        strict=False,
+    ),
 )
 def test_values_change_nothing_but_the_numbers(made, told, table, command, unit):
     """The same lines, keys and statement whatever a column holds."""

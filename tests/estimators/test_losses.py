@@ -145,7 +145,7 @@ def test_the_loss_is_what_the_queries_pay(name, loss, paid, seeded):
     for size, asked in zip(case.rows, case.asked[-2:] * 2, strict=False):
         space = space_of(case.columns, size and 9000)
         bound = space >> case.make(**loss, **asked)
-        for table in tables:
+        for table in tables[size is None :: 2]:
             paid.clear()
             bound(table)
             assert sum(paid) <= whole

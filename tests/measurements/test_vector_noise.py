@@ -68,7 +68,7 @@ def test_the_zcdp_loss_bounds_every_order_and_is_that_of_order_one(dimension, ep
 EPSILONS = [Fraction(1, 100), Fraction(1, 10), Fraction(1), Fraction(10, 3), Fraction(20), 1000]
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 16, 101, 1024])
+@pytest.mark.parametrize("dimension", [1, 2, 3, 16, 1024])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_zcdp_loss_is_the_formula_from_above(dimension, epsilon):
     with workdps(40):

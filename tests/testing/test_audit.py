@@ -139,7 +139,6 @@ RARE = {
 """How many releases show a lie, and in what words; 500 show any other."""
 CAUGHT = [
     *[(lie, PURE, *RARE.get(lie, (300, "came in"))) for lie in LIES],
-    ("noise made in floats", ZCDP, 6000, "came in"),
     ("NaN for one dataset", ZCDP, 300, "came in"),
     *[(lie, SMOOTH, 300, "came in") for lie in ("None for one dataset", "the parity of the value")],
 ]

@@ -35,7 +35,7 @@ PIPELINES = {
 def test_no_noise_is_given_more_than_it_was_priced_for():
     """The long run of ``tests/recorded_pairs.py`` takes more pairs of more pipelines."""
     for number, bound in enumerate(list_pipelines(few=True)):
-        pairs, faults = find_faults(bound, 5, number)
+        pairs, faults = find_faults(bound, 4, number)
         assert pairs, bound
         assert not faults, (bound, faults)
 

@@ -43,7 +43,6 @@ def ideal(spread: np.ndarray, rows: int) -> float:
         (E.plan_mean, 16, 15, 0.0148),
         (E.iome_mean, 16, 9, 0.0126),
         (E.plan_plus_mean, 128, 3, 0.0718),
-        (E.plan_mean, 128, 3, 0.0931),
     ],
 )
 def test_the_private_error_on_gaussian_a(mechanism, columns, runs, known):

@@ -73,8 +73,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("confidence", [None, 0.95])
-@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize(("sized", "confidence"), [(True, None), (False, 0.95)])
 @pytest.mark.parametrize("name", ROWS)
 def test_every_way_spends_the_budget_exactly(name, sized, confidence, paid):
     """Whatever the rows: what is asked costs epsilon together, as rationals."""
