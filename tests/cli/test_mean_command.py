@@ -427,10 +427,10 @@ def peak(path: Path, how: str = "stream") -> float:
 
 
 def test_memory_does_not_grow_with_the_file(table):
-    """20 MB of text, whose numbers would be 10 MB as an array and more as anything else."""
-    small = table("x,y\n" + "12.3456,1234567\n" * 200_000, "small.csv")
-    large = table("x,y\n" + "12.3456,1234567\n" * 1_300_000, "large.csv")
-    assert large.stat().st_size > 20e6
+    """30 MB of text, whose numbers would be 15 MB as an array and more as anything else."""
+    small = table("x,y\n" + "12.3456,1234567\n" * 300_000, "small.csv")
+    large = table("x,y\n" + "12.3456,1234567\n" * 1_900_000, "large.csv")
+    assert large.stat().st_size > 30e6
     most = peak(small) + 8
     assert peak(large) < most
     assert peak(table(gzip.compress(large.read_bytes(), 1), "large.gz")) < most

@@ -119,19 +119,27 @@ BOUNDED = "--bounds 0 40 --epsilon 1"
 
 @pytest.mark.parametrize(
     ("command", "unit"),
-    zip(
-        [
-            f"quantile --quantiles 0.5 0.6 0.7 {BOUNDED}",
-            *(f"{name} {BOUNDED}" for name in ("variance", "standard-deviation", "sum", "median")),
-            *(f"mean --bounds 0 40 {loss}" for loss in ("--rho 0.5", "--epsilon 1 --delta 1e-6")),
-            f"mean {BOUNDED}",
-            "count --epsilon 1",
-            "histogram --categories f m --rho 1",
-            "histogram --edges 0 1 --text missing --rho 1",
-        ],
-        cycle(["", "--person id --most 2"]),
-        strict=False,
-    ),
+    [
+        *zip(
+            [
+                f"quantile --quantiles 0.5 0.6 0.7 {BOUNDED}",
+                *(
+                    f"{name} {BOUNDED}"
+                    for name in ("variance", "standard-deviation", "sum", "median")
+                ),
+                *(
+                    f"mean --bounds 0 40 {loss}"
+                    for loss in ("--rho 0.5", "--epsilon 1 --delta 1e-6")
+                ),
+                f"mean {BOUNDED}",
+                "count --epsilon 1",
+                "histogram --categories f m --rho 1",
+                "histogram --edges 0 1 --text missing --rho 1",
+            ],
+            cycle(["", "--person id --most 2"]),
+            strict=False,
+        )
+    ],
 )
 def test_values_change_nothing_but_the_numbers(made, told, table, command, unit):
     """The same lines, keys and statement whatever a column holds."""

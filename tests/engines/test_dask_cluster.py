@@ -11,7 +11,6 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.data.least_rows import SecretWords
-from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 distributed = pytest.importorskip("distributed", reason="needs pip install 'opendp_lite[dask]'")
 dask = pytest.importorskip("dask")
@@ -69,8 +68,8 @@ def test_a_worker_with_other_versions_refuses(client, monkeypatch):
         SUM(slow(NUMBERS, 0))
 
 
-SIZED = dp.records(size=len(NUMBERS), metric=dp.ChangeOneDistance())
-CHOSEN = dp.clamp(-1000.0, 2000.0) >> dp.resize(200) >> dp.sum() >> dp.laplace(epsilon=1)
+SIZED = dp.records(size=len(NUMBERS), metric=dp.ChangeOneDistance()) >> dp.clamp(-1000.0, 2000.0)
+CHOSEN = SIZED >> dp.resize(200) >> dp.sum() >> dp.laplace(epsilon=1)
 
 
 def while_a_worker_dies(client, work):
@@ -103,22 +102,31 @@ def while_a_worker_dies(client, work):
 
 
 def test_a_worker_that_dies_while_it_is_busy_changes_nothing(client, monkeypatch):
-    """Neither the number of rows, nor which of them the secret keys choose, nor the loss."""
+    """Neither the number of rows, which is checked, nor which rows the secret keys choose."""
     secrets: list[SecretWords] = []
     drawn = SecretWords.of
     monkeypatch.setattr(SecretWords, "of", lambda keys: secrets.append(drawn(keys)) or secrets[-1])
-
-    def ask(seconds: float):
-        entropy = InsecureSeededEntropy(7)
-        monkeypatch.setattr("opendp_lite.pipeline.core.SecureEntropy", lambda: entropy)
-        session = dp.session(slow(NUMBERS, seconds), budget=dp.epsilon(3), space=SIZED)
-        return np.asarray(session(CHOSEN).value).tobytes(), session.spent
-
     with dask.config.set(scheduler="sync"):
-        expected = ask(0)
-    assert while_a_worker_dies(client, partial(ask, LONG)) == expected
-    assert expected[1] == 1
+        expected = CHOSEN.insecure_release(slow(NUMBERS, 0), 7).value
+    chosen = partial(CHOSEN.insecure_release, slow(NUMBERS, LONG), 7)
+    found = while_a_worker_dies(client, chosen).value
+    assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
     logs = str(client.get_worker_logs())
     assert not any(
         word in logs for each in secrets for word in (str(each.secret), each.secret.hex())
     )
+
+
+def test_a_worker_that_dies_while_it_is_busy_changes_neither_a_sum_nor_its_loss(client):
+    """The noise is far below a step of the grid that rows are rounded to."""
+    least = SUM >> dp.laplace(epsilon=1e14)
+    found, spent = [], []
+    for seconds, run in ((LONG, partial(while_a_worker_dies, client)), (0, lambda work: work())):
+        session = dp.session(slow(NUMBERS, seconds), budget=dp.epsilon(3e14))
+        found.append(run(partial(session, least)).value)
+        spent.append(session.spent)
+    total = SUM.bind(dp.records())
+    step = 2.0**total.output_space.domain.exponent
+    exact = total.function(total.input_space.domain.to_internal(NUMBERS)).steps.tolist()
+    assert [round(each.item() / step) for each in found] == 2 * exact
+    assert spent == [1e14, 1e14]
