@@ -308,18 +308,19 @@ def _histogram(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
     Raises:
         ParameterError: If they do not fit together.
     """
-    columns = tuple(str(name).strip() for name in arguments.column or ()) or (None,)
+    names = tuple(str(name).strip() for name in arguments.column or ())
+    columns: tuple[str | None, ...] = names or (None,)
     several = len(columns) > 1
+    which = list(names) if several else next(iter(names), None)
     declared, left_out = _declare(arguments, columns, budget)
     asked: Any = {**declared, **budget, "confidence": flags.level_of(arguments)}
-    names: Any = list(columns) if several else columns[0]
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(
         name="count",
         target="count of these rows",
         columns=columns,
         kind=float if "edges" in declared else str,
-        mechanism=dp.histogram(names, **asked, other=arguments.other),
+        mechanism=dp.histogram(which, **asked, other=arguments.other),
         lines=partial(_lines_of_counts, several=several),
         note=("counted", kept),
         picks=True,
@@ -333,7 +334,7 @@ def _histogram(arguments: argparse.Namespace, budget: dict[str, float]) -> Stati
 
 def _lines_of_counts(found: dp.releases.Histogram, *, several: bool) -> list[ReportLine]:
     """A line for each key, which is one of several columns or of one."""
-    joints: Iterable[Any] = repeat(None)
+    joints: Iterable[tuple[float, float] | None] = repeat(None)
     if found.joint_margin is not None:
         joints = map(tuple, found.joint_intervals.tolist())
     numbers = zip(found.items(), joints, strict=False)

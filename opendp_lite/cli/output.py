@@ -12,13 +12,15 @@ from fractions import Fraction
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import when_run
 from opendp_lite.numbers.exact import digits_down, digits_up
+
+Writer: TypeAlias = Callable[[Any], bytes]
 
 EXACT: Final = 2**53
 """Whole numbers below are floats, and no others."""
@@ -177,7 +179,7 @@ def writers(
         ParameterError: If one cannot be written, as far as is known before the release, or if the
             command reads it.
     """
-    known: dict[str, Mapping[str, Callable[[Any], bytes]]]
+    known: dict[str, Mapping[str, Writer]]
     known = {"--output": output, "--statement": _STATEMENT}
     named = {flag: vars(arguments)[flag.removeprefix("--")] for flag in known}
     files = {
@@ -203,8 +205,8 @@ def writers(
 
 
 def _file(
-    arguments: argparse.Namespace, flag: str, name: str, forms: Mapping[str, Callable[[Any], bytes]]
-) -> tuple[Path, Callable[[Any], bytes]]:
+    arguments: argparse.Namespace, flag: str, name: str, forms: Mapping[str, Writer]
+) -> tuple[Path, Writer]:
     """The file that a flag names and what makes its bytes."""
     typed, path = vars(arguments), Path(name)
     form = forms.get(path.suffix.lower())

@@ -160,7 +160,10 @@ class UnitStatement:
 
 
 def unit_of(
-    metric: Metric, distance: Distance, trace: Sequence[TraceStep], loss_at: Callable[[Any], str]
+    metric: Metric,
+    distance: Distance,
+    trace: Sequence[TraceStep],
+    loss_at: Callable[[Distance], str],
 ) -> UnitStatement:
     """What a distance between inputs protects.
 
@@ -170,7 +173,6 @@ def unit_of(
         trace: Of the measurement.
         loss_at: The loss at a distance, in words.
     """
-    one_row = isinstance(metric, RowMetric) and distance == 1
     return UnitStatement(
         protected=metric.protected(distance),
         neighbours=metric.words(distance),
@@ -178,7 +180,7 @@ def unit_of(
         limit=", ".join(dict.fromkeys(_limits(trace))),
         question=metric.question(distance),
         count=int(distance) if isinstance(distance, Fraction) else None,
-        group=loss_at(distance * _GROUP) if one_row else "",
+        group=loss_at(distance * _GROUP) if isinstance(metric, RowMetric) and distance == 1 else "",
     )
 
 

@@ -152,7 +152,7 @@ class Call(signatures.TypedCall):
                 f"its arguments are {types}"
             ) from problem
 
-    def _make(self, space: Space[Domain]) -> Any:
+    def _make(self, space: Space[Domain]) -> object:
         args, kwargs = signatures.call_arguments(self.definition, self.arguments)
         outer = _BUILDING.set(True)
         try:

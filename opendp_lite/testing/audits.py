@@ -594,8 +594,8 @@ def scores(first: Readings, second: Readings, train: int, grid: int | None) -> I
             # The likelihood of two Laplace laws: an entry counts between the two middles alone.
             middles = np.sort([np.median(x[:train], axis=0) for x in (a, b)], axis=0)
             weights = np.nan_to_num(np.sign(gaps) / a[:train].std(axis=0), posinf=0.0, neginf=0.0)
-            kept = (np.clip(x, *middles) @ weights for x in (a, b))
-            yield Score("the entries between their middles", *kept)
+            one, two = (np.clip(x, *middles) @ weights for x in (a, b))
+            yield Score("the entries between their middles", one, two)
     if first.usual == bool.__name__:
         yield Score("the release True", a[:, 0], b[:, 0], indicates=True)
         return
