@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.bodies.body import Body, Values, broadcast, to_floats
+from opendp_lite.bodies.body import Values, broadcast, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.columns.noisy_mean import each_column
@@ -166,10 +166,43 @@ def centered_sum(
     noisy = best.noisy(whole)
     errors = best.errors(noisy.bind(space).facts.laws, with_count)
     least = 0.0 if space.domain.body.non_negative() else -np.inf
-    shown = _ShownSum(best, errors, share, least, with_count, space.domain.names)
-    made = whole.with_claimed_loss((noisy >> shown.release).bind(space))
-    found = made.with_explanation(_explanation(space, plans, best, whole), trace=made.trace)
-    return attrs.evolve(found, facts=attrs.evolve(found.facts, errors=errors))
+
+    def release(found: Floats | CentredAndCount) -> object:
+        """From the noisy sum, and the noisy count where there is one."""
+        sums, rows = cast(CentredAndCount, found if best.adds else (found, 0.0))
+        scaled, added = each_column(sums) * best.widths, best.middles * float(rows)
+        if share is None:
+            return (scaled + added, float(rows)) if with_count else scaled + added
+        rounding, of_sums = np.abs(scaled) + np.abs(added), errors[:-1] if with_count else errors
+        names = space.domain.names
+        all_sums = _around(scaled + added, _EXACT * rounding, of_sums, share, least, names)
+        shown = all_sums[0] if best.columns == 1 else all_sums
+        if not with_count:
+            return shown
+        return shown, _around(np.array([float(rows)]), np.zeros(1), errors[-1:], share, 0.0)[0]
+
+    made = whole.with_claimed_loss((noisy >> release).bind(space))
+    explained = made.with_explanation(_say_way(space, plans, best, whole), trace=made.trace)
+    return attrs.evolve(explained, facts=attrs.evolve(explained.facts, errors=errors))
+
+
+def _around(
+    values: Floats,
+    rounding: Floats,
+    errors: Sequence[Errors],
+    share: Fraction,
+    least: float,
+    names: tuple[str, ...] | None = None,
+) -> Estimates:
+    """Values with their intervals, and a little more for the rounding of floats."""
+    repeats = [part.entries for part in errors]
+    off = np.repeat([part.law.standard_deviation for part in errors], repeats)
+    each, joint = (
+        np.repeat([round_up(half) for half in half_widths(errors, share, jointly)], repeats)
+        for jointly in (False, True)
+    )
+    ends = np.nextafter(each + rounding, np.inf), np.nextafter(joint + rounding, np.inf)
+    return Estimates.around(values, off, *ends, float(share), least=least, names=names)
 
 
 @attrs.frozen
@@ -295,7 +328,10 @@ def _plans(space: RowSpace, pure: bool) -> list[_SumPlan]:
 
     def plan(start: Values, lengths: Values) -> _SumPlan:
         factors = _factors(lengths)
-        moved = cast(Norms, metric.per_row(_move(body, start, factors)))
+        # The body as it is where nothing is subtracted or scaled: it may have tighter norms.
+        shifted = body.shift(tuple(-each for each in start)) if any(start) else body
+        scaled = shifted.scale(factors) if any(each != 1 for each in factors) else shifted
+        moved = cast(Norms, metric.per_row(scaled))
         radius, reach = sqrt_up(cast(Fraction, moved.l2_squared)), cast(Fraction, moved.l1)
         return _SumPlan(columns, start, factors, float(radius), pure, float(reach))
 
@@ -307,12 +343,6 @@ def _plans(space: RowSpace, pure: bool) -> list[_SumPlan]:
     return [*plans, plan(middle, halves)] if any(middle) else plans
 
 
-def _move(body: Body, start: Values, factors: Values) -> Body:
-    """The body after the steps of a plan: as it is where there are none."""
-    shifted = body.shift(tuple(-each for each in start)) if any(start) else body
-    return shifted.scale(factors) if any(each != 1 for each in factors) else shifted
-
-
 def _factors(lengths: Values) -> Values:
     """One over the roots of the lengths, to four digits; 1 where they are equal."""
     if len(set(lengths)) == 1:
@@ -321,56 +351,10 @@ def _factors(lengths: Values) -> Values:
     return tuple(rational_of_float(float(f"{each:.4g}")) for each in 1 / np.sqrt(widths))
 
 
-@attrs.frozen(eq=False)
-class _ShownSum:
-    """How a release is put together and shown."""
-
-    plan: _SumPlan
-    errors: tuple[Errors, ...]
-    share: Fraction | None
-    least: float
-    with_count: bool
-    names: tuple[str, ...] | None
-
-    def release(self, noisy: Floats | CentredAndCount) -> object:
-        """From the noisy sum, and the noisy count where there is one."""
-        plan = self.plan
-        sums, rows = cast(CentredAndCount, noisy if plan.adds else (noisy, 0.0))
-        scaled, added = each_column(sums) * plan.widths, plan.middles * float(rows)
-        total = scaled + added
-        if self.share is None:
-            return (total, float(rows)) if self.with_count else total
-        rounding = _EXACT * (np.abs(scaled) + np.abs(added))
-        if not self.with_count:
-            found = self._around(total, rounding, self.errors, self.least, self.names)
-            return found[0] if plan.columns == 1 else found
-        *of_sums, of_count = self.errors
-        summed = self._around(total, rounding, of_sums, self.least, self.names)
-        (counted,) = self._around(np.array([float(rows)]), np.zeros(1), [of_count], 0.0)
-        return (summed[0] if plan.columns == 1 else summed), counted
-
-    def _around(
-        self,
-        values: Floats,
-        rounding: Floats,
-        errors: Sequence[Errors],
-        least: float,
-        names: tuple[str, ...] | None = None,
-    ) -> Estimates:
-        """Values with their intervals, and a little more for the rounding of floats."""
-        share, repeats = cast(Fraction, self.share), [part.entries for part in errors]
-        off = np.repeat([part.law.standard_deviation for part in errors], repeats)
-        each, joint = (
-            np.repeat([round_up(half) for half in half_widths(errors, share, jointly)], repeats)
-            for jointly in (False, True)
-        )
-        ends = np.nextafter(each + rounding, np.inf), np.nextafter(joint + rounding, np.inf)
-        return Estimates.around(values, off, *ends, float(share), least=least, names=names)
-
-
-def _explanation(space: RowSpace, plans: Sequence[_SumPlan], best: _SumPlan, budget: Budget) -> str:
+def _say_way(space: RowSpace, plans: Sequence[_SumPlan], best: _SumPlan, budget: Budget) -> str:
     """Which way was taken, and the error of a column beside that of the plain sum."""
-    ours, plain = (float(space.unit) * _error_of(plan, budget) for plan in (best, plans[0]))
+    unit = budget.scale(float(space.unit))
+    ours, plain = (unit * sqrt(plan.length / plan.columns) for plan in (best, plans[0]))
     if not best.adds:
         return f"{_why_plain(space, plans)}\n  error of a column: {ours:.6g}"
     parts = f"{float(best.share):.3g} of the budget is for the sum, the rest for the count"
@@ -381,13 +365,6 @@ def _explanation(space: RowSpace, plans: Sequence[_SumPlan], best: _SumPlan, bud
         f"  {parts}\n"
         f"  error of a column: {ours:.6g}, of the plain sum {plain:.6g}"
     )
-
-
-def _error_of(plan: _SumPlan, budget: Budget) -> float:
-    """The root mean square error of a column."""
-    amount = float(budget.amount)
-    unit = 1 / amount if plan.pure else 1 / sqrt(2 * amount)
-    return sqrt(plan.length / plan.columns) * unit
 
 
 def _why_plain(space: RowSpace, plans: Sequence[_SumPlan]) -> str:
