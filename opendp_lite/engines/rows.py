@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
@@ -50,7 +50,7 @@ from opendp_lite.numbers.edges import count_between
 # Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096
 Taken = TypeVar("Taken")
-Lying: TypeAlias = AsTheyLie[Any, Any]
+AnyAsTheyLie: TypeAlias = AsTheyLie[Any]
 """A fold of pieces as they lie, whatever it makes of them."""
 
 
@@ -283,44 +283,38 @@ def _merge(plans: Sequence[_Plan], first: list[object], second: list[object]) ->
 
 def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
     plans = [_Plan(plan.functions, plan.how.of_part(source), plan.step) for plan in given]
-    work = _StepByStep(plans)
+    totals: list[object] | None = None
     with np.errstate(all="ignore"):
-        if (size := source.size) is None or size * (source.columns or 1) > _FEW:
-            keep_freed()
-            folds = (each.how.as_they_lie([x.function for x in each.functions]) for each in plans)
-            lying = [how for how in folds if how is not None]
-            if len(lying) == len(plans):
-                return _as_they_lie(work, lying, source)
-        for block in read(source):
-            work.add(block)
-        return work.finish()
+        for found in _each_summary(plans, source):
+            totals = found if totals is None else _merge(plans, totals, found)
+    return [plan.how.empty() for plan in plans] if totals is None else totals
 
 
-def _as_they_lie(work: _StepByStep, lying: Sequence[Lying], source: Source) -> list[object]:
-    """The summaries of pieces as they lie.
+def _each_summary(plans: Sequence[_Plan], source: Source) -> Iterator[list[object]]:
+    """The summaries of some rows after others.
 
     What is missing is left out first where each fold leaves it out: entry by entry functions and
     leaving out rows may change places. Else such a piece goes step by step.
     """
-    parts: list[object] | None = None
+    lying: list[AnyAsTheyLie] = []
+    if (size := source.size) is None or size * (source.columns or 1) > _FEW:
+        keep_freed()
+        folds = (each.how.as_they_lie([x.function for x in each.functions]) for each in plans)
+        lying = [how for how in folds if how is not None]
+    if len(lying) < len(plans):
+        yield from map(partial(_step_by_step, plans), read(source))
+        return
     for piece in read(source, as_they_lie=True):
         if type(piece) is not np.ndarray or not piece.size:
-            work.add(piece)
+            yield _step_by_step(plans, piece)
             continue
         found = _parts(lying, piece)
-        if found is None and len(kept := _without_missing(work.plans, piece)):
+        if found is None and len(kept := _without_missing(plans, piece)):
             found = _parts(lying, kept)
         if found is None:
-            for block in blocks_of(piece):
-                work.add(block)
-        elif parts is None:
-            parts = found
+            yield from map(partial(_step_by_step, plans), blocks_of(piece))
         else:
-            for place, how in enumerate(lying):
-                parts[place] = how.merge(parts[place], found[place])
-    if parts is not None:
-        work.add_totals([how.finish(part) for how, part in zip(lying, parts, strict=True)])
-    return work.finish()
+            yield found
 
 
 def _without_missing(plans: Sequence[_Plan], piece: Numeric) -> Numeric:
@@ -333,7 +327,7 @@ def _without_missing(plans: Sequence[_Plan], piece: Numeric) -> Numeric:
     return first(piece)  # type: ignore[misc]
 
 
-def _parts(lying: Sequence[Lying], piece: Numeric) -> list[object] | None:
+def _parts(lying: Sequence[AnyAsTheyLie], piece: Numeric) -> list[object] | None:
     """What each fold makes of a piece; None where an entry is NaN."""
     found: list[object] = []
     for how in lying:
@@ -344,59 +338,20 @@ def _parts(lying: Sequence[Lying], piece: Numeric) -> list[object] | None:
     return found
 
 
-class _StepByStep:
-    """The summaries so far, of blocks to which one function after another is applied.
-
-    Attributes:
-        plans: What is to be summed up.
-    """
-
-    def __init__(self, plans: Sequence[_Plan]) -> None:
-        self.plans = plans
-        self._steps, self._places = _share(plans)
-        self._totals: list[object] | None = None
-
-    def finish(self) -> list[object]:
-        """The summaries of all blocks."""
-        if self._totals is None:
-            return [plan.how.empty() for plan in self.plans]
-        return self._totals
-
-    def add(self, block: RowBlock) -> None:
-        """Adds a block."""
-        mapped = [block]
-        for place, part in self._steps:
-            mapped.append(apply_block(mapped[place], part.function, part.step))
-        wanted = zip(self._places, self.plans, strict=True)
-        self.add_totals([summarise_block(mapped[at], x.how, x.step) for at, x in wanted])
-
-    def add_totals(self, found: list[object]) -> None:
-        """Adds the summaries of other rows."""
-        self._totals = found if self._totals is None else _merge(self.plans, self._totals, found)
-
-
-def _share(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
-    """The block functions of all plans, those that begin alike done once.
-
-    Returns:
-        Each function with the place of what it is applied to, and the place of what each plan
-        folds. The place 0 is the block, and i is the outcome of the function i - 1.
-    """
-    if len(plans) == 1:
-        return [*enumerate(plans[0].functions)], [len(plans[0].functions)]
-    steps: list[tuple[int, Part]] = []
-    known: dict[tuple[int, Block], int] = {}
-    places = []
+def _step_by_step(plans: Sequence[_Plan], block: RowBlock) -> list[object]:
+    """The summaries of a block; functions with which plans begin alike are applied to it once."""
+    made: dict[tuple[int, Block], RowBlock] = {}
+    found: list[object] = []
     for plan in plans:
-        place = 0
+        rows = block
         for part in plan.functions:
-            same = place, part.function
-            if same not in known:
-                steps.append((place, part))
-                known[same] = len(steps)
-            place = known[same]
-        places.append(place)
-    return steps, places
+            # All rows that were made are held, so each has an address of its own.
+            same = id(rows), part.function
+            if same not in made:
+                made[same] = apply_block(rows, part.function, part.step)
+            rows = made[same]
+        found.append(summarise_block(rows, plan.how, plan.step))
+    return found
 
 
 Pieces = tuple[Floats, ...]

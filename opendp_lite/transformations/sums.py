@@ -37,7 +37,6 @@ from opendp_lite.transformations.row_maps import fold_to_vector
 
 # The bits of sums wrap here: a sum below 2^62 in size is known from its value modulo this.
 _TURN = 1 << 64
-_HALF_TURN = 1 << 63
 # Columns that an engine sums at once: its code for many more is no longer compiled.
 _MOST_EXPRESSED = 64
 _ROOM = 1 << 62
@@ -63,7 +62,6 @@ class Totals:
     settled: Numeric | None = None
 
 
-AnyAsTheyLie: TypeAlias = AsTheyLie[Any, Totals]
 AnyRowSum: TypeAlias = RowSum[Any]
 
 
@@ -76,7 +74,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._known: tuple[tuple[Block, ...], AnyAsTheyLie | None] | None = None
+        self._known: tuple[tuple[Block, ...], AsTheyLie[Totals] | None] | None = None
         self._snapper = body.snapper()
         radii = body.radii()
         if radii is None or radii.linf is None:
@@ -189,12 +187,10 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         """Where the images go."""
         return np.empty(block.shape[::-1]).T if self._snapper.by_column else np.empty(block.shape)
 
-    def merge(self, first: Totals, second: Totals, out: NDArray[np.int64] | None = None) -> Totals:
-        """The totals of both; ``out`` may be the array of one of them, to be written over."""
+    def merge(self, first: Totals, second: Totals) -> Totals:
         if first.rows + second.rows <= self._most_rows:
             settled = _add(first.settled, second.settled)
-            wrapped = np.add(first.wrapped, second.wrapped, out=out)
-            return Totals(wrapped, first.rows + second.rows, settled)
+            return Totals(first.wrapped + second.wrapped, first.rows + second.rows, settled)
         # The true sum of the first is known by now, and leaves the modulus before it could wrap.
         earlier = _add(self._steps(first).astype(object), first.settled)
         return Totals(second.wrapped, second.rows, _add(earlier, second.settled))
@@ -230,14 +226,14 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
     def fuses_with(self, function: Block) -> bool:
         return isinstance(function, Projection) and function.body == self._body
 
-    def as_they_lie(self, functions: Sequence[Block]) -> AnyAsTheyLie | None:
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Totals] | None:
         left, known = where_whole(functions), self._known
         if known is None or known[0] != left:
             # What was read is returned: a release in another thread may write another one here.
             known = self._known = left, self._lying(left)
         return known[1]
 
-    def _lying(self, functions: tuple[Block, ...]) -> AnyAsTheyLie | None:
+    def _lying(self, functions: tuple[Block, ...]) -> AsTheyLie[Totals] | None:
         if self._body.columns == 1 and (columns := self._snapper.each_column()):
             return self._column_sum(columns[0], functions)
         return _RowsAsTheyLie(self) if self._snapper.any_type and not functions else None
@@ -278,7 +274,7 @@ class AsGrid:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _RowsAsTheyLie(AsTheyLie[Totals, Totals]):
+class _RowsAsTheyLie(AsTheyLie[Totals]):
     """The sum of rows that no function comes before."""
 
     how: SumFold
@@ -286,40 +282,20 @@ class _RowsAsTheyLie(AsTheyLie[Totals, Totals]):
     def part(self, piece: Numeric, *, seen: bool) -> Totals | None:
         return self.how.unless_missing(piece)
 
-    def merge(self, first: Totals, second: Totals) -> Totals:
-        """Into the first, which nobody else has."""
-        return self.how.merge(first, second, out=first.wrapped)
-
-    def finish(self, part: Totals) -> Totals:
-        return part
-
 
 @attrs.frozen(eq=False, repr=False)
-class _ColumnAsItLies(AsTheyLie[tuple[int, int], Totals]):
-    """The sum of a clipped column: the grid steps and the rows of each part."""
+class _ColumnAsItLies(AsTheyLie[Totals]):
+    """The sum of a clipped column."""
 
     column: ClippedColumn
     most_rows: int
 
-    def part(self, piece: Numeric, *, seen: bool) -> tuple[int, int] | None:
-        rows = len(piece)
+    def part(self, piece: Numeric, *, seen: bool) -> Totals | None:
         # Of more rows, the value modulo 2^64 does not tell the sum.
-        if rows > self.most_rows:
+        if len(piece) > self.most_rows:
             return None
         total = self.column.total(piece[:, 0], seen=seen)
-        if total is None:
-            return None
-        # The one number from -2^63 to 2^63 with this value modulo 2^64: the sum is within 2^62.
-        return (total - rows * self.column.origin + _HALF_TURN) % _TURN - _HALF_TURN, rows
-
-    def merge(self, first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
-        return first[0] + second[0], first[1] + second[1]
-
-    def finish(self, part: tuple[int, int]) -> Totals:
-        steps, rows = part
-        if rows <= self.most_rows:
-            return Totals(_wrap(steps + rows * self.column.origin), rows)
-        return Totals(np.zeros(1, dtype=np.int64), 0, np.array([steps], dtype=object))
+        return None if total is None else Totals(_wrap(total), len(piece))
 
     def express(self, values: Sequence[Expression], engine: Engine) -> Expressed:
         """Clipped once, where one function after another clips before and after a move."""
@@ -468,24 +444,18 @@ class CountFold(EntryFold[int]):
     def fuses_with(self, function: Block) -> bool:
         return type(function) is Projection
 
-    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[int, int] | None:
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[int] | None:
         """What clips entries or moves them by a float leaves out no row and makes none missing."""
         moves = [getattr(function, "subtracted", None) for function in where_whole(functions)]
         keep = all(move is not None and np.isfinite(move).all() for move in moves)
         return _CountAsTheyLie() if keep else None
 
 
-class _CountAsTheyLie(AsTheyLie[int, int]):
+class _CountAsTheyLie(AsTheyLie[int]):
     """The number of rows."""
 
     def part(self, piece: Numeric, *, seen: bool) -> int | None:
         return len(piece) if seen or not holds_missing(piece) else None
-
-    def merge(self, first: int, second: int) -> int:
-        return first + second
-
-    def finish(self, part: int) -> int:
-        return part
 
 
 @stage(

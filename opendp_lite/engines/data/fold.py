@@ -20,7 +20,6 @@ Block = Callable[[Floats], Floats]
 Given = TypeVar("Given")
 Scalar = TypeVar("Scalar", bound=np.generic)
 Summary = TypeVar("Summary")
-Part = TypeVar("Part")
 # Floats in an array that makes malloc keep the memory of a release's working arrays.
 _KEPT: Final = 2**20
 
@@ -40,28 +39,20 @@ def keep_freed() -> None:
     np.empty(_KEPT)
 
 
-class AsTheyLie(ABC, Generic[Part, Summary]):
+class AsTheyLie(ABC, Generic[Summary]):
     """A fold of arrays of any type of number and any strides, from which nothing is missing.
 
     What it finds is what the block functions and the fold that it stands for find, to the last bit.
     """
 
     @abstractmethod
-    def part(self, piece: Numeric, *, seen: bool) -> Part | None:
-        """What is to be known of some rows, at least one; None where an entry is NaN.
+    def part(self, piece: Numeric, *, seen: bool) -> Summary | None:
+        """The summary of some rows, at least one; None where an entry is NaN.
 
         Args:
             piece: The rows.
             seen: Whether another fold has seen that no entry is NaN.
         """
-
-    @abstractmethod
-    def merge(self, first: Part, second: Part) -> Part:
-        """What is to be known of both."""
-
-    @abstractmethod
-    def finish(self, part: Part) -> Summary:
-        """The summary."""
 
     def express(
         self, values: Sequence[expressions.Expression], engine: expressions.Engine
@@ -101,7 +92,7 @@ class Reduction(ABC, Generic[Summary]):
     def summarise(self, block: Floats) -> Summary:
         """The summary of a block of rows, which must not be written to."""
 
-    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Any, Summary] | None:
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Summary] | None:
         """The same fold of what block functions make of rows, for rows as they lie.
 
         None where there is none that is faster than one function after another.
