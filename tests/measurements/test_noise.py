@@ -4,7 +4,7 @@ import json
 import pickle
 from fractions import Fraction
 from itertools import combinations
-from math import exp
+from math import exp, sqrt
 from operator import itemgetter
 from statistics import NormalDist
 
@@ -448,6 +448,38 @@ def test_a_count_of_nobody_has_an_interval_from_nothing():
     assert min(signed.insecure_release([], seed=s).value.interval[0] for s in range(20)) < 0
 
 
+def which_hold(ends: np.ndarray, truth) -> np.ndarray:
+    """Which of the intervals hold the truth."""
+    return (ends[..., 0] <= truth) & (truth <= ends[..., 1])
+
+
+@pytest.mark.parametrize("noise", [dp.laplace, dp.gaussian])
+def test_coverage_one_by_one_and_together(noise):
+    """400 vectors of 20: a failure has a probability below 1e-6 (5 deviations each side)."""
+    pipeline = WIDE >> noise(scale=3, confidence=0.9)
+    rows = np.full((100, 20), 0.7)
+    truth = np.asarray(WIDE(rows))
+    found = [pipeline.insecure_release(rows, seed=s).value for s in range(400)]
+    ends = np.array([each.intervals for each in found])
+    share = which_hold(ends, truth).mean()
+    assert abs(share - 0.9) < 5 * sqrt(0.09 / 8000) + 1e-3
+    ends = np.array([each.joint_intervals for each in found])
+    share = which_hold(ends, truth).all(axis=1).mean()
+    assert abs(share - 0.9) < 5 * sqrt(0.09 / 400) + 1e-3
+
+
+def test_coverage_of_entries_that_depend_on_each_other():
+    """One entry has its confidence, all together at least theirs; 5 deviations, as above."""
+    pipeline = dp.vector(20) >> dp.measurements.l2_mechanism(scale=3, confidence=0.9)
+    found = [pipeline.insecure_release(np.zeros(20), seed=s).value for s in range(500)]
+    ends = np.array([each.intervals for each in found])[:, 7]
+    assert abs(which_hold(ends, 0).mean() - 0.9) < 5 * sqrt(0.09 / 500)
+    ends = np.array([each.joint_intervals for each in found])
+    share = which_hold(ends, 0).all(axis=1).mean()
+    assert 0.9 - 5 * sqrt(0.09 / 500) < share < 0.96
+    assert found[0].standard_errors[0] == pytest.approx(3 * sqrt(21), 1e-6)
+
+
 def test_hostile_values_have_intervals_too():
     noisy = dp.vector(5) >> dp.laplace(scale=1e-9, confidence=0.5)
     with np.errstate(all="raise"):
@@ -480,6 +512,13 @@ def test_noise_without_a_law_has_no_interval():
         dp.measurements.added_noise(
             space, noise, dp.MaxDivergence(), lambda n: n.l2_squared, confidence=0.9
         )
+
+
+@pytest.mark.usefixtures("seeded")
+def test_an_audit_sees_through_estimates():
+    honest = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1, confidence=0.9)
+    found = dp.audit(honest, [0.0] * 9, [0.0] * 9 + [1.0], releases=500)
+    assert 0 < found.lower_bound <= found.claim
 
 
 RELEASES = 300

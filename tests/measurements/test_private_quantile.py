@@ -116,6 +116,29 @@ def test_releases_have_numpys_shapes(columns, wanted, how):
         assert np.isfinite(release).all()
 
 
+def test_quantiles_come_in_order():
+    wanted = [0.9, 0.1, 0.5, 0.1]
+    pipeline = dp.records(columns=2) >> dp.private_quantile(
+        wanted, bounds=(0, 1), rho=0.01, confidence=None
+    )
+    for seed in range(50):
+        release = pipeline.insecure_release(np.zeros((3, 2)), seed).value
+        assert (np.diff(release[np.argsort(wanted, kind="stable")], axis=0) >= 0).all()
+
+
+def test_releases_are_near_the_quantiles():
+    data = np.random.default_rng(1).lognormal(size=(4000, 2))
+    wanted = [0, 0.1, 0.5, 0.98, 1]
+    for how in ("linear", "log", "asinh"):
+        more = {"unit": 0.1} if how == "asinh" else {}
+        pipeline = dp.records(columns=2) >> dp.private_quantile(
+            wanted, bounds=(1e-3, [1e3, 1e4]), scale=how, rho=50, **more, confidence=None
+        )
+        release = pipeline.insecure_release(data, 2).value
+        ranks = (data < release[:, None, :]).mean(axis=1)
+        assert np.abs(ranks - np.array(wanted)[:, None]).max() < 0.01
+
+
 def test_what_is_beyond_counts_as_the_bounds_and_nan_is_left_out():
     strict = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=5000, confidence=None)
     assert strict([-inf] * 5 + [0.0]) == pytest.approx(-1, abs=1e-9)
@@ -153,7 +176,7 @@ def test_large_data_in_parts_gives_the_same_release():
 
 @pytest.mark.parametrize("data", [[], [nan], [inf, -inf], [5e-324] * 9, [1e308] * 40, [-0.0]])
 @pytest.mark.parametrize("wanted", [0, 0.5, 1, [0.1, 0.5, 0.6, 0.9]], ids=str)
-@pytest.mark.parametrize("loss", [1e-300, 1, 1e300])
+@pytest.mark.parametrize("loss", [1e-300, 1e-6, 1, 1e300])
 def test_no_value_and_no_loss_makes_trouble(data, wanted, loss):
     """Four quantiles have intervals too."""
     ends = {"confidence": 0.95, "sampling": True} if np.ndim(wanted) else {}

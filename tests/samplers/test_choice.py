@@ -136,6 +136,13 @@ def test_a_million_items_stay_within_int64(monkeypatch):
     assert 2**59 < totals[0] < 2**63
 
 
+@pytest.mark.parametrize("name", ["thirds", "none of some", "not the nearest first", "two alike"])
+def test_frequencies(name):
+    counts, exponents = ITEMS[name]
+    found = np.bincount(chosen(name, 4000, InsecureSeededEntropy(1)), minlength=len(counts))
+    assert fit(found, np.array(counts) * np.exp(-floats_of(exponents)[0])) > LEAST_P
+
+
 @pytest.mark.parametrize("name", ITEMS)
 def test_the_margin_changes_nothing(name):
     """The same words, decided by floats where they can and in exact arithmetic everywhere."""
@@ -211,6 +218,17 @@ def test_frequencies_with_exponents_of_each_lane():
 
 
 @pytest.mark.parametrize("margin", [COIN_MARGIN, EVERY_LANE])
+@pytest.mark.parametrize("wrong", [-(2.0**-33), 2.0**-33])
+def test_floats_that_are_as_wrong_as_they_may_be_leave_the_law(wrong, margin):
+    """Kept with the exact probability: exponents of 0 are exact, others off by 2^-33."""
+    exponents = [Fraction(0), Fraction(1, 2), Fraction(2)]
+    floats = np.array([[0.0, 0.5 + wrong, 2 + wrong]])
+    items = np.ones((6000, 3), np.int64), floats, lambda _, i: exponents[i]
+    found = choose_each(*items, InsecureSeededEntropy(8), margin=margin)
+    assert fit(np.bincount(found), np.exp([-float(e) for e in exponents])) > LEAST_P
+
+
+@pytest.mark.parametrize("margin", [COIN_MARGIN, EVERY_LANE])
 def test_items_of_a_place_have_exponents_of_their_own(margin):
     """Two places of 4 and 6 items each; the exponent of an item is a seventh of its number."""
     counts = np.tile([4, 6], (3000, 1))
@@ -231,6 +249,16 @@ def test_whole_numbers_are_those_of_one_by_one():
             one, two = InsecureSeededEntropy(seed), InsecureSeededEntropy(seed)
             assert below_each(np.array([total]), one).tolist() == [below(total, two)]
             assert one.word() == two.word()
+
+
+def test_whole_numbers_of_many_lanes_are_uniform():
+    totals = np.tile([3, 7, 1, 2**62 + 1], 4000)
+    found = below_each(totals, InsecureSeededEntropy(9)).reshape(-1, 4)
+    assert (found < totals[:4]).all()
+    assert (found >= 0).all()
+    for place, total in ((0, 3), (1, 7)):
+        assert fit(np.bincount(found[:, place], minlength=total), np.ones(total)) > LEAST_P
+    assert abs((found[:, 3] / 2.0**62).mean() - 0.5) < 6 * 0.29 / 4000**0.5
 
 
 def test_a_bounded_weight_keeps_nothing_by_floats():
@@ -307,6 +335,14 @@ def test_a_coin_of_no_chance_reads_no_more_words_than_it_needs():
     words = Words([1, 77])
     assert not happens(Fraction(1), Fraction(10**9), words)
     assert words.word() == 77
+
+
+def test_frequencies_of_the_coin():
+    entropy = InsecureSeededEntropy(6)
+    for ratio, exponent in ((Fraction(1), Fraction(1)), (Fraction(3, 2), Fraction(2))):
+        p = float(ratio) * exp(-float(exponent))
+        hits = sum(happens(ratio, exponent, entropy) for _ in range(4000))
+        assert abs(hits - 4000 * p) < 6 * (4000 * p * (1 - p)) ** 0.5
 
 
 def test_the_bracket_holds_the_exponential():
@@ -500,6 +536,16 @@ def test_sure_coins_draw_nothing():
     assert coins(Fraction(1), 3, Given()).all()
     assert not coins(Fraction(0), 3, Given()).any()
     assert len(coins(THIRD, 0, Given())) == 0
+
+
+@pytest.mark.parametrize("probability", [Fraction(1, 1000), Fraction(1, 3), Fraction(99, 100)])
+def test_frequencies_of_coins(probability):
+    """Six standard deviations: by chance once in 10^9, and the seed is fixed."""
+    count = 200_000
+    words = InsecureSeededEntropy(5).words
+    found = coins(probability, count, lambda places: words(len(places))).sum()
+    spread = float(probability * (1 - probability) * count) ** 0.5
+    assert abs(found - float(probability) * count) < 6 * spread
 
 
 def test_each_of_many_lanes_is_decided_by_its_own_numbers():

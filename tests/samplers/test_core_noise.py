@@ -9,7 +9,7 @@ import sampling
 from sampling import wide
 from scipy.integrate import trapezoid
 from scipy.special import gammainc, gammaln, xlogy
-from scipy.stats import binomtest, kstest
+from scipy.stats import binomtest, kstest, uniform
 
 import opendp_lite as dp
 from opendp_lite.numbers.grid import Grid
@@ -115,6 +115,11 @@ def counted(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.bincount(places[0] * size + places[1], minlength=size * size).reshape(size, size)
 
 
+def together(cells: np.ndarray) -> np.ndarray:
+    """Blocks of four by four cells as one, for few draws."""
+    return cells.reshape(5, 4, 5, 4).sum(axis=(1, 3))
+
+
 @CUBE
 @pytest.mark.parametrize("stretch", [0, "2.39"])
 @pytest.mark.parametrize("columns", [1, 2, 7])
@@ -190,6 +195,27 @@ def unread(shape: int, entropy: Entropy) -> Gamma:
     return found
 
 
+def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
+    monkeypatch.setattr(exact_reals, "STEP", 1)
+    law, lies = noise(Fraction(5, 2), 1), (Fraction(1, 4), Fraction(5, 8))
+    bits, entropy = sampling.Bits(1), Pool(2)
+    found = []
+    while len(found) < 150:
+        level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
+        size = LazyNormal(0, 0)
+        length = Chi(unread(1, entropy), [Normal(None, True, size)])
+        ways = _entry(level, size, length), _along(level, law.stretch, LazyUniform(0, 0))
+        found.append(
+            [
+                exact_floor(way, law.sum_scale * (2 * bits.word() - 1), lie + Fraction(1, 2), bits)
+                for way, lie in zip(ways, lies, strict=True)
+            ]
+        )
+    first, second = np.array(found).T
+    wanted = cells(law, "1/4", "5/8")
+    assert sampling.fit(together(counted(first, second)), together(wanted)) > sampling.LEAST_P
+
+
 @pytest.mark.parametrize("columns", [1, 3])
 def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
     monkeypatch.setattr(exact_reals, "STEP", 1)
@@ -228,6 +254,14 @@ def test_pairs_of_whole_numbers_in_one_column(first, second, stretch, sums, numb
     assert sampling.fit(counted(entries[:, 0], beside), cells(law, sums, number)) > sampling.LEAST_P
 
 
+@pytest.mark.parametrize("stretch", [0, "2.39"])
+def test_exact_decisions_alone_follow_the_law(stretch):
+    law = wide(noise(2, stretch))
+    entries, beside = draws(law, 300, Pool(4), "0.7", "0.1")
+    found, wanted = counted(entries[:, 0], beside), cells(law, "0.7", "0.1")
+    assert sampling.fit(together(found), together(wanted)) > sampling.LEAST_P
+
+
 @CUBE
 @pytest.mark.parametrize("stretch", STRETCHES[::2], ids=str)
 @pytest.mark.parametrize(("columns", "count"), [(1, 2000), (2, 1500), (60, 800)])
@@ -260,11 +294,12 @@ def test_directions_are_uniform_whatever_the_rest(columns):
         sampling.assert_directions_are_uniform(entries, positive, near)
 
 
+@CUBE
 @pytest.mark.parametrize("stretch", STRETCHES[1::2], ids=str)
 @pytest.mark.parametrize(("columns", "count"), [(1, 2000), (3, 1500), (100, 500)])
-def test_moments_of_a_cube(columns, count, stretch):
+def test_moments(columns, count, stretch, cube):
     """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""
-    law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns, cube=True)
+    law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns, cube)
     entries, beside = draws(law, count, Pool(7))
     entries, beside = entries * 2.0**law.sum_exponent, beside * 2.0**law.count_exponent
     entry, number = law.deviations
@@ -299,6 +334,15 @@ def test_deviations_in_closed_form():
     assert default.deviations == pytest.approx((100 * (10 / 3) ** 0.5, 2 * (49 / 9) ** 0.5))
     wide = CoreNoise.near(Fraction(1), Fraction(1), Fraction(10) ** 200, 3)
     assert wide.deviations == pytest.approx((2, 1e200 / 3**0.5))
+
+
+@pytest.mark.parametrize("stretch", [10**4, 10**9, 10**30])
+def test_a_far_stretched_count_is_uniform_and_the_sum_that_of_l2_gamma(stretch):
+    law = CoreNoise.near(Fraction(1), Fraction(1), Fraction(stretch), 1)
+    entries, beside = draws(law, 5000, Pool(8))
+    reach = float(law.count_scale * stretch)
+    assert kstest(beside / reach, uniform(-1, 2).cdf).pvalue > sampling.LEAST_P
+    assert kstest(entries[:, 0] / float(law.sum_scale), "laplace").pvalue > sampling.LEAST_P
 
 
 @CUBE

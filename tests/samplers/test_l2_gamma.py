@@ -11,8 +11,9 @@ from scipy.stats import gamma, kstest
 import opendp_lite as dp
 from opendp_lite.samplers import exact_reals
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.exact_reals import Chi
-from opendp_lite.samplers.l2_gamma import L2Gamma
+from opendp_lite.samplers.exact_reals import Chi, LazyNormal, exact_floor
+from opendp_lite.samplers.l2_gamma import L2Gamma, _product
+from opendp_lite.samplers.rounded_laws import RoundedLaplace
 
 DIMENSIONS = [1, 2, 3, 8, 51]
 FINE = Fraction(2**16)
@@ -22,6 +23,21 @@ def vectors(law: L2Gamma, dimension: int, count: int, seed: int) -> np.ndarray:
     entropy = InsecureSeededEntropy(seed)
     zero = sampling.at(0, dimension)
     return np.array([law.draw(dimension, zero, entropy) for _ in range(count)])
+
+
+class MarginalInThree:
+    """The law of one entry in three dimensions: the density (1 + |x|) exp(-|x|) / 4, in cells."""
+
+    def __init__(self, scale: int) -> None:
+        self.scale = scale
+
+    def log_probability(self, steps: np.ndarray, value: Fraction) -> np.ndarray:
+        low, high = ((steps - float(value) + side) / self.scale for side in (-0.5, 0.5))
+        return np.log(self.below(high) - self.below(low))
+
+    def below(self, x: np.ndarray) -> np.ndarray:
+        tail = (2 + np.abs(x)) * np.exp(-np.abs(x)) / 4
+        return np.where(x < 0, tail, 1 - tail)
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
@@ -102,6 +118,46 @@ def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
             length.extend(more)
 
 
+def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
+    """In one dimension: the length of two normals times a third is Laplace."""
+    monkeypatch.setattr(exact_reals, "STEP", 1)
+    bits, entropy = sampling.Bits(1), InsecureSeededEntropy(2)
+    draws = []
+    while len(draws) < 300:
+        length, size = Chi.of(2, entropy), LazyNormal(0, 0)
+        length._pairs._known, length._pairs.bits = [0], 0
+        factor = Fraction(3 if bits.word() else -3)
+        draws.append(exact_floor(_product(length, size), factor, Fraction(3, 4), bits))
+    found = sampling.chi_square_p(np.array(draws), RoundedLaplace(Fraction(3), 0), Fraction(1, 4))
+    assert found > sampling.LEAST_P
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(5, 2), FINE], ids=str)
+@pytest.mark.parametrize("value", [Fraction(0), Fraction(255, 256)], ids=str)
+def test_one_dimension_is_laplace(scale, value):
+    law, entropy = L2Gamma(scale, 0), InsecureSeededEntropy(3)
+    draws = np.array([law.draw(1, sampling.at(value, 1), entropy)[0] for _ in range(1500)])
+    assert sampling.chi_square_p(draws, RoundedLaplace(scale, 0), value) > sampling.LEAST_P
+
+
+@pytest.mark.parametrize("scale", [1, 7])
+def test_entries_in_three_dimensions_follow_their_marginal(scale):
+    law, entropy, value = L2Gamma(Fraction(scale), 0), InsecureSeededEntropy(4), Fraction(1, 3)
+    draws = np.array([law.draw(3, sampling.at(value, 3), entropy) for _ in range(4000)])
+    for column in draws.T:
+        assert sampling.chi_square_p(column, MarginalInThree(scale), value) > sampling.LEAST_P
+
+
+def test_exact_decisions_alone_follow_the_marginal():
+    law, entropy, value = (
+        sampling.wide(L2Gamma(Fraction(3), 0)),
+        InsecureSeededEntropy(5),
+        Fraction("0.7"),
+    )
+    draws = np.array([law.draw(3, sampling.at(value, 3), entropy)[0] for _ in range(200)])
+    assert sampling.chi_square_p(draws, MarginalInThree(3), value) > sampling.LEAST_P
+
+
 @pytest.mark.parametrize(
     ("dimension", "count"), [(1, 3000), (2, 3000), (3, 3000), (50, 1500), (1000, 500)]
 )
@@ -110,6 +166,20 @@ def test_lengths_are_gamma_and_directions_uniform(dimension, count):
     assert kstest(np.linalg.norm(found, axis=1), gamma(dimension).cdf).pvalue > sampling.LEAST_P
     if dimension > 1:
         sampling.assert_directions_are_uniform(found)
+
+
+@pytest.mark.parametrize(("dimension", "count"), [(2, 4000), (5, 4000), (100, 1000)])
+def test_covariance(dimension, count):
+    """Each moment within 6 of its standard errors: 1e-8 for a correct sampler, 12 moments each."""
+    found = vectors(L2Gamma(FINE, 0), dimension, count, 7) / 2.0**16
+    squares = (found**2).sum(axis=1)
+    products = [found[:, 0] * found[:, 1], found[:, 0] * found[:, -1], *found[:, :2].T]
+    for sample, mean in [
+        (squares, dimension * (dimension + 1)),
+        *((found[:, i] ** 2, dimension + 1) for i in range(2)),
+        *((product, 0) for product in products[: 1 if dimension == 2 else 4]),
+    ]:
+        assert abs(sample.mean() - mean) < 6 * sample.std() / np.sqrt(count)
 
 
 def test_the_grid_suits_the_dimension():

@@ -91,6 +91,21 @@ def test_what_is_taken_for_more_dimensions_is_above_the_tail(monkeypatch, miss, 
     assert entry_quantile_up.__wrapped__(miss, dimension) == found
 
 
+@pytest.mark.parametrize(("dimension", "count"), [(2, 3000), (9, 1500)])
+def test_entries_are_within_their_half_width_as_often_as_said(dimension, count):
+    """Within 5 of the standard errors if entries were independent, which they nearly are."""
+    law, entropy = L2Gamma.near(Fraction(3), dimension), InsecureSeededEntropy(11)
+    zero = at(Fraction(0), dimension)
+    drawn = np.array([law.draw(dimension, zero, entropy) for _ in range(count)])
+    entries = np.abs(drawn * 2.0**law.exponent)
+    for miss in (Fraction(1, 2), Fraction(1, 20)):
+        far = float(law.error_of_each(dimension).half_width(miss))
+        found = (entries > far).mean()
+        assert abs(found - float(miss)) < 5 * sqrt(float(miss) / count)
+    deviation = law.error_of_each(dimension).standard_deviation
+    assert deviation == pytest.approx(3 * sqrt(dimension + 1))
+
+
 def test_all_entries_together_are_within_the_joint_half_width_at_least_as_often():
     """Long noise is long in all entries, so that they miss together and rarely."""
     pipeline = dp.vector(8, dp.metrics.L2Distance()) >> dp.measurements.l2_mechanism(scale=3)

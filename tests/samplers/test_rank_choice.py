@@ -80,10 +80,10 @@ def assert_exact(items: Items, expected: list[Fraction], slope: Fraction) -> ran
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 def test_every_cell_has_its_weight_for_all_small_data(quantile):
-    """Sizes 0 to 3, ties, and numbers in the first, the last and adjacent cells."""
+    """Sizes 0 to 4, ties, and numbers in the first, the last and adjacent cells."""
     slope = Fraction(3, 7)
     chooser = CellChoice(Few(12), RankLaw(quantile, slope))
-    for size in range(4):
+    for size in range(5):
         for numbers in combinations_with_replacement([0, 4, 5, 9, 11], size):
             column = np.array(numbers, dtype=float)
             covered = assert_exact(
@@ -196,7 +196,7 @@ DRAWS = 300
 
 
 @pytest.mark.parametrize("reach", [None, 1], ids=str)
-@pytest.mark.parametrize("quantile", [Fraction(1, 3), Fraction(1)])
+@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(1, 3), Fraction(0), Fraction(1)])
 def test_window_and_rest_and_the_whole_follow_one_law(quantile, reach, monkeypatch):
     slope = Fraction(1, 4)
     chooser = CellChoice(Few(64), RankLaw(quantile, slope))
@@ -218,6 +218,39 @@ def test_the_window_is_used_and_the_rest_is_rare():
     gentle = CellChoice(LinearLattice(0.0, 1.0), RankLaw(Fraction(1, 2), Fraction(1, 100)))
     gentle.cell(column, entropy)
     assert (np.diff(column) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("lattice", "data"),
+    [
+        (LinearLattice(0.0, 1.0), [0.2, 0.2, 0.7, nan, -inf]),
+        (LinearLattice(-3.0, 1.0), []),
+        (LinearLattice(10.0, 11.0), [-1e308, 1e308, 5e-324, inf, nan, -0.0]),
+        (AsinhLattice(1.0, 1e6, 0.0), [1.0, 10.0, 1e3, 1e9, -5.0]),
+        (AsinhLattice(-1e6, 1e6, 1.0), [-1e3, -2.0, -0.0, 0.0, 5.0, nan]),
+        (AsinhLattice(-1e300, 1e300, 1e-300), [0.0, 5e-324]),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(9, 10)], ids=str)
+def test_frequencies_on_real_lattices(lattice, data, quantile):
+    """Weights of the intervals between the cells of the numbers, and of these cells."""
+    slope = Fraction(1, 2)
+    chooser = CellChoice(lattice, RankLaw(quantile, slope))
+    column = np.array(data, dtype=float)
+    held = sorted(lattice.cell(column).tolist())
+    size = len(held)
+    parts = []
+    edges = sorted({0, lattice.cells, *held, *(cell + 1 for cell in held)})
+    for low, high in pairwise(edges):
+        under, over = sum(x < low for x in held), sum(x > low for x in held)
+        off = max(Fraction(0), under - quantile * size, over - (1 - quantile) * size)
+        parts.append((high - low) * np.exp(-float(slope * off)))
+    entropy = InsecureSeededEntropy(13)
+    draws = [chooser.cell(column, entropy) for _ in range(400)]
+    where = np.searchsorted(edges, draws, side="right") - 1
+    found = np.bincount(where, minlength=len(parts))
+    assert fit(found, np.array(parts)) > LEAST_P
 
 
 @pytest.mark.parametrize("slope", [Fraction(1024), Fraction(1, 10**12), Fraction(1, 10**400)])

@@ -54,6 +54,21 @@ def test_discrete_laplace_follows_its_law(scale):
     assert sampling.chi_square_p(draws, law, Fraction(0)) > sampling.LEAST_P
 
 
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+def test_few_draws_at_a_time_follow_the_law(kind):
+    law, entropy = kind(Fraction(5), 0), InsecureSeededEntropy(13)
+    value = Fraction(0) if kind is DiscreteLaplace else Fraction(1, 4)
+    draws = np.concatenate([law.draw(2, at(value, 2), entropy) for _ in range(8000)])
+    assert sampling.chi_square_p(draws, law, value) > sampling.LEAST_P
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_exact_decisions_alone_follow_the_law(kind):
+    law = sampling.wide(kind(Fraction(7, 2), 0))
+    draws = law.draw(2_000, at("0.7", 2_000), InsecureSeededEntropy(14))
+    assert sampling.chi_square_p(draws, law, Fraction("0.7")) > sampling.LEAST_P
+
+
 def test_offsets_of_floats_are_exact():
     tiny = [-1.9e-37, -5e-324, 0.3, -0.3, 1e300, -1e300, np.nan, 7.0]
     for target in (-900, -60, 0, 3, 900):
@@ -101,6 +116,13 @@ def test_one_at_a_time_or_many_the_same_words_make_the_same_noise(kind, scale):
     one = sampling.Words(words)
     alone = [int(law.draw(1, sampling.offsets([each]), one)[0]) for each in inside]
     assert many.tolist() == alone
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+def test_floats_are_filled_with_the_same_noise_as_integers(kind):
+    law, words = kind(Fraction(2**16 + 1), 0), sampling.biased_words(100, 7)
+    found = law.release_floats(np.full(40_000, 3.25), sampling.Words(words, 1))
+    assert np.array_equal(found, 3 + law.draw(40_000, at("0.25", 40_000), sampling.Words(words, 1)))
 
 
 class Apart(Entropy):
@@ -289,6 +311,15 @@ def test_brackets_hold_the_logarithm():
                 value = sampling.precise(bound)
                 assert value >= true if numerator == known else value <= max(true, 0)
             assert high - low < Fraction(4, max(known, 1))
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_large_scales_are_uniform_in_every_low_byte(kind):
+    law = kind(Fraction(2**26), 0)
+    draws = law.draw(400_000, at(0, 400_000), InsecureSeededEntropy(18))
+    for byte in range(3):
+        counts = np.bincount((draws >> (8 * byte)) & 255, minlength=256)
+        assert sampling.fit(counts, np.ones(256)) > sampling.LEAST_P
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
