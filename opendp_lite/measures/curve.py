@@ -388,9 +388,10 @@ def odds_factor(profile: Profile, delta: Fraction) -> Fraction:
     if delta and profile.least_delta < delta:
         known.append(_likely_factor(profile, delta))
     if not known:
+        least = nearest(profile.least_delta)
         raise ParameterError(
             "odds: no factor bounds the odds for certain; give a delta above "
-            f"{nearest(profile.least_delta):g}, such as delta=1e-6"
+            f"{least:g}{', such as delta=1e-6' if least < 1e-6 else ''}"
         )
     return min(known)
 

@@ -233,6 +233,12 @@ def _go_beyond_floats(curve: Profile, delta: Fraction) -> Fraction:
     """A power of two, which shows as infinity."""
     # Above all floats, which end at 2^1024.
     epsilon = Fraction(2) ** 1100
+    # Below its least delta a curve may stay above delta for ever.
+    if delta < curve.least_delta and curve.delta(epsilon) > delta:
+        raise ParameterError(
+            f"no finite epsilon is known at delta = {exact.nearest(delta):g}; give a delta of "
+            f"{exact.nearest(curve.least_delta):g} or more"
+        )
     while curve.delta(epsilon) > delta:
         epsilon *= epsilon
     return epsilon

@@ -430,3 +430,14 @@ def test_each_column_keeps_its_own_bounds():
     """With the widest for all, the narrow column would pay for the wide one."""
     space = (dp.records(columns=2) >> dp.clamp([0, -5], [1, 5])).output_space
     assert module._of_groups(space, 2).domain.body == dp.bodies.Box(0, [0.5, 50])
+
+
+def test_no_epsilon_below_the_least_delta_of_a_sample_is_a_refusal():
+    """A search for one never ended."""
+    known = dp.by("g", dp.count() >> dp.laplace(epsilon=3), epsilon=6, delta=1e-6)
+    sampled = dp.table() >> dp.sample(0.5, known)
+    for asked in (sampled.epsilon, sampled.statement):
+        with pytest.raises(dp.ParameterError, match=r"at delta = 0.09; give a delta of 0.96875 or"):
+            asked(d_in=5, delta=0.09)
+    with pytest.raises(dp.ParameterError, match=r"give a delta above 0.96875$"):
+        sampled.odds(1e-6, 5)
