@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from opendp_lite.bodies.grid_rounding import MAGIC, ORIGIN
-from opendp_lite.transformations.sums import _HALF_TURN, _LOW, _LOW_BITS, _ROOM, _TURN
+from opendp_lite.transformations.sums import _LOW, _LOW_BITS, _ROOM, _TURN
 
 z3 = pytest.importorskip("z3")
 
@@ -135,7 +135,8 @@ def test_a_sum_is_known_from_its_value_modulo_2_to_the_64():
     """Of so many rows that it is within 2^62: the bits count ``ORIGIN`` for each row as well."""
     total, rows, origin, turns = z3.Ints("total rows origin turns")
     seen = total + rows * origin + turns * _TURN
-    wrapped = (seen - rows * origin + _HALF_TURN) % _TURN - _HALF_TURN
+    # What int64 holds: the one number from -2^63 to 2^63 with this value modulo 2^64.
+    wrapped = (seen - rows * origin + _TURN // 2) % _TURN - _TURN // 2
     moved = z3.Int("moved")
     # With moved for the product, which is the same in both places, all is linear.
     found = z3.substitute(wrapped, (rows * origin, moved))
