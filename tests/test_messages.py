@@ -562,6 +562,19 @@ def test_what_caused_a_refusal_of_your_own_is_kept():
     assert isinstance(found.value.__cause__, KeyError)
 
 
+def test_a_step_of_your_own_shows_its_own_errors_within_a_step_of_ours_too():
+    """The step around it was given nothing wrong."""
+
+    @dp.stage
+    def mistaken(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], dp.Space]:
+        return space + "a word"
+
+    counted = mistaken() >> dp.count() >> dp.laplace(epsilon=1)
+    for around in (counted, dp.compose(counted, counted), dp.sample(0.5, counted)):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            dp.records() >> around
+
+
 def test_a_column_that_is_not_there_is_told_in_another_process_too():
     with pytest.raises(dp.DataError) as missing:
         (dp.select("agee") >> dp.count())({"age": [1.0]})

@@ -192,13 +192,14 @@ def system_reason(problem: OSError) -> str:
 def shorten(problem: E) -> E:
     """The refusal with a traceback of the person's own lines: those of this package say no more."""
     own: TracebackType | None = None
-    for trace in reversed(list(_traces(problem.__traceback__))):
+    for trace in reversed(list(traces(problem.__traceback__))):
         if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
             trace.tb_next, own = own, trace
     return problem.with_traceback(own)
 
 
-def _traces(trace: TracebackType | None) -> Iterator[TracebackType]:
+def traces(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """The lines of a traceback, from the outermost."""
     while trace is not None:
         yield trace
         trace = trace.tb_next

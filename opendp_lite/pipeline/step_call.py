@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import attrs
 
 from opendp_lite import explain
-from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError, shorten
+from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError, shorten, traces
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import ByHand
@@ -141,9 +141,15 @@ class Call(signatures.TypedCall):
         try:
             return self._make(space)
         except (TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-            # A step of your own shows its own errors; one of ours was given what no check names.
-            path = path_of(self.definition)
-            if isinstance(problem, OpenDPLiteError) or path == self.name:
+            # One of ours was given what no check names. A step of your own shows its own errors,
+            # also within one of ours: the inner call let them through.
+            codes = [each.tb_frame.f_code for each in traces(problem.__traceback__)]
+            inner = codes.count(Call._make.__code__) > 1
+            if (
+                isinstance(problem, OpenDPLiteError)
+                or inner
+                or path_of(self.definition) == self.name
+            ):
                 raise
             known = signatures.typed_signature(self.definition).parameters.values()
             types = ", ".join(f"{each.name}: {each.annotation}" for each in known)
