@@ -20,5 +20,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Imported only here, so that an interruption of the imports is quiet too.
         found: int = import_module("opendp_lite.cli.arguments").run(argv)
     except KeyboardInterrupt:
+        # As shells say of Ctrl-C: 128 and the number of its signal.
         return 130
     return found

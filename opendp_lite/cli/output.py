@@ -108,6 +108,7 @@ def print_text(text: str) -> int:
     except OSError as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(problem, BrokenPipeError):
+            # As shells say of a pipe that nobody reads: 128 and the number of its signal.
             return 141
         return refuse(f"the release was made, but writing it failed: {problem.strerror}")
     return 0

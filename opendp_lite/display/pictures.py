@@ -8,7 +8,7 @@ from importlib import import_module
 from itertools import chain
 from math import cos, exp, isfinite, isnan, pi, sin
 from numbers import Real
-from typing import Final, cast
+from typing import Final
 
 import attrs
 
@@ -201,10 +201,13 @@ def spots_of(releases: Iterable[object]) -> Sequence[Spot] | None:
     """
     found: list[Spot] = []
     for release in releases:
-        own = getattr(release, "spot", None)
-        if own is None and not isinstance(release, Real):
+        if (own := getattr(release, "spot", None)) is not None:
+            found.append(own())
+        elif isinstance(release, Real):
+            number = float(release)
+            found.append(Spot(number, number, number))
+        else:
             return None
-        found.append(Spot(*[float(cast(Real, release))] * 3) if own is None else own())
     return found
 
 

@@ -479,7 +479,7 @@ class Meter(Session[AnyMeasure]):
 
     @property
     def budget(self) -> NoReturn:
-        """A meter has none, of which something is left."""
+        """A meter has no budget, and nothing is left of one."""
         raise _no_budget()
 
     left = budget

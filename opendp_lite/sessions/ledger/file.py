@@ -662,6 +662,7 @@ def _require_seen(
 
 
 def _random(words: int) -> str:
+    """So many words of 64 bits: 2 tell any two ledgers apart, and 4 make a key."""
     return SecureEntropy().words(words).tobytes().hex()
 
 
