@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_run
-from opendp_lite.cli.output import Told, align_lines, rounded_down, rounded_up, short
+from opendp_lite.cli.output import Told, align_lines, rounded_down, rounded_up, short, writers
 
 
 def _budget(arguments: argparse.Namespace) -> dp.measures.PrivacyBudget[Any]:
@@ -32,8 +32,14 @@ def _create(arguments: argparse.Namespace) -> Told:
 
 
 def _show(arguments: argparse.Namespace) -> Told:
+    # The entries are printed, and no file holds them.
+    outputs: Mapping[str, Callable[[str], bytes]] = {}
+    prepare = writers(argparse.Namespace(**vars(arguments), output=None), outputs)
     view = when_run.LedgerFile.look(arguments.file)
-    return _tell(_summary(view), "", *_grid(view))
+    told = _tell(_summary(view), "", *_grid(view))
+    if arguments.statement is None:
+        return told
+    return Told(told.text, prepare("", when_run.state_ledger(view)))
 
 
 def _verify(arguments: argparse.Namespace) -> Told:
@@ -135,7 +141,7 @@ _Action = tuple[Callable[[argparse.Namespace], Told], str, str, Mapping[str, str
 # What each does, its help, its flags beside the file, and those of a budget below a title.
 _ACTIONS: Final[Mapping[str, _Action]] = {
     "create": (_create, "make a new ledger", "--unit --data --witness --query-delta", _BUDGET),
-    "show": (_show, "what was spent, what is left, and each entry", "", {}),
+    "show": (_show, "what was spent, what is left, and each entry", "--statement --force", {}),
     "verify": (_verify, "check every entry, the file and its witness", "", {}),
     "export": (_export, "all entries as JSON, without the key of the ledger", "", {}),
     "raise": (_raise, "raise the budget, with a reason shown for ever", "--reason", _BUDGET),

@@ -22,4 +22,5 @@ from opendp_lite.sessions.ledger.entries import EntryState as EntryState
 from opendp_lite.sessions.ledger.entries import LedgerEntry as LedgerEntry
 from opendp_lite.sessions.ledger.entries import LedgerView as LedgerView
 from opendp_lite.sessions.ledger.file import LedgerFile as LedgerFile
+from opendp_lite.sessions.ledger.ledgers import state_ledger as state_ledger
 from opendp_lite.sessions.sessions import try_on_names as try_on_names

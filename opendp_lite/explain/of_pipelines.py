@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Final, Protocol, TypeGuard, TypeVar, runtime_checkable
+
+import attrs
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import ByHand, Spelled, by_hand, one_line
 from opendp_lite.explain import statement_parts
-from opendp_lite.explain.statement import Statement
+from opendp_lite.explain.statement import Position, Statement
 from opendp_lite.explain.trace import walk
 from opendp_lite.measures.divergences import Conversion
 from opendp_lite.numbers.exact import Number, digits_up
@@ -20,6 +23,10 @@ from opendp_lite.spelling.description import description_of
 from opendp_lite.spelling.signatures import argument_text, signature_of
 
 T = TypeVar("T")
+_LISTED: Final = (
+    *("made", "declared", "parameters", "changes", "confidence", "confidence_before"),
+    *("after", "steps", "trusted"),
+)
 _LIKELY: Final = Fraction(19, 20)
 _MOST_LAWS: Final = 4
 _NOTHING_AFTER: Final = (
@@ -87,6 +94,44 @@ def make_statement(measurement: Any, d_in: object, delta: Number | None) -> Stat
             *own,
             *_once(f"the function {_name_of(each)}" for each in functions if not _ours(each)),
         ),
+    )
+
+
+def state_all(
+    stated: Mapping[int, Statement],
+    loss: statement_parts.LossStatement,
+    group: str,
+    position: Position,
+) -> Statement:
+    """One statement of several releases that protect the same unit.
+
+    Args:
+        stated: What each of them says, by its number.
+        loss: Of all of them together.
+        group: That loss for several rows of a person, in words.
+        position: What was spent.
+    """
+    every = list(stated.values())
+    once: dict[str, Any] = {
+        name: _once(chain(*(getattr(each, name) for each in every))) for name in _LISTED
+    }
+    said: dict[str, list[str]] = {}
+    for number, each in stated.items():
+        for line in each.noise:
+            said.setdefault(line, []).append(str(number))
+    after = tuple(line for line in once.pop("after") if line not in _NOTHING_AFTER)
+    unit = every[0].unit
+    limits = ", ".join(_once(each.unit.limit for each in every if each.unit.limit))
+    return attrs.evolve(
+        every[0],
+        **once,
+        pipeline="\n".join(f"{number}: {each.pipeline}" for number, each in stated.items()),
+        loss=loss,
+        unit=attrs.evolve(unit, limit=limits, group=group if unit.group else ""),
+        noise=tuple(f"In release {', '.join(which)}: {line}" for line, which in said.items()),
+        explanation=(),
+        after=after or _NOTHING_AFTER,
+        position=position,
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a release stands among others under one budget."""
+"""What a statement says, in words, in JSON and in HTML."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from opendp_lite.samplers.entropy import SecureEntropy
 
 @attrs.frozen
 class Position:
-    """Where a release stands among others under one budget.
+    """Where a release stands among others under one budget, or all of them.
 
     Args:
         ledger: Where the entries stand: "the ledger survey" or "a session", say.
-        number: Which release it is there, from 1.
+        number: Which release it is there, from 1; of all of them how many there are.
         spent: The loss of all entries so far, this one included, in words.
         left: What may still be spent, in words; empty where there is no budget.
         budget: The whole budget, in words; empty where there is none.
@@ -28,6 +28,7 @@ class Position:
         unit: What the owner of the ledger declares a unit of privacy to be, such as "person".
         note: What was written beside the release.
         entry: The number of its entry in the chain, which counts other entries too; 0 without one.
+        releases: A sentence for each release, where the statement is about all of them.
     """
 
     ledger: str
@@ -39,10 +40,13 @@ class Position:
     unit: str = ""
     note: str = ""
     entry: int = 0
+    releases: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
         """Which release it is, in words."""
+        if self.releases:
+            return f"All releases of {self.ledger} so far: {self.number}."
         words = f", {self.note!r}" if self.note else ""
         entry = f" (entry {self.entry})" if self.entry else ""
         return f"This is release {self.number}{entry} of {self.ledger}{words}."
@@ -64,8 +68,9 @@ class Position:
         bounded = [f"The budget for all of its releases is {self.budget}."] if self.budget else []
         found = [
             self.title,
+            *self.releases,
             *bounded,
-            f"Spent so far, this release included: {self.spent}."
+            f"Spent so far{'' if self.releases else ', this release included'}: {self.spent}."
             + (f" Left: {self.left}." if self.budget else ""),
             "The losses of releases that are no entries there add up with these.",
         ]
@@ -190,7 +195,7 @@ class Statement:
             "What is not protected": _NO_PROMISE,
             "How well": (*self.loss.sentences, *self._conclusions),
             "Who is trusted": (*_TRUST, *self._relied_on),
-            "Other releases": (_ALONE,) if self.position is None else self.position.sentences,
+            self._accounting: (_ALONE,) if self.position is None else self.position.sentences,
             "What is public": (*self.declared, *map(str, self.parameters)),
             "Before the noise": self._before,
             "Noise and intervals": self._accuracy,
@@ -205,8 +210,9 @@ class Statement:
     def _short(self) -> tuple[str, ...]:
         found = [
             f"Protected: {self.unit.protected}. Privacy loss: {self.loss.words}.",
-            f"Whoever sees the release and guesses {self.unit.question} is right in at most "
-            f"{digits_up(100 * self.loss.guess, 3)} % of cases. Without the release it is 50 %.",
+            f"Whoever sees the {self._seen} and guesses {self.unit.question} is right in at most "
+            f"{digits_up(100 * self.loss.guess, 3)} % of cases. Without the {self._seen} it is "
+            "50 %.",
         ]
         if self.position is not None:
             found = [self.position.title, *found, *self.position.budget_left]
@@ -215,15 +221,28 @@ class Statement:
         return tuple(found)
 
     @property
+    def _of_all(self) -> bool:
+        return self.position is not None and bool(self.position.releases)
+
+    @property
+    def _seen(self) -> str:
+        return "releases" if self._of_all else "release"
+
+    @property
+    def _accounting(self) -> str:
+        return "All releases" if self._of_all else "Other releases"
+
+    @property
     def _conclusions(self) -> tuple[str, ...]:
         guess = digits_up(100 * self.loss.guess, 3)
         found = [
             f"Think of somebody who does not know {self.unit.question}, and finds both equally "
-            f"likely. After the release the right guess has a probability of at most {guess} %."
+            f"likely. After the {self._seen} the right guess has a probability of at most "
+            f"{guess} %."
         ]
         if self.loss.odds is not None:
             factor = digits_up(self.loss.odds, 3)
-            found.append(f"The release changes anybody's odds by a factor of at most {factor}.")
+            found.append(f"Anybody's odds change by a factor of at most {factor}.")
         found += [f"Where the loss comes from: {line}" for line in self.explanation[:1]]
         return tuple(found)
 
@@ -323,7 +342,7 @@ class Statement:
                 "release_type": "One release" if self.position is None else "Many releases",
             },
             "accounting": {
-                "composition": lines["Other releases"],
+                "composition": lines[self._accounting],
                 "post_processing": lines["After the noise"],
             },
             "implementation": {

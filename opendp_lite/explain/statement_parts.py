@@ -117,7 +117,8 @@ def loss_of(measure: AnyMeasure, loss: Loss, delta: Number | None) -> LossStatem
     )
 
 
-_GROUP: Final = 5
+GROUP: Final = 5
+"""The rows of a person in the example of what several rows cost."""
 
 
 @attrs.frozen
@@ -153,7 +154,7 @@ class UnitStatement:
             found.append(f"Rows that count: {self.limit}.")
         if self.group:
             found.append(
-                f"A person with several rows is protected less: with {_GROUP} rows the loss is "
+                f"A person with several rows is protected less: with {GROUP} rows the loss is "
                 f"{self.group}."
             )
         return tuple(found)
@@ -180,7 +181,7 @@ def unit_of(
         limit=", ".join(dict.fromkeys(_limits(trace))),
         question=metric.question(distance),
         count=int(distance) if isinstance(distance, Fraction) else None,
-        group=loss_at(distance * _GROUP) if isinstance(metric, RowMetric) and distance == 1 else "",
+        group=loss_at(distance * GROUP) if isinstance(metric, RowMetric) and distance == 1 else "",
     )
 
 

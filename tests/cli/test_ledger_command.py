@@ -74,6 +74,18 @@ def test_show(made, ledger):
     assert "trouble" not in told
 
 
+def test_show_writes_a_statement_of_all_releases(made, refused, survey, tmp_path):
+    path, page = tmp_path / "survey.ledger", tmp_path / "survey.html"
+    show = "ledger", "show", path, "--statement", page
+    made("ledger", "create", path, "--rho", 1, "--unit", "row")
+    assert "no release yet; make one first" in refused(*show)
+    made("count", survey, "--rho", 0.1, "--ledger", path)
+    assert "released" in made(*show)
+    assert "All releases of the ledger" in page.read_text("utf-8")
+    assert "is there already" in refused(*show)
+    made(*show, "--force")
+
+
 def test_what_queries_spend_of_delta_is_a_flag(made, refused, tmp_path):
     pair = ["--epsilon", "1", "--delta", "1e-6", "--unit", "row"]
     made("ledger", "create", tmp_path / "a", *pair, "--query-delta", "2e-7")

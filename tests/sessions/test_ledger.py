@@ -272,6 +272,65 @@ def test_a_statement_says_what_is_left(ledger):
     assert (session.ledger, session.head, session.left) == ("a session", "", "rho = 0.9 zCDP")
 
 
+BUDGETS = {
+    "rho": (dp.rho, {}, dp.gaussian(rho=0.1)),
+    "mu": (dp.mu, {}, dp.gaussian(mu=0.3)),
+    "pure": (dp.epsilon, {}, dp.laplace(epsilon=0.5)),
+    "approximate": (dp.epsilon, {"delta": 1e-6}, dp.gaussian(rho=0.01)),
+}
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_statement_of_all_releases_has_the_loss_of_the_whole(path, name):
+    kind, delta, noise = BUDGETS[name]
+    larger = kind(4, **delta)
+    ledger = dp.Ledger.create(path, budget=kind(3, **delta), unit="row", data="survey 2026")
+    refused("this ledger has paid for no release yet", ledger.statement)
+    ask = ledger.session(AGES)
+    counted = ask(dp.count() >> noise, note="table 3").statement().pipeline
+    ask(dp.clamp(0, 9) >> dp.sum() >> noise)
+    ask(dp.count() >> noise >> abs)
+    ledger.raise_budget(larger, "the panel agreed")
+    found = ledger.statement(delta=1e-5)
+    measure, spent = ledger.file.measure, ledger.file.head.reach(ledger.file.measure)
+    profile = measure.profile(spent)
+    assert found.loss.words == measure.words(spent) == found.position.spent
+    assert (found.loss.delta, found.loss.epsilon) == (Fraction(1, 10**5), profile.epsilon(1e-5))
+    assert found.loss.guess == (1 + profile.delta(0)) / 2
+    assert found.unit.group == measure.words(measure.group(spent, 5))
+    assert (found.position.number, found.position.head) == (3, ledger.entries()[-1].hash)
+    first, _, third, raised = found.position.releases
+    assert first.startswith("Release 1 (entry 3, ")
+    assert first.endswith(f"{measure.words(ledger.entries()[2].cost(measure))}, 'table 3'.")
+    assert third.startswith("Release 3 (entry 7, ")
+    assert raised.endswith(f"{larger.words()}, 'the panel agreed'.")
+    text = " ".join(str(found).split())
+    for words in (
+        f"All releases of the ledger {ledger.file.terms.identity} of survey 2026 so far: 3.",
+        "In release 2: Noise: ",
+        "dp.clamp: lower = 0, upper = 9.",
+        f"1: {counted} 2: ",
+        "relies on what is your own in release 3, which is no part",
+    ):
+        assert words in text
+    assert found.sections.keys() >= {"All releases"}
+    assert "All releases" not in ask(dp.count() >> noise).statement().sections
+
+
+def test_a_statement_of_all_releases_knows_your_steps_and_what_was_not_finished(ledger):
+    @dp.stage
+    def halve(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+        return dp.row_map(space, lambda rows: rows / 2, space.domain.body)
+
+    ledger.session(AGES)(dp.clamp(0, 9) >> halve() >> dp.sum() >> dp.gaussian(rho=0.1))
+    refused("no pipeline of this ledger can be read; give your own steps", ledger.statement)
+    assert "the step halve" in ledger.statement(extra=[halve]).trusted
+    ledger.file.reserve(Fraction(1, 10), asked=(dp.records() >> TENTH).to_json())
+    late = ledger.statement(extra=[halve]).position
+    assert late.releases[1].endswith("rho = 0.1 zCDP. It was not finished, and counts.")
+    assert late.spent == "rho = 0.2 zCDP"
+
+
 def test_a_statement_is_of_the_moment_of_its_head(ledger):
     ask, other = ledger.session(AGES), ledger.session(AGES)
 

@@ -215,6 +215,11 @@ class LedgerTerms:
         return digest_of(self.row())
 
     @property
+    def title(self) -> str:
+        """Which ledger it is, in words."""
+        return f"the ledger {self.identity}" + (f" of {self.data}" if self.data else "")
+
+    @property
     def protects(self) -> str:
         """Whom the budget protects."""
         return f"any one {self.unit}" + ("" if self.is_row else ", with all rows")
@@ -420,6 +425,25 @@ class LedgerView(LedgerStanding):
         closed = {entry.closes for entry in self.entries}
         reserved = (entry for entry in self.entries if entry.state is EntryState.RESERVED)
         return tuple(entry for entry in reserved if entry.number not in closed)
+
+    def list_events(self) -> Iterator[str]:
+        """Each release, and each change of the budget or of the place, in a sentence."""
+        measure, waiting = self.measure, self.find_unfinished()
+        number = 0
+        for entry in self.entries:
+            note = f", {entry.show_note()!r}" if entry.note else ""
+            where = f"(entry {entry.number}, {entry.time[:10]})"
+            match entry.state:
+                case EntryState.RESERVED:
+                    number += 1
+                    late = " It was not finished, and counts." if entry in waiting else ""
+                    cost = measure.words(entry.cost(measure))
+                    yield f"Release {number} {where}: {cost}{note}.{late}"
+                case EntryState.RAISED:
+                    budget = PrivacyBudget(measure, entry.budget).words()
+                    yield f"Budget raised {where}: {budget}{note}."
+                case EntryState.ADOPTED:
+                    yield f"Ledger adopted {where}: {measure.words(entry.cost(measure))}{note}."
 
     def clock_set_back(self) -> tuple[LedgerEntry, ...]:
         """The entries whose time is before that of the entry before. It decides nothing."""

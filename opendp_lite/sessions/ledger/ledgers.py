@@ -5,20 +5,38 @@ from __future__ import annotations
 import hmac
 import json
 import os
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 
-from opendp_lite.base.errors import Argument, LedgerError, ParameterError, SpaceError
+from opendp_lite.base.errors import (
+    Argument,
+    LedgerError,
+    OpenDPLiteError,
+    ParameterError,
+    SpaceError,
+)
 from opendp_lite.base.frozen import initialise
-from opendp_lite.combinators.accounts import Account, AnySpace, Order, Receipt, say_spent
+from opendp_lite.combinators.accounts import (
+    Account,
+    AnySpace,
+    Order,
+    Receipt,
+    few_digits,
+    say_spent,
+)
 from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.columns import names_itself
 from opendp_lite.engines.data.identities import PrivateName, content
+from opendp_lite.explain.of_pipelines import state_all
+from opendp_lite.explain.statement import Position, Statement
+from opendp_lite.explain.statement_parts import GROUP, loss_of
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.numbers.exact import Number, quote
-from opendp_lite.sessions.ledger.entries import NEIGHBOURS, LedgerEntry
+from opendp_lite.pipeline.questions import from_json
+from opendp_lite.sessions.ledger.entries import NEIGHBOURS, EntryState, LedgerEntry, LedgerView
 from opendp_lite.sessions.ledger.file import LedgerFile
 from opendp_lite.sessions.sessions import Session, open_session, require_space
 from opendp_lite.sessions.text import check_words
@@ -91,9 +109,7 @@ class LedgerAccount(Account[AnyMeasure]):
     def __init__(self, file: LedgerFile, scope: str) -> None:
         super().__init__()
         self.file, self.scope = file, scope
-        terms = file.terms
-        self.title = f"the ledger {terms.identity}" + (f" of {terms.data}" if terms.data else "")
-        self.unit = terms.unit
+        self.title, self.unit = file.terms.title, file.terms.unit
 
     @property
     def measure(self) -> AnyMeasure:
@@ -143,6 +159,42 @@ def asked_text(order: Order) -> str:
         return order.query.to_json()
     except ParameterError:
         return json.dumps({"steps": order.name})
+
+
+def state_ledger(
+    view: LedgerView, delta: Number | None = None, extra: Iterable[Callable[..., object]] = ()
+) -> Statement:
+    """See ``Ledger.statement``; of the ledger as it was at one moment."""
+    measure, head = view.measure, view.head
+    paid = [each for each in view.entries if each.state is EntryState.RESERVED]
+    stated, unread = {}, []
+    for number, entry in enumerate(paid, 1):
+        try:
+            stated[number] = from_json(entry.asked, extra).statement()
+        except OpenDPLiteError:  # functions and steps of one's own are no JSON
+            unread.append(f"what is your own in release {number}")
+    if not stated:
+        raise LedgerError(
+            "statement: no pipeline of this ledger can be read; give your own steps: "
+            "ledger.statement(extra=[step])"
+            if paid
+            else "statement: this ledger has paid for no release yet; make one first"
+        )
+    spent = head.reach(measure)
+    position = Position(
+        ledger=view.terms.title,
+        number=len(paid),
+        spent=measure.words(spent),
+        left=measure.words_left(few_digits(measure, view.left)),
+        budget=view.budget.words(),
+        head=head.hash,
+        unit=view.terms.unit,
+        entry=head.number,
+        releases=tuple(view.list_events()),
+    )
+    loss, group = loss_of(measure, spent, delta), measure.words(measure.group(spent, GROUP))
+    found = state_all(stated, loss, group, position)
+    return attrs.evolve(found, trusted=(*found.trusted, *unread))
 
 
 _SHOWN = 20
@@ -335,6 +387,25 @@ class Ledger:
                 there is no reason.
         """
         return self.file.raise_budget(budget, reason)
+
+    def statement(
+        self, *, delta: Number | None = None, extra: Iterable[Callable[..., object]] = ()
+    ) -> Statement:
+        """What all releases so far protect together, in plain words: for a methods section.
+
+        Nothing in it depends on data.
+
+        Args:
+            delta: As for ``pipeline.statement``.
+            extra: Your own steps that were asked, as for ``dp.from_json``.
+
+        Returns:
+            A ``Statement`` of the loss of all of them. It lists each, with its price and note.
+
+        Raises:
+            LedgerError: Before the first release, or where no pipeline of the ledger can be read.
+        """
+        return state_ledger(self.file.view(), delta, extra)
 
     def export(self) -> str:
         """The ledger as JSON, without its key."""
