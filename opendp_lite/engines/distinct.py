@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.base.dates import dates_in
 from opendp_lite.base.errors import DataError
 from opendp_lite.base.spelling import is_span
 from opendp_lite.engines.columns import ReadColumns
@@ -117,8 +118,12 @@ def _convert(value: object) -> str | int | float | None:
         return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
     if isinstance(value, Real | Decimal):
         return _shortest(float(value))
+    if isinstance(value, np.datetime64):  # as in an array of them
+        value = dates_in(np.array([value]))[0]
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, str):  # a time that Python does not hold
+        return value
     return str(value) if is_span(value) else None
 
 

@@ -81,6 +81,7 @@ class Estimate(Result):
             the release does not tell.
         several: Whether a person may have several rows. An interval for the population takes them
             for independent draws, and is too narrow where they are alike.
+        hint: What else there is to know, in words.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -108,9 +109,8 @@ class Estimate(Result):
     too_few: bool = False
     noise_interval: IntervalEnds | None = None
     several: bool = False
-    # Not stored: what else a person may want to know, in words.
-    hint: str = attrs.field(default="", init=False, eq=False, repr=False)
-    # Nor this: two readings of one file would be two draws of noise.
+    hint: str = attrs.field(default="", eq=False, repr=False)
+    # Not stored: two readings of one file would be two draws of noise.
     sources: frozenset[NoiseSource] = attrs.field(
         factory=lambda: frozenset([NoiseSource()]), init=False, eq=False, repr=False
     )

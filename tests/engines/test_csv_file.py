@@ -145,6 +145,8 @@ def test_undecodable_bytes_in_the_column_are_text():
         (b"PAR1" + SECRET.encode(), "a Parquet file"),
         (b"\xff\xfex\x00", "UTF-16 text; save it as UTF-8"),
         (b"\x28\xb5\x2f\xfd..", "packed with zstandard"),
+        (gzip.compress("x\n1\n".encode("utf-16"), mtime=0), "UTF-16 text; save it as UTF-8"),
+        (gzip.compress(b"PAR1" + SECRET.encode(), mtime=0), "a Parquet file"),
     ],
 )
 def test_other_files(data, message):

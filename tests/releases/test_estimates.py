@@ -1,5 +1,6 @@
 """How estimates are held and shown, several and one."""
 
+import copy
 import json
 import pickle
 from fractions import Fraction
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.releases.estimates import Estimates
 
 THREE = Estimates.around(
@@ -262,8 +264,13 @@ def test_it_goes_to_json_and_back():
         "too_few": False,
         "noise_interval": None,
         "several": False,
+        "hint": "",
     }
     assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
+    # What is to be known goes wherever the number goes.
+    warned = copy_with(shown, hint="few rows lie beyond it")
+    assert str(pickle.loads(pickle.dumps(warned))) == str(copy.copy(warned)) == str(warned)
+    assert warned.as_dict()["hint"] == "few rows lie beyond it"
 
 
 def test_numbers_that_json_does_not_have_are_none():

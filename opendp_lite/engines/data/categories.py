@@ -300,6 +300,8 @@ class Categories:
                 and isinstance(value, Decimal | Fraction)
             ):
                 return self._decimals.get(float(value), self._else)
+            if isinstance(value, np.datetime64):  # as in an array of them
+                return float(self.codes_of_dates(np.array([value]))[0])
             if isinstance(value, date) and value not in self._table:
                 value = _same_day(value)
             return self._table.get(value, self._else)

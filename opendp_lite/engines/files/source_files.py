@@ -9,7 +9,9 @@ import gzip
 import io
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -160,6 +162,8 @@ _NOT_CSV: Final = {
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
 }
+# Of zlib: a window of 2^15 bytes, and 16 for the header of gzip.
+_OF_GZIP: Final = 31
 _LONGEST_MARK: Final = max(map(len, _NOT_CSV))
 
 
@@ -170,7 +174,16 @@ def unpack(stream: BinaryIO) -> Unpacked:
     else:
         buffered = io.BufferedReader(cast(io.RawIOBase, stream))
     start = buffered.peek(_LONGEST_MARK)
+    _refuse_mark(start)
+    if not start.startswith(_GZIP):
+        return buffered
+    # Of a copy of the first bytes: a stream goes back nowhere, and damage is told at its end.
+    with suppress(zlib.error):
+        _refuse_mark(zlib.decompressobj(_OF_GZIP).decompress(buffered.peek(), _LONGEST_MARK))
+    return gzip.GzipFile(fileobj=buffered)
+
+
+def _refuse_mark(start: bytes) -> None:
     for mark, what in _NOT_CSV.items():
         if start.startswith(mark):
             raise FileError(f"the file is {what}")
-    return gzip.GzipFile(fileobj=buffered) if start.startswith(_GZIP) else buffered
