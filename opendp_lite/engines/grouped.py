@@ -229,8 +229,8 @@ class Groups:
 def _keep_group(groups: Groups, group: int, block: Floats) -> Floats:
     """The rows of one group, without the columns that say so."""
     width = len(groups.widths)
-    inside = groups.of(block[:, :width]) == group
-    return np.ascontiguousarray(block[inside, width:])
+    inside = np.flatnonzero(groups.of(block[:, :width]) == group)
+    return block[:, width:].take(inside, axis=0)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -264,8 +264,9 @@ class _Grouped(Reduction[object]):
         found = self.groups.of(block[:, :width])
         rows = np.ascontiguousarray(block[:, width:])
         if holds_missing(found):
-            inside = ~np.isnan(found)
-            found, rows = found[inside], rows[inside]
+            # By places: a mask over rows of two axes takes four times as long.
+            inside = np.flatnonzero(~np.isnan(found))
+            found, rows = found.take(inside), rows.take(inside, axis=0)
         codes = found.astype(np.intp)
         for part in self.functions:
             codes, rows = _follow(part.function, codes, rows)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.data.values import names_alone
+from opendp_lite.engines.data.values import SAMPLE, names_alone
 
 VALUES = [1.0, 2.5, 7.0, 100.0]
 TOTAL = dp.clamp(0, 10) >> dp.sum()
@@ -45,6 +45,24 @@ def test_missing_values_become_nan_in_every_container():
         np.ma.masked_array([1, pd.NA], mask=[False, False], dtype=object),
     ):
         assert pipeline(data).tolist() == [6]
+
+
+@pytest.mark.parametrize("late", [["z", "", None], [None], []])
+def test_texts_that_the_first_rows_lack_are_found(late):
+    """Each library tells by the first rows whether texts repeat."""
+    texts = ["a", "b", None, "a"] * SAMPLE + late * 3
+    known = ["a", "b", "z", "", None]
+    of_keys = dp.histogram("k", categories=known, epsilon=1e9)
+    kinds = pl.String, pl.Categorical, pl.Enum(["", "z", "b", "a", "never"])
+    for data in (
+        {"k": texts},
+        pd.DataFrame({"k": texts}),
+        pd.DataFrame({"k": pd.Categorical(texts)}),
+        pa.table({"k": texts}),
+        *(pl.DataFrame({"k": pl.Series(texts, dtype=kind)}) for kind in kinds),
+    ):
+        counts = [round(each.value) for each in of_keys(data).values()]
+        assert counts == [texts.count(each) for each in known]
 
 
 def test_empty_data_in_every_container():

@@ -77,10 +77,15 @@ def _find_nulls(piece: pl.Series) -> NDArray[np.bool_]:
 def _values_of_text(column: pl.Series) -> Values:
     """Text as places among the different ones, which polars finds; as it is where few repeat."""
     begin = column.head(SAMPLE)
-    if do_repeat(begin.n_unique(), len(begin)):
-        levels = column.drop_nulls().unique().cast(pl.String)
+    first = begin.drop_nulls().unique().cast(pl.String)
+    if do_repeat(len(first), len(begin)):
+        # Mostly the first rows have all texts, and to look for others takes as long as the places.
+        levels, found = first, column.cast(pl.Enum(first), strict=False)
+        if found.null_count() > column.null_count():
+            levels = column.drop_nulls().unique().cast(pl.String)
+            found = column.cast(pl.Enum(levels))
         if do_repeat(len(levels), len(column)):
-            places = column.cast(pl.Enum(levels)).to_physical().cast(pl.Int32).fill_null(-1)
+            places = found.to_physical().cast(pl.Int32).fill_null(-1)
             return Values.of_texts(places.to_numpy(), levels.to_list())
     return Values(column.cast(pl.String), _objects, is_text=True)
 
