@@ -417,14 +417,12 @@ def _of_vector(
     whole = isinstance(domain, Scalars) and made.facts.laws[0].exponent >= 0
 
     def part(release: Any) -> ByGroup[Any]:
-        if isinstance(release, np.ndarray):
-            pieces: Sequence[Any] = list(release.reshape(count, domain.dimension))
-        else:
+        if not isinstance(release, np.ndarray):
             alone = isinstance(release, Estimate)
-            pieces = [release] if alone else release.split(count, domain.names)
-        if isinstance(domain, Scalars) and isinstance(release, np.ndarray):
-            pieces = list(map(int if whole else float, release))
-        return keys.label(pieces)
+            return keys.label([release] if alone else release.split(count, domain.names))
+        if isinstance(domain, Scalars):
+            return keys.label(list(map(int if whole else float, release)))
+        return keys.label(list(release.reshape(count, domain.dimension)))
 
     parts = core.follow(made, part)
     parts = attrs.evolve(parts, facts=attrs.evolve(parts.facts, errors=made.facts.errors))
