@@ -130,6 +130,14 @@ def test_undecodable_bytes_in_the_column_are_text():
     assert "holds text" in refusal(b"x\n1\xff\n")
 
 
+def long_name(data: bytes) -> bytes:
+    """Packed under a name that fills a buffer."""
+    packed = io.BytesIO()
+    with gzip.GzipFile("n" * 9000, "wb", fileobj=packed, mtime=0) as file:
+        file.write(data)
+    return packed.getvalue()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -147,10 +155,38 @@ def test_undecodable_bytes_in_the_column_are_text():
         (b"\x28\xb5\x2f\xfd..", "packed with zstandard"),
         (gzip.compress("x\n1\n".encode("utf-16"), mtime=0), "UTF-16 text; save it as UTF-8"),
         (gzip.compress(b"PAR1" + SECRET.encode(), mtime=0), "a Parquet file"),
+        (gzip.compress(gzip.compress(b"x\n1\n", mtime=0), mtime=0), "packed with gzip twice"),
+        (
+            gzip.compress(b"", mtime=0) + gzip.compress(b"\xff\xfex\0", mtime=0),
+            "UTF-16 text; save it as UTF-8",
+        ),
+        (long_name(b"\xff\xfex\0"), "UTF-16 text; save it as UTF-8"),
     ],
 )
 def test_other_files(data, message):
     assert message in refusal(data, "x")
+
+
+class Drop(io.RawIOBase):
+    """A pipe that gives one byte at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self.left = data
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        found, self.left = self.left[:1], self.left[1:]
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def test_a_pipe_of_single_bytes_is_unpacked():
+    for data in (b"x\n1\n2\n", gzip.compress(b"x\n1\n2\n")):
+        assert values(csv_column(Drop(data), "x")) == [1, 2]
+    with pytest.raises(dp.DataError, match="UTF-16"):
+        csv_column(Drop("x\n1\n".encode("utf-16")), "x")
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.99])
@@ -299,8 +335,8 @@ class Watched(io.BytesIO):
 
     at_end = False
 
-    def readinto(self, buffer) -> int:
-        got = super().readinto(buffer)
+    def read(self, size: int = -1) -> bytes:
+        got = super().read(size)
         self.at_end = not got
         return got
 

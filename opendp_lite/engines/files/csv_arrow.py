@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import BinaryIO, Final
 
 import attrs
 import numpy as np
@@ -20,7 +20,6 @@ from pyarrow import compute, csv
 
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import QUIET
-from opendp_lite.engines.files.source_files import Unpacked
 
 OfTexts = Callable[[Sequence[str]], Floats]
 """The numbers that stand in some texts, whatever else stands there."""
@@ -42,7 +41,7 @@ class _Watched:
             is one of two within it.
     """
 
-    stream: Unpacked
+    stream: BinaryIO
     between: bytes
     plain: bool = True
     closed: bool = False
@@ -112,7 +111,7 @@ class ArrowRows:
         whole: Whether all rows of the stream were plain, once they were gone through.
     """
 
-    stream: Unpacked
+    stream: BinaryIO
     delimiter: str
     width: int
     places: Sequence[int]

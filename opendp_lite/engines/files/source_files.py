@@ -10,7 +10,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
@@ -147,9 +147,6 @@ def _within(folder: Path, above: frozenset[str]) -> Iterator[Path]:
     return iter(()) if real in above else _data(folder.iterdir(), above | {real})
 
 
-Unpacked = io.BufferedReader | gzip.GzipFile
-"""The bytes of a stream, whether it was packed or not."""
-
 _GZIP = b"\x1f\x8b"
 _NOT_CSV: Final = {
     b"PK\x03\x04": "an Excel workbook or a zip archive; save the table as CSV",
@@ -162,28 +159,44 @@ _NOT_CSV: Final = {
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
 }
-# Of zlib: a window of 2^15 bytes, and 16 for the header of gzip.
-_OF_GZIP: Final = 31
-_LONGEST_MARK: Final = max(map(len, _NOT_CSV))
+_PACKED: Final = {_GZIP: "packed with gzip twice; unpack it once", **_NOT_CSV}
+# Enough for the header of gzip, in which a name may stand, and for the first bytes behind it.
+_START: Final = 2**16
 
 
-def unpack(stream: BinaryIO) -> Unpacked:
+class _FromStart(io.RawIOBase):
+    """A stream from its beginning, after its first bytes were read: a pipe goes back nowhere."""
+
+    def __init__(self, start: bytes, rest: BinaryIO) -> None:
+        self._start, self._rest = start, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        found = self._start[: len(buffer)] or self._rest.read(len(buffer))
+        self._start = self._start[len(buffer) :]
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def unpack(stream: BinaryIO) -> BinaryIO:
     """The bytes of a stream, unpacked if its first ones say that it is packed."""
-    if isinstance(stream, io.BufferedReader):
-        buffered: io.BufferedReader = stream
-    else:
-        buffered = io.BufferedReader(cast(io.RawIOBase, stream))
-    start = buffered.peek(_LONGEST_MARK)
-    _refuse_mark(start)
+    start = b""
+    # A pipe may give its bytes one by one.
+    while len(start) < _START and (more := stream.read(_START - len(start))):
+        start += more
+    _refuse_marks(start, _NOT_CSV)
+    whole = cast(BinaryIO, io.BufferedReader(_FromStart(start, stream)))
     if not start.startswith(_GZIP):
-        return buffered
-    # Of a copy of the first bytes: a stream goes back nowhere, and damage is told at its end.
-    with suppress(zlib.error):
-        _refuse_mark(zlib.decompressobj(_OF_GZIP).decompress(buffered.peek(), _LONGEST_MARK))
-    return gzip.GzipFile(fileobj=buffered)
+        return whole
+    # Damage is told once all was read, and not by the first bytes.
+    with suppress(OSError, EOFError, zlib.error):
+        _refuse_marks(gzip.GzipFile(fileobj=io.BytesIO(start)).peek(1), _PACKED)
+    return cast(BinaryIO, gzip.GzipFile(fileobj=whole))
 
 
-def _refuse_mark(start: bytes) -> None:
-    for mark, what in _NOT_CSV.items():
+def _refuse_marks(start: bytes, marks: Mapping[bytes, str]) -> None:
+    for mark, what in marks.items():
         if start.startswith(mark):
             raise FileError(f"the file is {what}")
