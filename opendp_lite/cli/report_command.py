@@ -93,7 +93,13 @@ def _require_named(pipeline: when_run.AnyMeasurement, names: Sequence[str]) -> N
 
 
 def _load(name: str) -> when_run.AnyMeasurement:
-    found = dp.from_json(Path(name).read_text("utf-8"))
+    try:
+        text = Path(name).read_text("utf-8")
+    except UnicodeDecodeError:
+        raise dp.ParameterError(
+            f"--pipeline: {name!r} is no UTF-8 text; save it as UTF-8"
+        ) from None
+    found = dp.from_json(text)
     if not isinstance(found, dp.Mechanism | dp.Measurement):
         raise dp.ParameterError("--pipeline: what the file spells does not end in noise")
     return found.bound

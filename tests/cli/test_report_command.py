@@ -77,6 +77,8 @@ def test_what_is_wrong_is_refused_before_the_data_are_read(refused, survey, save
     assert "does not end in noise" in told("--pipeline", no_noise, *READ)
     pipeline.write_text("{}")
     assert "this is not a pipeline" in told("--pipeline", pipeline, *READ)
+    pipeline.write_text("{}", encoding="utf-16")  # as PowerShell writes it
+    assert "is no UTF-8 text; save it as UTF-8" in told("--pipeline", pipeline, *READ)
     saved(REPORT)
     missing = refused("report", survey, "--pipeline", pipeline, "--numbers", "age")
     assert "reads the column 'sex', which you did not name: add it to --numbers" in missing
