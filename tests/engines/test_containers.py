@@ -65,6 +65,15 @@ def test_texts_that_the_first_rows_lack_are_found(late):
         assert counts == [texts.count(each) for each in known]
 
 
+@pytest.mark.parametrize("known", [[5, 7], [5, 6], [5.5, 5]])
+def test_a_long_double_beside_a_category_is_another_value(known):
+    near = np.array([5, np.nextafter(np.longdouble(5), 6), 5.5, np.nan], np.longdouble)
+    of_keys = dp.histogram("k", categories=[*known, None], other=True, epsilon=1e9)
+    for data in (near, list(near)):
+        counts = [round(each.value) for each in of_keys({"k": data}).values()]
+        assert counts == [*(int((near == each).sum()) for each in known), 1, 3 - (5.5 in known) - 1]
+
+
 def test_empty_data_in_every_container():
     for data in ([], np.empty(0), np.empty((0, 1)), pd.DataFrame({"x": []}), pa.array([], "f8")):
         assert TOTAL(data).tolist() == [0]

@@ -250,7 +250,10 @@ class Categories:
         if self._run is not None:
             found = self._in_run(values)
         else:
-            found = self._found(values.astype(np.float64, copy=False), *self._floats)
+            near = values.astype(np.float64, copy=False)
+            found = self._found(near, *self._floats)
+            if near is not values:
+                found[near != values] = self._else  # a long double beside a category
         found[missing] = self._missing
         return found
 
