@@ -107,7 +107,11 @@ def of_intervals() -> Iterator[Row]:
             held = []
             for _ in range(COVERED):
                 found = dp.cdf(0, 100, **loss, confidence=CONFIDENCE, sampling=False)(data)
-                pairs = [found.interval(edges), found.band(edges), found.quantile_interval(asked)]
+                pairs = [
+                    found.interval(edges),
+                    found.band(edges),
+                    found.quantile(asked).intervals.T,
+                ]
                 (low, high), (lowest, highest), (first, last) = pairs
                 held.append(
                     (

@@ -108,7 +108,8 @@ assert_type(
 )
 Curve = dp.releases.CumulativeDistribution
 assert_type(dp.cdf(0, 100, rho=1, confidence=None), Releases[Curve])
-assert_type(dp.cdf(0, 100, rho=1, confidence=None)([1.0]).median(), dp.releases.Uncertain)
+middle_age: dp.Estimate = dp.cdf(0, 100, rho=1)([1.0]).median()
+deciles: dp.releases.Estimates = dp.cdf(0, 100, rho=1)([1.0]).quantile([0.1, 0.9])
 assert_type(dp.transformations.prefix_features(0, 1, cells=4), SumStage)
 assert_type(dp.transformations.block_counts(0, 1), SumStage)
 

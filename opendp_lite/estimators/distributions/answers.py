@@ -343,7 +343,7 @@ class Answers(Result, ABC):
             "count": self.count.as_dict(),
             "mean": self.mean().as_dict(),
             "standard_deviation": self.standard_deviation().as_dict(),
-            "quantiles": [{"q": q, **self.quantile(q).as_dict()} for q in SHOWN],
+            "quantiles": [{"q": q, **Answers.quantile(self, q).as_dict()} for q in SHOWN],
         }
 
 

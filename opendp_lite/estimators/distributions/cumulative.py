@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, log, log10, sqrt
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.bases.strategies import Cells, Products, Strategy, square_root, tree
 from opendp_lite.display.formatting import hold_in
 from opendp_lite.estimators.distributions import answers
@@ -23,6 +24,8 @@ from opendp_lite.estimators.parts.request import bounds_come_first
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.releases import Estimates
+from opendp_lite.releases.estimate import NoiseSource
 from opendp_lite.releases.table import Record, ReleaseTable
 from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.features import block_counts, prefix_features
@@ -63,10 +66,10 @@ _ROWS_OF_TABLE: Final = 20
 class CumulativeDistribution(answers.Answers):
     """How numbers are distributed: the share of rows up to each of many public edges.
 
-    ``count``, ``cdf(x)``, ``quantile(q)``, ``median()``, ``density(x)``, ``mean()``,
-    ``standard_deviation()``, ``moment(order)`` and ``expectation(function)`` are each an
-    ``Uncertain`` with the standard error that the noise makes. ``interval(x)``, ``band(x)`` and
-    ``quantile_interval(q)`` hold at the confidence that was asked for.
+    ``quantile(q)`` and ``median()`` are an ``Estimate``, and of several q ``Estimates``.
+    ``count``, ``cdf(x)``, ``density(x)``, ``mean()``, ``standard_deviation()``, ``moment(order)``
+    and ``expectation(function)`` are each an ``Uncertain`` with the standard error that the noise
+    makes. ``interval(x)`` and ``band(x)`` hold at the confidence that was asked for.
 
     At an edge a share has no error but the noise. Between two edges it is interpolated, so the
     standard error leaves out where in a cell the rows lie; the intervals do not. The shares are
@@ -103,6 +106,12 @@ class CumulativeDistribution(answers.Answers):
     confidence: float | None = None
     sampling: bool = False
     several: bool = False
+    # As that of an estimate: not stored.
+    source: NoiseSource = attrs.field(factory=NoiseSource, init=False)
+
+    def of_part(self, release: object, part: Hashable) -> Self:
+        """The same, as a part of a release whose parts have other rows and other noise."""
+        return copy_with(self, source=NoiseSource(release, part))
 
     @classmethod
     def _of_parts(cls, **parts: Any) -> Self:
@@ -253,21 +262,78 @@ class CumulativeDistribution(answers.Answers):
         """As ``interval``, and right at the confidence for all x at once."""
         return self._between(answers.numbers_of(x, "band: x"), self._together)
 
-    def quantile_interval(self, q: ArrayLike) -> Ends:
-        """Bounds on the number up to which there is a share q of the rows.
+    def quantile(self, q: ArrayLike) -> Any:
+        """The number up to which there is a share q of the rows.
 
-        Each is right at the confidence by itself, and lies on an edge. They hold wherever in a cell
-        the rows lie.
+        Ends of intervals lie on edges, and hold wherever in a cell the rows lie. Each interval is
+        right at the confidence by itself, the joint ones are for all q at once.
+
+        Args:
+            q: A share, 0.5 for the median, or several in a list.
+
+        Returns:
+            An ``Estimate`` of one share. Of several these are ``Estimates``, by name: ``"0.1"``.
+            With ``confidence=None`` it is an ``Uncertain``, with the error of the noise alone.
+
+        Raises:
+            ParameterError: If a share is not between 0 and 1.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> found = dp.cdf(0, 100, epsilon=1)(list(range(100)) * 1000)
+            >>> 88 < found.quantile(0.9).interval[0] < 90 < found.quantile(0.9).interval[1] < 92
+            True
+            >>> found.quantile([0.25, 0.5, 0.75]).names
+            ('0.25', '0.5', '0.75')
+        """
+        found = super().quantile(q)
+        if self.confidence is None:
+            return found
+        shares = np.atleast_1d(answers.shares_of(q, "quantile"))
+        if shares.ndim > 1:
+            raise ParameterError(
+                f"quantile: q takes shares in a list, got an array of shape {shares.shape}"
+            )
+        ends, joint = (self._between_edges(shares, at) for at in (self._alone, self._together))
+        score = NormalDist().inv_cdf((1 + self.confidence) / 2)
+        every = copy_with(
+            Estimates(
+                *(np.atleast_1d(found.value), ends @ [-0.5, 0.5] / score, ends, joint),
+                *(self.confidence, tuple(f"{share:.12g}" for share in shares), self.sampling),
+                shared_noise=True,
+                several=self.several,
+                rows=self._rows,
+            ),
+            source=self.source,
+        )
+        if np.ndim(q):
+            return every
+        noise = self._between_edges(shares, self._limits(self._factors[0]))[0].tolist()
+        return copy_with(every[0], noise_interval=tuple(noise) if self.sampling else None)
+
+    def median(self) -> Any:
+        """The number up to which there is half of the rows, as ``quantile`` has it."""
+        return self.quantile(0.5)
+
+    def _between_edges(self, shares: Floats, limits: tuple[Floats, Floats]) -> Floats:
+        """The two ends of the interval of each quantile.
 
         Proof:
             The quantile lies above an edge where the share is below q, and up to an edge where it
-            is q or more. So the cells at which the intervals leave this open hold it.
+            is q or more. So the cells at which the bounds at the edges leave this open hold it.
         """
-        shares, (low, high) = answers.shares_of(q, "quantile_interval")[..., None], self._alone
-        open_ = (high >= shares) & (np.append(0.0, low[:-1]) <= shares)
+        (low, high), asked = limits, shares[..., None]
+        open_ = (high >= asked) & (np.append(0.0, low[:-1]) <= asked)
         edges, cells = self._edges, len(low)
         first, last = open_.argmax(axis=-1), cells - 1 - open_[..., ::-1].argmax(axis=-1)
-        return _pair(edges[(first - 1).clip(0)], edges[last])
+        return np.stack([edges[(first - 1).clip(0)], edges[last]], axis=-1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As of other distributions, where errors are those of the noise; with the intervals."""
+        found = super().as_dict()
+        for each in found["quantiles"] if self.confidence is not None else ():
+            each["interval"] = list(self.quantile(each["q"]).interval)
+        return found
 
     @property
     def covers(self) -> str:
@@ -414,10 +480,10 @@ def cdf(
             of. With False they are for these rows.
 
     Returns:
-        A ``CumulativeDistribution``: ``cdf(x)``, ``quantile(q)``, ``median()``, ``density(x)``,
-        ``mean()`` and so on, each with a standard error, and ``interval(x)``, ``band(x)`` and
-        ``quantile_interval(q)``. Missing values are left out; where the number of
-        rows is public they count as the middle of the bounds.
+        A ``CumulativeDistribution``: ``quantile(q)`` and ``median()`` with an interval,
+        ``cdf(x)``, ``density(x)``, ``mean()`` and so on with a standard error, and ``interval(x)``
+        and ``band(x)``. Missing values are left out; where the number of rows is public they count
+        as the middle of the bounds.
 
     Raises:
         ParameterError: If a bound or the budget is missing or impossible.

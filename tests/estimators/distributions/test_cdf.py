@@ -137,7 +137,7 @@ def test_intervals_cover_as_often_as_they_should(space, loss):
     """At all 201 edges of 40 releases, and the band in all: 5 deviations are allowed."""
     runs = releases(space, 40, confidence=0.9, **loss)
     true = truth(EDGES)
-    alone, together, quantiles = [], [], []
+    alone, together, quantiles, jointly = [], [], [], []
     shares = np.array([0.1, 0.35, 0.5, 0.9])
     exactly = np.quantile(DATA, shares, method="inverted_cdf")
     for run in runs:
@@ -145,11 +145,13 @@ def test_intervals_cover_as_often_as_they_should(space, loss):
         alone.append(((low <= true) & (true <= high)).mean())
         low, high = run.band(EDGES)
         together.append(((low <= true) & (true <= high)).all())
-        low, high = run.quantile_interval(shares)
-        quantiles.append((low <= exactly) & (exactly <= high))
+        found = run.quantile(shares)
+        for ends, held in ((found.intervals, quantiles), (found.joint_intervals, jointly)):
+            held.append((ends[:, 0] <= exactly) & (exactly <= ends[:, 1]))
     assert 0.88 < np.mean(alone) < 0.95
     assert abs(np.mean(together) - 0.9) < 5 * sqrt(0.09 / 40)
     assert np.mean(quantiles) > 0.9
+    assert np.all(jointly, axis=1).mean() > 0.9
     assert np.mean(run.band(EDGES)[1] - run.band(EDGES)[0]) < 0.12
 
 
@@ -162,8 +164,7 @@ def test_intervals_hold_wherever_in_a_cell_the_rows_lie():
         assert low <= share <= high
         low, high = found.band(x)
         assert low <= share <= high
-    low, high = found.quantile_interval(0.3)
-    assert (low, high) == (40, 50)
+    assert found.quantile(0.3).interval == (40, 50)
     assert found.interval(50.0)[1] - found.interval(50.0)[0] < 0.1
 
 
@@ -206,7 +207,7 @@ def test_any_data_gives_finite_answers(data, loss, name):
         assert "<table>" in found._repr_html_()
         if name != "cdf":
             continue
-        for low, high in (found.interval(3.3), found.band(3.3), found.quantile_interval(0.5)):
+        for low, high in (found.interval(3.3), found.band(3.3), found.median().interval):
             assert type(low) is type(high) is float
             assert low <= high
         assert all(np.isfinite(column).all() for column in found.table().columns.values())
@@ -271,12 +272,14 @@ def test_what_is_asked_wrongly_is_answered_in_words():
         (lambda: found.interval(None), "interval: x must be numbers, got NaN"),
         (lambda: found.band([nan]), "band: x must be numbers, got NaN"),
         (lambda: found.quantile(50), "quantile: q is a share between 0 and 1.*got 50"),
-        (lambda: found.quantile_interval(50), "quantile_interval: q is a share.*got 50"),
+        (
+            lambda: found.quantile([[0.5]]),
+            r"takes shares in a list, got an array of shape \(1, 1\)",
+        ),
         (lambda: found.expectation(5), "expectation takes a function.*got 5"),
         (lambda: found.expectation(lambda x: x[:3]), r"each of the 201.*got shape \(3,\)"),
         (lambda: plain.interval(3.0), "leave out confidence=None"),
         (lambda: plain.band(3.0), "leave out confidence=None"),
-        (lambda: plain.quantile_interval(0.5), "leave out confidence=None"),
     ):
         with pytest.raises(dp.ParameterError, match=words):
             ask()
@@ -342,3 +345,34 @@ def test_the_standard_error_of_a_table_is_of_what_its_interval_is(sampling):
     off = [(row["high"] - row["low"]) / 2 / row["standard_error"] for row in rows]
     assert len(off) > 5
     assert np.array(off) == pytest.approx(1.96, rel=0.3)
+
+
+def test_a_quantile_prints_with_its_interval_for_the_population():
+    """What stands beside the value is what is printed of it: not the noise alone."""
+    found = dp.cdf(0, 100, epsilon=1, cells=200).insecure_release(DATA, 1).value
+    upper = found.quantile(0.9)
+    assert isinstance(upper, dp.Estimate)
+    assert upper.interval[0] < np.quantile(DATA, 0.9) < upper.interval[1]
+    low, high = upper.noise_interval
+    assert upper.interval[0] <= low < upper.value < high <= upper.interval[1]
+    assert high - low < upper.interval[1] - upper.interval[0]
+    assert "in 95 % of samples like this; " in str(upper)
+    assert (upper - 5).value == upper.value - 5
+    several = found.quantile([0.1, 0.5, 0.9])
+    assert several[0.9].interval == several["0.9"].interval == upper.interval
+    assert several.table(digits=0).columns["name"] == ["0.1", "0.5", "0.9"]
+    assert found.median().interval == several[1].interval
+    assert {"value", "standard_error", "interval", "q"} == set(found.as_dict()["quantiles"][0])
+
+
+def test_quantiles_of_groups_subtract_and_two_of_one_release_do_not():
+    """Groups have other rows and other noise; one release has one noise."""
+    table = {"sex": ["f", "m"] * (N // 2), "age": DATA}
+    curve = dp.select("age") >> dp.cdf(0, 100, epsilon=1, cells=50, sampling=False)
+    found = dp.by("sex", ["f", "m"], curve)(table)
+    low, high = (found["f"].median() - found["m"].median()).interval
+    assert low < high
+    for pair in ([0.1, 0.9], [0.9, 0.1]):
+        first, second = map(found["f"].quantile, pair)
+        with pytest.raises(dp.ParameterError, match="have the same noise"):
+            first - second
