@@ -133,10 +133,11 @@ class Account(ABC, Generic[M]):
         measure = budget.measure
         total = measure.compose([spent, order.price])
         if not measure.within(total, budget.loss):
+            first, last = measure.shortage(total, spent, budget.loss)
             raise BudgetExceeded(
-                f"{order.name} needs {measure.words(budget.cost(order.price, spent))}; "
-                f"{say_part(budget, spent)} has been spent. Ask for less, or give a larger budget."
-                f"{measure.shortage(total, budget.loss)}".removesuffix(".")
+                f"{first}{order.name} needs {measure.words(budget.cost(order.price, spent))}; "
+                f"{say_part(budget, spent)} has been spent. Ask for less, or give a larger "
+                f"budget.{last}".removesuffix(".")
             )
 
     def _alone(self, work: Callable[[], Receipt]) -> Receipt:
@@ -341,7 +342,10 @@ def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
         stated = " and ".join(measure.parameters) or repr(measure)
         pays = measure == ApproximateDivergence()
         if bound.output_measure == ApproximateDivergence():
-            mend = "Declare the keys, or take dp.laplace for dp.gaussian: neither needs a delta"
+            mend = (
+                "Declare its categories or keys, or write dp.laplace where it has dp.gaussian: "
+                "neither needs a delta"
+            )
         elif pays:
             mend = "Write >> dp.to_approximate(1e-7) after it"
         else:

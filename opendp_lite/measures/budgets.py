@@ -574,15 +574,19 @@ class RenyiDivergence(Measure[Charges]):
             return loss[0], loss[1]
         return exact.short_above(composed), max(loss[1], budget[1]) + budget[_KEPT]
 
-    def shortage(self, loss: Charges, budget: Charges) -> str:
+    def shortage(self, loss: Charges, spent: Charges, budget: Charges) -> tuple[str, str]:
         if loss[1] > budget[1]:
+            left = exact.digits_down(budget[1] - spent[1], 3)
+            typed = f"delta={digits_up(left)} or less" if left else "no delta"
             return (
-                f" Queries may spend {digits_up(budget[1])} of its delta by deltas of their own; "
-                "query_delta= changes that where the budget is given"
+                f"Write {typed} in the query: so much is left of {digits_up(budget[1])}, the part "
+                "of the budget's delta that queries may have (query_delta= where the budget is "
+                "given makes it more). ",
+                "",
             )
         if loss[0] < UNBOUNDED:
-            return ""
-        return " To add up epsilons and deltas instead, give query_delta= all of delta there"
+            return "", ""
+        return "", " To add up epsilons and deltas instead, give query_delta= all of delta there"
 
     def cost(self, price: Charges, spent: Charges, budget: Charges) -> Pair:
         """Of many releases each adds less than it would cost alone."""

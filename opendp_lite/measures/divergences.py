@@ -94,9 +94,9 @@ class Measure(Storable, ABC, Generic[Loss]):
         """What was lost so far under a budget, as people read it."""
         return loss
 
-    def shortage(self, loss: Loss, budget: Loss) -> str:
-        """What a refusal adds of a loss that is not within a budget: a sentence, or nothing."""
-        return ""
+    def shortage(self, loss: Loss, spent: Loss, budget: Loss) -> tuple[str, str]:
+        """What a refusal of a loss says in front and behind, where so much was spent before."""
+        return "", ""
 
     def cost(self, price: Loss, spent: Loss, budget: Loss) -> Any:
         """What a release adds to ``reach``, where so much was spent before."""

@@ -489,11 +489,15 @@ def test_a_budget_of_epsilon_and_delta_pays_for_what_has_no_epsilon(query):
 def test_queries_spend_a_part_of_delta():
     keys = dp.histogram(epsilon=0.1, delta=1e-6)
     words = (
-        r"\(0, 0\) of \(3\.2, 1e-06\) has been spent\. Ask for less, or give a larger "
-        r"budget\. Queries may spend 1\.25e-07 of its delta by deltas of their own; query_delta="
+        r"^Write delta=1\.25e-07 or less in the query: so much is left of 1\.25e-07, .*query_delta="
+        r".*\(0, 0\) of \(3\.2, 1e-06\) has been spent\. Ask for less, or give a larger budget$"
     )
     with pytest.raises(dp.BudgetExceeded, match=words):
         dp.session(["a"] * 9, FORTY_FOUR)(keys)
+    ask = dp.session(["a"] * 9, FORTY_FOUR)
+    ask(dp.histogram(epsilon=0.1, delta=1.25e-7))
+    with pytest.raises(dp.BudgetExceeded, match=r"^Write delta=\d\.?\d*e-\d+ or less .* left of 1"):
+        ask(dp.histogram(epsilon=0.1, delta=1.25e-7))
     ask = dp.session(["a"] * 9, FORTY_FOUR, query_delta=1e-6)
     assert 0 < ask(keys).price[1] <= Fraction(1, 10**6)
     with pytest.raises(dp.ParameterError, match="from 0 to 1e-06; got 1e-05"):

@@ -265,10 +265,11 @@ class LedgerFile(LedgerStanding):
             if not measure.within(entry.total, entry.budget):
                 cost = measure.cost(loss, head.total, head.budget)
                 part = say_part(budgets.PrivacyBudget(measure, head.budget), head.total)
+                first, last = measure.shortage(entry.total, head.total, head.budget)
                 raise BudgetExceeded(
-                    f"this release needs {measure.words(cost)}; {part} in the ledger "
-                    f"{self.storage.name!r} has been spent. Ask for less, or raise the budget with "
-                    f"a reason.{measure.shortage(entry.total, head.budget)}".removesuffix(".")
+                    f"{first}This release needs {measure.words(cost)}; "
+                    f"{part} in the ledger {self.storage.name!r} has been spent. Ask for less, or "
+                    f"raise the budget with a reason.{last}".removesuffix(".")
                 )
             return entry
 
