@@ -149,9 +149,13 @@ class Report:
         entries = {
             "protected": self.claim.words(),
             **self.notes,
-            "next": self._hint() if any(map(self.statistic.hides, self.lines)) else _NEXT,
+            "next": _NEXT,
             "pipeline": self.claim.pipeline,
         }
+        if any(map(self.statistic.hides, self.lines)):
+            entries["next"] = self._hint()
+        elif "ledger" in self.notes:  # It adds them up.
+            del entries["next"]
         hidden = [each.estimate.hidden_rows or 0 for each in self.lines]
         if any(hidden):
             entries = {"far rows": say_hidden(max(hidden))} | entries

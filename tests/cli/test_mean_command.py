@@ -79,7 +79,7 @@ def test_what_was_clipped_is_said(mean, words, clipped):
     assert lines(mean("--epsilon", "1", *words))["clipped"] == f"{bounds}; {clipped}"
 
 
-def test_human_output(mean):
+def test_human_output(mean, tmp_path):
     """The noise has a deviation of 0.0018; a digit of 2.8397 changes at 0.04, 20 deviations."""
     found = lines(mean("--rho", "0.5", "--of-rows"))
     assert list(found) == [
@@ -101,6 +101,9 @@ def test_human_output(mean):
     assert re.fullmatch(interval, found["95 % interval"])
     assert found["next"].startswith("add up the losses of all releases of this data")
     assert found["pipeline"] == "dp.mean(0, 40, rho=0.5, sampling=False)"
+    dp.Ledger.create(tmp_path / "a", budget=dp.rho(1), unit="row")
+    paid = lines(mean("--rho", "0.5", "--of-rows", "--ledger", str(tmp_path / "a")))
+    assert set(found) - set(paid) == {"next"}  # The ledger adds the losses up.
 
 
 def test_the_interval_is_for_the_population_unless_you_say_otherwise(mean):

@@ -115,8 +115,20 @@ def test_prices_of_other_measures(ledger):
     ask = normal.session(AGES)
     ask(dp.count() >> dp.gaussian(rho=0.125))
     assert (ask.spent, ask.left**2) == (0.5, pytest.approx(0.75))
+    assert "price=0.25, unit='row'" in repr(normal.entries()[-2])
     ask(dp.count() >> dp.gaussian(mu=ask.left))
     assert normal.spent == 1.0
+    budget = dp.epsilon(3, delta=1e-6)
+    both = dp.Ledger.create(ledger.file.path.with_name("both"), budget=budget, unit="row")
+    ask = both.session(["a"] * 99)
+    ask(dp.histogram(categories=["a"], rho=0.1))
+    ask(dp.histogram(epsilon=0.5, delta=1.25e-7))
+    paid = [repr(each).partition("price=")[2][:9] for each in both.entries()[2::2]]
+    assert paid == ["(-, 0), u", "(0.5, 1.2"]
+    with pytest.raises(
+        dp.BudgetExceeded, match=r"^Write delta=\d\.?\d*e-\d+ or less.*needs epsilon"
+    ):
+        ask(dp.histogram(epsilon=0.5, delta=1.25e-7))
 
 
 def test_a_ledger_is_opened_or_created():

@@ -17,9 +17,10 @@ import attrs
 from opendp_lite.base.errors import LedgerError
 from opendp_lite.base.version import find_version
 from opendp_lite.combinators.accounts import AnySpace
-from opendp_lite.measures.budgets import Loss, PrivacyBudget, numbers_of
+from opendp_lite.measures.budgets import UNBOUNDED, Loss, PrivacyBudget, numbers_of
 from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.metrics.distances import RowMetric, SymmetricIdDistance
+from opendp_lite.numbers.exact import digits_up
 from opendp_lite.sessions.text import add_price, find_measure, read_loss, write_loss
 
 
@@ -38,6 +39,12 @@ class EntryState(Enum):
     """The file was copied, moved or rolled back, and is used on, for a reason."""
     ADMITTED = "admitted"
     """A content of the data got a name."""
+
+
+def _in_few_digits(price: Loss) -> str:
+    """Of several numbers the epsilon and delta; a Gaussian under these has no epsilon."""
+    shown = [digits_up(each) if each < UNBOUNDED else "-" for each in numbers_of(price)[:2]]
+    return f"({', '.join(shown)})" if shown[1:] else shown[0]
 
 
 @attrs.frozen(kw_only=True)
@@ -66,7 +73,7 @@ class LedgerEntry:
 
     number: int
     state: EntryState
-    price: Loss = attrs.field(repr=False)
+    price: Loss = attrs.field(repr=_in_few_digits)
     total: Loss = attrs.field(repr=False)
     budget: Loss = attrs.field(repr=False)
     unit: str
