@@ -234,6 +234,14 @@ class Estimates(Result):
     def covers(self) -> str:
         return f"{self._of}, {AT_ONCE}" if self._once else self._of
 
+    @property
+    def _unsaid(self) -> str:
+        """Sums of counts are read as a trend of a population."""
+        said = (
+            "From sample to sample a count varies by chance, by about its root: that is not in it."
+        )
+        return said if self.noises else ""
+
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
 

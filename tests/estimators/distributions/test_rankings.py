@@ -150,6 +150,12 @@ def test_rolling_sums_know_which_counts_are_in_them():
 def test_rolling_of_bins_and_what_it_refuses():
     ages = dp.histogram(edges=[0, 10, 20, 30], other=True, epsilon=1)([5.0, 15.0, 99.0])
     assert ages.rolling(2).names == ("0 to 20", "10 to 30")
+    assert (
+        ages.rolling(2)
+        .table()
+        .note.endswith("varies by chance, by about its root: that is not in it.")
+    )
+    assert "by chance" not in ages.table().note
     with pytest.raises(dp.ParameterError, match="has 3 counts, fewer than 4"):
         ages.rolling(4)
     with pytest.raises(dp.ParameterError, match="width"):
