@@ -53,6 +53,14 @@ def test_a_page_prints_what_it_shows(path, seeded):
             assert isnan(found) or isnan(said) or abs(found - said) <= few + abs(said) / 5
 
 
+def test_the_tour_says_how_often_a_guess_is_right():
+    """Once in a block and once in the words below it: no noise moves either."""
+    guess = float(dp.mean(0, 40, epsilon=1).statement().loss.guess)
+    shown = re.findall(r"pure differential privacy\)\.\n([\d.]+)\n", read("docs/tour.md"))
+    assert shown == [str(round(guess, 4))]
+    assert f"the guess is right at most\n{100 * guess:.1f} % of the time" in read("docs/tour.md")
+
+
 @pytest.mark.parametrize("typed", OF_README)
 def test_what_the_readme_types_works(typed, tmp_path, monkeypatch):
     (tmp_path / "ages.csv").write_text("age\n23\n31\n")
