@@ -99,11 +99,17 @@ class ReleaseTable(Storable):
                     "table: percent=True is for shares; of counts type "
                     "release.shares().table(percent=True)"
                 )
-            # Alone a number above 1 may be a change in percent. Beside shares it is none of them.
-            if any("statistic" in each and abs(each.get("value") or 0) > 1 for each in records):
+            # Alone a number above 1 may be a change in percent, which is of no certain rows. Beside
+            # shares it is none of them.
+            large = [each for each in records if abs(each.get("value") or 0) > 1]
+            if any("statistic" in each for each in large):
                 raise ParameterError(
                     "table: percent=True is for shares, and of these parts not all are; take one, "
                     "as in release['share'].table(percent=True)"
+                )
+            if any("rows" in each for each in large):
+                raise ParameterError(
+                    "table: percent=True is for shares, and this release is none; leave it out"
                 )
             records = [_as_percent(each) for each in records]
             places = _places_of(records)

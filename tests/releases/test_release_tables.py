@@ -194,6 +194,11 @@ def test_parts_that_are_not_all_shares_are_not_in_percent():
     with pytest.raises(dp.ParameterError, match=r"release\['share'\].table\(percent=True\)"):
         found.table(percent=True)
     assert found["ill"].table(percent=True).columns["value"] == [100 * found["ill"].value]
+    with pytest.raises(dp.ParameterError, match="for shares, and this release is none; leave it"):
+        found["age"].table(percent=True)
+    twice = dp.by("ill", [0, 1], ages)(rows)
+    change = 3 * (twice[1] / twice[0])
+    assert change.table(percent=True).columns["value"] == [100 * change.value]
 
 
 def test_decimals_are_for_numbers_that_have_some():
