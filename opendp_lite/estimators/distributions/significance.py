@@ -84,6 +84,10 @@ class SignificanceTest(Result):
     def covers(self) -> str:
         return self.released.covers
 
+    def __getitem__(self, key: Any) -> Estimate:
+        """One of the numbers that it was made of: ``test["f"] - test["m"]`` is the difference."""
+        return self.released[key]
+
     def records(self) -> list[Record]:
         """The rows of what was released, each with the p-value: so tables by group have theirs."""
         return [{**row, "p_value": self.p_value} for row in self.released.records()]

@@ -128,6 +128,8 @@ def test_the_statistic_of_a_t_test_is_t():
     pooled = sum(each.var() * len(each) for each in inside) / sum(map(len, inside))
     error = np.sqrt(pooled * sum(1 / len(each) for each in inside))
     assert found.statistic == pytest.approx((inside[0].mean() - inside[1].mean()) / error, rel=1e-3)
+    # What the refusal of found.difference says to type.
+    assert (found["a"] - found["b"]).value == pytest.approx(inside[0].mean() - inside[1].mean())
 
 
 def test_a_chi_square_counts_the_noise_of_the_cells():
