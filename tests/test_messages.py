@@ -138,6 +138,29 @@ MESSAGES = [
             "max": "in place of max= it takes lower, upper",
         }.items()
     ),
+    ("dp.keep('age > 17')", "; write dp.keep('age', between=(17, None)), which counts 17 too"),
+    ("dp.keep('age <= 17')", "; write dp.keep('age', between=(None, 17)), which counts 17 too"),
+    (
+        "dp.proportion(\"sex == 'f'\", epsilon=1)",
+        "; write dp.proportion('sex', among=['f'])",
+    ),
+    ("dp.mean(0, 24, epsilon='5%')", "epsilon must be a number, got text; write 0.05, say, witho"),
+    ("histogram.picture()", "'Histogram' object has no attribute 'picture'; type release.plot()"),
+    (
+        "LAPLACE(TABLE['sex'])",
+        "To count rows of text, name the column of a table: dp.select('owns')",
+    ),
+    (
+        "dp.histogram('sex', categories=[DAY], epsilon=1)(TABLE)",
+        "put dp.period('day', 'month', form='%Y-%m-%d') before it, which reads text as dates",
+    ),
+    (
+        "dp.session({'sex': ['f']}, dp.epsilon(1))(dp.histogram('sex', epsilon=0.1, delta=1e-6))",
+        "Declare its categories or keys, or write dp.laplace where it has dp.gaussian",
+    ),
+    ("groups.table(percent=True)", "percent=True is for shares, and this release is none"),
+    ("cdf.quantile_interval(0.1)", "type release.quantile(0.1)"),
+    ("cdf.deciles()", "type release.quantile(0.1)"),
     ("dp.keep('age', min=18)", "in place of min= it takes between=(18, 65)"),
     ("dp.keep('sex', not_in=['f'])", "list the others, among=['f', 'm']"),
     ("dp.histogram('age', 10, epsilon=1)", "dp.histogram('age', edges=range(0, 101, 10))"),

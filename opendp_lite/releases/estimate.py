@@ -93,7 +93,7 @@ class Estimate(Result):
         (41.2587, '41.3', [41.097, 41.421])
     """
 
-    picture: ClassVar = "estimate_intervals"
+    plotted_by: ClassVar = "estimate_intervals"
 
     value: float
     standard_error: float

@@ -69,7 +69,7 @@ class Estimates(Result):
         ((5.5, 9.5), [12.0, 7.5])
     """
 
-    picture: ClassVar = "estimate_intervals"
+    plotted_by: ClassVar = "estimate_intervals"
 
     values: Floats = attrs.field(converter=_fix, eq=_ARRAY, hash=False)
     standard_errors: Floats = attrs.field(converter=_fix, eq=_ARRAY, hash=False)
@@ -294,7 +294,7 @@ class _Several(Result, Mapping[K, R]):
     """Releases by key. ``what`` says what it is a key of."""
 
     __slots__ = ()
-    picture: ClassVar = "estimate_intervals"
+    plotted_by: ClassVar = "estimate_intervals"
     what: ClassVar[str]
     releases: Mapping[K, R]
 

@@ -21,7 +21,7 @@ class Result(Storable):
 
     __slots__ = ()
     # The function of ``dp.plotting`` that draws it; none where nothing does.
-    picture: ClassVar[str] = ""
+    plotted_by: ClassVar[str] = ""
 
     def of_part(self, release: object, part: Hashable) -> Self:
         """The same, as a part of a release whose parts have other rows and other noise."""
@@ -99,14 +99,14 @@ class Result(Storable):
 
     def plot(self, **asked: Any) -> Any:
         """Draws the release with matplotlib: see the functions of ``dp.plotting``."""
-        if not self.picture:
+        if not self.plotted_by:
             raise TypeError(
                 f"{_with_article(type(self).__name__)} has no picture of its own; type "
                 "release.as_dict() for its parts"
             )
         # The room above this one: only a picture that is asked for needs it.
         plotting = import_module("opendp_lite.plotting")
-        return explain_names(getattr(plotting, self.picture))(self, **asked)
+        return explain_names(getattr(plotting, self.plotted_by))(self, **asked)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table().__arrow_c_stream__(requested_schema)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
 from math import inf
+from re import compile as compile_pattern
 from typing import Any, Final, Self, cast
 
 import attrs
@@ -41,6 +42,7 @@ from opendp_lite.spelling.description import Proof, opendp_twin
 from opendp_lite.transformations.row_maps import fitting, plain_nan, row_by_row, row_map_trusted
 
 _ENDS = 2
+_CONDITION = compile_pattern(r"(\w+) *([<>]|[<>=]=|=) *(\S{1,20})")
 
 
 @attrs.frozen
@@ -59,10 +61,20 @@ class Chosen:
 
     @classmethod
     def of(
-        cls, step: str, between: Sequence[object] | None, among: Sequence[object] | None, more: str
+        cls,
+        step: str,
+        column: object,
+        between: Sequence[object] | None,
+        among: Sequence[object] | None,
+        more: str = "",
     ) -> Self:
         """What a person typed; ``more`` stands at the end of a refusal of none or both."""
         if (between is None) == (among is None):
+            if isinstance(column, str) and (condition := _CONDITION.fullmatch(column)):
+                name, sign, value = condition.groups()
+                ends = {"<": f"(None, {value})", ">": f"({value}, None)"}.get(sign[0])
+                told = f"between={ends}), which counts {value} too" if ends else f"among=[{value}])"
+                more = f"; write dp.{step}({name!r}, {told}"
             raise ParameterError(
                 f"{step} takes one of between=(18, 65) or among=['north', 'south']{more}"
             )
@@ -153,7 +165,7 @@ def keep(
     """
     domain = tables_in(space.domain)
     (name,) = domain.find_names([column], "keep")
-    chosen = Chosen.of("keep", between, among, "")
+    chosen = Chosen.of("keep", column, between, among)
     only = Keep(Kept(TableColumn(name, chosen.reading), chosen))
     if domain.size is None:
         return Transformation(space, space, only, identity)

@@ -238,7 +238,8 @@ def no_numbers(what: str) -> str:
         way = (
             ". Of words, table['owns'] == 'yes' makes True and False; of numbers written as text "
             "pandas.to_numeric(column, errors='coerce') makes numbers, and of all other text "
-            "missing values"
+            "missing values. To count rows of text, name the column of a table: "
+            "dp.select('owns') >> dp.count()"
         )
     elif "date" in what:
         way = (

@@ -119,9 +119,15 @@ class Categories:
         """Refuses a column of text where there are numbers or dates to find in it, and no text."""
         kinds = {isinstance(value, str) for value in self.values if value is not None}
         if kinds == {False}:
+            if any(isinstance(value, date) for value in self.values):
+                raise DataError(
+                    "the column holds text and the categories are dates; put dp.period('day', "
+                    "'month', form='%Y-%m-%d') before it, which reads text as dates and takes the "
+                    "first day of the month. The period 'day' leaves days as they are"
+                )
             raise DataError(
-                "the column holds text and the categories are numbers or dates; write them as "
-                "text, such as ['1', '2'], or read the column as numbers"
+                "the column holds text and the categories are numbers; write them as text, such "
+                "as ['1', '2'], or read the column as numbers"
             )
 
     def refuse_numbers(self) -> None:

@@ -57,7 +57,7 @@ class Correlation(Result):
         True
     """
 
-    picture: ClassVar = "estimate_intervals"
+    plotted_by: ClassVar = "estimate_intervals"
 
     value: Floats
     standard_error: Floats

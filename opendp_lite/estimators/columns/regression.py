@@ -84,7 +84,7 @@ class Regression(Result):
         ((0.19120108046379838, 0.3087989195362016), 1.9000000000000004)
     """
 
-    picture: ClassVar = "estimate_intervals"
+    plotted_by: ClassVar = "estimate_intervals"
 
     y: str
     names: tuple[str, ...]

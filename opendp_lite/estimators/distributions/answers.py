@@ -419,7 +419,7 @@ class Distribution(Answers):
         True
     """
 
-    picture: ClassVar = "density_curve"
+    plotted_by: ClassVar = "density_curve"
 
     basis: Basis
     sums: Floats = attrs.field(converter=_sums)

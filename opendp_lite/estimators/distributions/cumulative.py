@@ -95,7 +95,7 @@ class CumulativeDistribution(answers.Answers):
         (True, True)
     """
 
-    picture: ClassVar = "cdf_curve"
+    plotted_by: ClassVar = "cdf_curve"
 
     ends: tuple[Fraction, Fraction]
     _edges: Floats

@@ -100,7 +100,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         ((309.0, 315.0), ['f', 'm'], array([0.52, 0.48]))
     """
 
-    picture: ClassVar = "histogram_bars"
+    plotted_by: ClassVar = "histogram_bars"
 
     columns: tuple[str, ...]
     categories: tuple[Hashable, ...]

@@ -150,7 +150,7 @@ def proportion(
         True
     """
     chosen = Chosen.of(
-        "proportion", between, among, "; of a column of True and False, among=[True]"
+        "proportion", column, between, among, "; of a column of True and False, among=[True]"
     )
     if weights is not None or most is not None:
         if column is None or not isinstance(weights, int | str) or most is None:
