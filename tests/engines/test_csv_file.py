@@ -75,7 +75,7 @@ def test_delimiter(delimiter):
     assert read("a,b\n1,2\n3,4\n".replace(",", delimiter), "b", delimiter=delimiter) == [2, 4]
 
 
-@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "\r"])
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "\r", None, b","])
 def test_delimiter_that_cannot_be(delimiter):
     with pytest.raises(dp.ParameterError, match=r"^delimiter must be one character"):
         read("a\n1\n", delimiter=delimiter)
@@ -95,6 +95,37 @@ def test_missing_cells(mark):
 def test_marks_are_added_and_meant_exactly():
     found = read("a\n-99\n-99.0\n gone\nNA\n", na=["-99", "gone"])
     assert np.isnan(found).tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize("na", ["-99", b"-99", -99, [-99], None, {"-99": "a"}])
+def test_marks_are_a_list_of_texts(na):
+    """Else the letters of one would be marks: a 9 would be missing and -99 would count."""
+    with pytest.raises(dp.ParameterError, match=r"^na takes a list of texts: write na=\['-99'\]"):
+        read("v\n9\n-99\n5\n", "v", na=na)
+
+
+@pytest.mark.parametrize("header", ["no", 0, 1, np.False_])
+def test_what_says_nothing_of_a_header_is_refused_before_the_first_line_is_read(header):
+    stream = io.BytesIO(f"{SECRET},12\n".encode())
+    with pytest.raises(dp.ParameterError, match=r"header=False that it is data") as refused:
+        csv_column(stream, "v", header=header)
+    assert SECRET not in str(refused.value)
+    assert stream.tell() == 0
+
+
+def test_text_is_one_of_two_words():
+    for text in ("ignore", None, np.array(["refuse", "missing"])):
+        with pytest.raises(dp.ParameterError, match=r"^text must be 'refuse' or 'missing'"):
+            read("v\n1\n", text=text)
+
+
+def test_a_source_is_a_path_or_a_stream_of_bytes():
+    for source in (b"v\n1\n", None, ["a.csv"], io.StringIO("v\n1\n"), np.ones(1)):
+        for reads in (csv_column, lambda source: dp.csv_table(source, {"v": float})):
+            with pytest.raises(dp.ParameterError, match=r"^a source is a path, or an open binary"):
+                reads(source)
+    with pytest.raises(FileNotFoundError, match=r"there is no file 'a\\x00b'"):
+        csv_column("a\0b")
 
 
 def test_short_rows_and_empty_lines():
@@ -316,7 +347,10 @@ def test_numbers_that_are_no_column(column, message):
 
 @pytest.mark.parametrize(
     ("column", "header"),
-    [("x", False), (0, False), (-1, False), (True, False), (1, None), (1, True)],
+    [
+        *((column, False) for column in ("x", 0, -1, True, 1.5, ["x"])),
+        *((1, header) for header in (None, True)),
+    ],
 )
 def test_names_go_with_a_header_and_numbers_without(column, header):
     with pytest.raises(dp.ParameterError, match=r"header=False"):

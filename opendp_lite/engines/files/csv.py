@@ -10,6 +10,7 @@ that the file breaks its declared format: this bit is outside of the stated priv
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -193,6 +194,12 @@ def header_of(source: str | BinaryIO, delimiter: str) -> list[str]:
 
 def _read(source: str | Path | BinaryIO, wish: Wish) -> FileColumn:
     """The blocks of a stream, of a file, or of all files that a pattern stands for."""
+    opened = hasattr(source, "read") and not isinstance(source, io.TextIOBase)
+    if not (opened or isinstance(source, str | Path)):
+        raise ParameterError(
+            "a source is a path, or an open binary stream such as open('people.csv', 'rb') or "
+            f"io.BytesIO(data), got {type(source).__name__}"
+        )
     several = files_named(source) if isinstance(source, str | Path) else None
     if several is None:
         opens, name = _open_it(source, wish)
@@ -235,7 +242,7 @@ def _open_it(source: str | Path | BinaryIO, wish: Wish) -> tuple[_Open, str]:
     with ExitStack() as held:
         try:
             stream = held.enter_context(path.open("rb"))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # No name of a file holds a zero byte.
             raise NoFileError.of("csv_column" if wish.alone else "csv_table", path) from None
         state = state_of(os.fstat(stream.fileno()))
         table = _find_columns(wish, stream)

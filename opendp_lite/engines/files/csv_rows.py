@@ -6,11 +6,12 @@ import gzip
 import io
 import zlib
 from _csv import Reader
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from importlib.util import find_spec, module_from_spec
 from itertools import chain, count, islice, repeat
 from math import nan
+from numbers import Integral
 from operator import itemgetter
 from types import ModuleType
 from typing import BinaryIO, Final, Literal
@@ -160,11 +161,12 @@ def _require_columns(wish: Wish, field: object, columns: Sequence[tuple[Name, ty
             )
         if column is None:
             continue
-        if wish.header is False and (isinstance(column, str | bool) or column < 1):
+        number = isinstance(column, Integral) and not isinstance(column, bool)
+        if wish.header is False and not (number and int(column) > 0):
             raise ParameterError(
                 "without a header a column has a number that counts from 1 (",
                 *BY_NUMBER,
-                f"), got {column!r}",
+                f"), got {quote(column)}",
             )
         if wish.header is not False and not isinstance(column, str):
             raise ParameterError(
@@ -177,19 +179,38 @@ def _require_columns(wish: Wish, field: object, columns: Sequence[tuple[Name, ty
         raise ParameterError("a column is asked for twice; name each once")
 
 
-def _require_character(wish: Wish, field: object, delimiter: str) -> None:
-    if len(delimiter) != 1 or delimiter in '"\r\n':
+def _require_truth(wish: Wish, field: object, header: bool | None) -> None:
+    # 0 is refused too: pandas means by it that there is a header.
+    if header is not None and not isinstance(header, bool):
         raise ParameterError(
-            Argument("delimiter"), f" must be one character such as ',' or ';', got {delimiter!r}"
+            Argument("header", True),
+            " says that the first line holds names, ",
+            Argument("header", False),
+            f" that it is data; got {quote(header)}",
+        )
+
+
+def _require_character(wish: Wish, field: object, delimiter: str) -> None:
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ParameterError(
+            Argument("delimiter"),
+            f" must be one character such as ',' or ';', got {quote(delimiter)}",
         )
 
 
 def _require_text(wish: Wish, field: object, text: Text) -> None:
-    if text not in ("refuse", "missing"):
-        raise ParameterError(f"text must be 'refuse' or 'missing', got {text!r}")
+    if not isinstance(text, str) or text not in ("refuse", "missing"):
+        raise ParameterError(f"text must be 'refuse' or 'missing', got {quote(text)}")
 
 
 def _missing(na: Collection[str]) -> frozenset[str]:
+    # A text is a collection of its letters, and a dictionary of its keys: neither is meant.
+    listed = isinstance(na, Iterable) and not isinstance(na, str | Mapping)
+    if not listed or not all(isinstance(mark, str) for mark in na):
+        typed = Argument("na", [na if isinstance(na, str) else "-99"])
+        raise ParameterError(
+            Argument("na"), " takes a list of texts: write ", typed, f", got {quote(na)}"
+        )
     return MISSING | {mark.strip() for mark in na}
 
 
@@ -206,7 +227,7 @@ class Wish:
     """
 
     columns: tuple[tuple[Name, type], ...] = attrs.field(validator=_require_columns)
-    header: bool | None
+    header: bool | None = attrs.field(validator=_require_truth)
     delimiter: str = attrs.field(validator=_require_character)
     missing: frozenset[str] = attrs.field(converter=_missing)
     text: Text = attrs.field(validator=_require_text)
