@@ -99,3 +99,19 @@ def test_filters_and_columns_that_do_not_fit(tmp_path):
             dp.parquet(tmp_path, filters=filters)
     with pytest.raises(dp.ParameterError, match=r"columns takes a list of names; write \['x'\]"):
         dp.parquet(tmp_path, columns="x")
+    for columns in (5, [5], b"x"):
+        with pytest.raises(dp.ParameterError, match="columns takes a list of names"):
+            dp.parquet(tmp_path, columns=columns)
+    unread = (("x", "==", 1), [("x", "~", 1)], [("x", ">", object())], "x > 1", [1], {"x": 1}, [])
+    for filters in unread:
+        with pytest.raises(dp.ParameterError, match="filters takes an expression of Arrow, or "):
+            dp.parquet(tmp_path, filters=filters)
+
+
+def test_the_first_line_of_an_open_file_is_no_path(tmp_path):
+    (tmp_path / "a.csv").write_text("hunter2,12\n")
+    with (tmp_path / "a.csv").open() as lines:
+        for source in (lines, None, {"hunter2": [1]}):
+            with pytest.raises(dp.ParameterError, match="a path or a list of paths") as refused:
+                dp.parquet(source)
+            assert "hunter2" not in str(refused.value)

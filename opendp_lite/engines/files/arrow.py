@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -42,10 +43,8 @@ def parquet_blocks(
     filesystem: object,
 ) -> Blocks:
     """As ``dp.parquet``."""
-    if isinstance(columns, str):
-        raise ParameterError(f"dp.parquet: columns takes a list of names; write [{columns!r}]")
-    names = None if columns is None else tuple(columns)
-    keep = None if filters is None else filters_to_expression(filters)
+    names = None if columns is None else _names(columns)
+    keep = None if filters is None else _expression(filters)
     if filesystem is None and isinstance(source, str) and is_address(source):
         filesystem, source = _find_store(source)
     dataset = _dataset(source, "parquet", partitioning, filesystem)
@@ -56,6 +55,26 @@ def parquet_blocks(
         here = {file.path for file in dataset.get_fragments(filter=keep)}
         files = tuple(_filter_rows(file, keep, file.label in here) for file in files)
     return ColumnBlocks.of(files, names)
+
+
+def _names(columns: Iterable[str]) -> tuple[str, ...]:
+    listed = isinstance(columns, Iterable) and not isinstance(columns, str)
+    if not listed or not all(isinstance(each, str) for each in columns):
+        typed = columns if isinstance(columns, str) else "age"
+        raise ParameterError(
+            f"dp.parquet: columns takes a list of names; write [{typed!r}], got {quote(columns)}"
+        )
+    return tuple(columns)
+
+
+def _expression(filters: object) -> datasets.Expression:
+    with suppress(arrow.ArrowException, ValueError, TypeError, KeyError):
+        return filters_to_expression(filters)
+    raise ParameterError(
+        "dp.parquet: filters takes an expression of Arrow, or conditions such as [('year', '==', "
+        "2024)] with one of ==, !=, <, >, <=, >=, 'in' and 'not in' between a column and a value; "
+        f"got {quote(filters)}"
+    )
 
 
 def _find_store(address: str) -> tuple[object, str]:
@@ -207,8 +226,9 @@ def _refuse_missing(gone: Sequence[str]) -> FileError:
 
 def _paths(source: Paths, filesystem: object) -> str | list[str]:
     if not isinstance(source, str | Path):
-        listed = list(source)
-        if not all(isinstance(each, str | Path) for each in listed):
+        # No stream: its lines are data, and the refusal of a file that is not there names it.
+        listed = list(source) if isinstance(source, Sequence) else None
+        if listed is None or not all(isinstance(each, str | Path) for each in listed):
             raise ParameterError(
                 "parquet: a source is a path or a list of paths, each a text or a Path; "
                 f"got {quote(source)}"
