@@ -321,6 +321,37 @@ def test_malformed_json_is_refused_in_words(text):
     assert len(str(caught.value).split()) > 3
 
 
+LONG = "x" * 10_000
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        calling(LONG),
+        {"name": [LONG]},
+        {LONG: 1},
+        {"fraction": LONG},
+        {"date": LONG},
+        {"pandas": [LONG]},
+        calling("count", **{LONG: 1}),
+    ],
+    ids=lambda part: str(part)[:12],
+)
+def test_of_a_text_that_a_stranger_wrote_a_refusal_shows_the_beginning(part):
+    with pytest.raises(dp.ParameterError, match="xxx") as caught:
+        dp.from_json(document(part))
+    assert len(str(caught.value)) < 500
+
+
+def test_a_field_that_a_later_version_may_add_is_not_passed_over():
+    later = [document(calling("count") | {"least": 5})]
+    later += [document(calling("impute", value={"fraction": "1/2", "least": 5}))]
+    later += [json.dumps({**json.loads(COUNTED.to_json()), "least": 5})]
+    for text in later:
+        with pytest.raises(dp.ParameterError, match="this version knows no field 'least'"):
+            dp.from_json(text)
+
+
 @pytest.mark.parametrize(
     "name", sorted(name for name in dp.__all__ if name.endswith(("Error", "Exceeded")))
 )

@@ -25,6 +25,10 @@ Find = Callable[[str], Callable[..., object] | None]
 _DEEPEST: Final = 200
 # Classes of pandas that stand for a span of numbers or of time.
 _SPANS: Final = ("Interval", "Period")
+# The other kinds of objects, which have one field each.
+_VALUES: Final = ("tuple", "fraction", "date", "time", "pandas")
+# Characters of a stranger's text in a refusal, and of what Python says of it.
+_MOST_CITED, _MOST_SAID = 60, 400
 _FRACTION: Final = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,4000})?")
 
 
@@ -234,11 +238,13 @@ def read(text: str, find: Find) -> Any:
         version = document.get("opendp_lite") if isinstance(document, dict) else None
         if not isinstance(document, dict) or version is True or version != VERSION:
             raise ParameterError("from_json: this is not a pipeline written by to_json()")
+        _require_known(document, "opendp_lite", "pipeline")
         found = _decode(document.get("pipeline"), find)
     except OpenDPLiteError:
         raise
     except (TypeError, ValueError, RecursionError) as problem:
-        raise ParameterError(f"from_json: no JSON that to_json() wrote ({problem})") from None
+        said = _cite(str(problem), _MOST_SAID)
+        raise ParameterError(f"from_json: no JSON that to_json() wrote ({said})") from None
     if not isinstance(found, Spelled):
         raise ParameterError("from_json: this spells no pipeline; to_json() writes what does")
     return found
@@ -251,6 +257,20 @@ def _keep_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
+def _require_known(fields: Mapping[str, object], *known: str) -> None:
+    """Refuses other fields: a later version that writes one says something by it."""
+    unknown = next((each for each in fields if each not in known), None)
+    if unknown is not None:
+        raise ParameterError(
+            f"from_json: this version knows no field {_cite(repr(unknown))}; read the file with "
+            "the version that wrote it"
+        )
+
+
+def _cite(text: str, most: int = _MOST_CITED) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def _decode(value: object, find: Find, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise ParameterError(f"from_json reads at most {_DEEPEST} levels of nesting")
@@ -258,6 +278,8 @@ def _decode(value: object, find: Find, depth: int = 0) -> Any:
         return [_decode(each, find, depth + 1) for each in value]
     if not isinstance(value, dict):
         return value
+    only = [each for each in _VALUES if each in value][:1]
+    _require_known(value, *(only or ("name", "arguments")))
     if "tuple" in value:
         return tuple(_decode([value["tuple"]], find, depth + 1)[0])
     if "fraction" in value:
@@ -269,13 +291,14 @@ def _decode(value: object, find: Find, depth: int = 0) -> Any:
     if "pandas" in value:
         name, *parts = _decode(value["pandas"], find, depth + 1)
         if name not in _SPANS:
-            raise ParameterError(f"from_json: {name!r} is no span of pandas")
+            raise ParameterError(f"from_json: {_cite(repr(name))} is no span of pandas")
         return getattr(import_module("pandas"), name)(*parts)
     name, arguments = value.get("name"), value.get("arguments", {})
     function = find(name) if isinstance(name, str) else None
     if function is None:
         raise ParameterError(
-            f"from_json: {name!r} is no step of this package; pass your own as extra=[{name}]"
+            f"from_json: {_cite(repr(name))} is no step of this package; pass your own as "
+            f"extra=[{_cite(str(name))}]"
         )
     if not isinstance(arguments, dict):
         raise ParameterError(f"from_json: the arguments of {name} must be given by name")
@@ -297,12 +320,13 @@ def _decode(value: object, find: Find, depth: int = 0) -> Any:
     except (OpenDPLiteError, RecursionError):
         raise
     except Exception as problem:
-        raise ParameterError(f"from_json: {name} cannot be called like this: {problem}") from None
+        said = _cite(str(problem), _MOST_SAID)
+        raise ParameterError(f"from_json: {name} cannot be called like this: {said}") from None
 
 
 def _fraction(text: object) -> Fraction:
     if not isinstance(text, str) or not _FRACTION.fullmatch(text):
-        raise ParameterError(f"from_json: {text!r} is no fraction")
+        raise ParameterError(f"from_json: {_cite(repr(text))} is no fraction")
     return Fraction(text)
 
 
