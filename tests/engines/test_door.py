@@ -183,6 +183,18 @@ def test_a_stream_of_other_types_is_refused_whatever_its_rows_are(rows):
     assert (dp.table() >> dp.count())(Query(table)) == rows
 
 
+def test_dictionaries_of_lists_and_structs_are_counted_whatever_their_rows_are():
+    """Arrow casts none of them to what they list, once there is a row."""
+    count = dp.select("x") >> dp.count()
+    for value in ([1], {"a": 1}):
+        part = pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, None, 0], pa.int8()), pa.array([value, None])
+        )
+        for column in (part, pa.chunked_array([part, part.slice(3)])):
+            assert count(pa.table({"x": column})) == len(column) - 2
+        assert count(pa.table({"x": part.slice(0, 0)})) == 0
+
+
 def two_passes(ask) -> tuple[int, int]:
     """A program that goes through the data twice."""
     query = dp.count() >> dp.gaussian(rho=100)

@@ -132,8 +132,15 @@ def _values_of_column(column: _Column) -> Values:
     return Values(column, _numbers_or_objects, unfit=f"type {kind}", lacking=_find_nulls)
 
 
-def _find_nulls(piece: arrow.ChunkedArray) -> NDArray[np.bool_]:
-    return np.asarray(_list_none(piece).is_null())
+def _find_nulls(piece: _Column) -> NDArray[np.bool_]:
+    """Which values are missing; Arrow casts no dictionary of lists to the lists."""
+    if isinstance(piece, arrow.ChunkedArray):
+        return np.concatenate([np.zeros(0, np.bool_), *map(_find_nulls, piece.chunks)])
+    if not arrow.types.is_dictionary(piece.type):
+        return np.asarray(piece.is_null())
+    places = piece.indices.cast(arrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    found: NDArray[np.bool_] = np.append(_find_nulls(piece.dictionary), True)[places]
+    return found
 
 
 def _values_of_text(column: _Column) -> Values:
