@@ -102,6 +102,9 @@ def test_filters_and_columns_that_do_not_fit(tmp_path):
     for columns in (5, [5], b"x"):
         with pytest.raises(dp.ParameterError, match="columns takes a list of names"):
             dp.parquet(tmp_path, columns=columns)
+    for partitioning in ("hiv", 5, b"hive"):
+        with pytest.raises(dp.ParameterError, match="partitioning is 'hive', None, a list"):
+            dp.parquet(tmp_path, partitioning=partitioning)
     unread = (("x", "==", 1), [("x", "~", 1)], [("x", ">", object())], "x > 1", [1], {"x": 1}, [])
     for filters in unread:
         with pytest.raises(dp.ParameterError, match="filters takes an expression of Arrow, or "):

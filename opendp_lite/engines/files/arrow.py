@@ -45,6 +45,12 @@ def parquet_blocks(
     """As ``dp.parquet``."""
     names = None if columns is None else _names(columns)
     keep = None if filters is None else _expression(filters)
+    schemes = datasets.Partitioning | datasets.PartitioningFactory | list | None
+    if not isinstance(partitioning, schemes) and str(partitioning) != "hive":
+        raise ParameterError(
+            "dp.parquet: partitioning is 'hive', None, a list of names, or what "
+            f"pyarrow.dataset.partitioning makes; got {quote(partitioning)}"
+        )
     if filesystem is None and isinstance(source, str) and is_address(source):
         filesystem, source = _find_store(source)
     dataset = _dataset(source, "parquet", partitioning, filesystem)
