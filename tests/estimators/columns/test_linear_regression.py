@@ -124,6 +124,20 @@ def test_bounds_that_are_far_too_wide_cost_little():
     assert (noise[1] < 1.3 * noise[0]).all()
 
 
+@pytest.mark.parametrize("seed", [0, 4, 5])
+def test_a_column_of_many_zeros_shows_within_bounds_that_are_far_too_wide(seed):
+    """In half of the reach it is weak, and in units that a weak rough fit does not mend."""
+    generator, rows = np.random.default_rng(1), 4000
+    a = np.where(generator.random(rows) < 0.76, 0, generator.uniform(0, 4, rows))
+    b = generator.normal(50, 10, rows)
+    table = {"a": a, "b": b, "y": 2 + 0.1 * a + 0.02 * b + generator.normal(0, 0.4, rows)}
+    bounds = {"y": (0, 10), "a": (0, 40), "b": (0, 100)}
+    made = dp.table() >> dp.linear_regression("y", ["a", "b"], bounds, epsilon=1)
+    found = made.insecure_release(table, seed).value
+    assert not found.weak
+    assert (np.abs(found.values[:2] - [0.1, 0.02]) < 3 * found.standard_errors[:2]).all()
+
+
 @pytest.mark.parametrize("off", [3.0, 30.0])
 def test_coefficients_are_off_by_what_the_fit_says(off):
     """Of 2000 matrices with noise: the bias is small, and 95 % intervals hold 93 to 97 %."""
@@ -301,6 +315,7 @@ def test_what_the_noise_may_hide_is_said(loss):
         assert ", ".join(found.weak) == weak
         assert np.isinf(found.intervals).all()
         assert f"Weak: the noise may hide that {words}" in repr(found)
+        assert f"or narrower\nbounds of {weak} where they are wider than need be." in repr(found)
         assert found.as_dict()["standard_errors"] == [None] * 3
     few = {name: column[:4] for name, column in table.items()}
     assert fit(**loss).insecure_release(few, 1).value.weak
