@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import permutations, product
+from itertools import chain, permutations, product
 from math import inf, nan, nextafter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -19,6 +19,7 @@ from opendp_lite.combinators.accounts import AnySpace
 from opendp_lite.engines.data import open_data, source, sparse
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.fold import Floats
+from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.spaces.tables import PersonTables, Tables
 
@@ -35,6 +36,8 @@ _SOME = 16
 _FEW = 3
 # Numbers of the step's own that are tried together and in many equal rows.
 _LETTERS = 8
+# Rows of each of two groups, at most.
+_GROUP = 100
 _MOSTLY = 0.9
 # What no search by values finds: a 0 below 0 equals the other, and NaN nothing.
 _ODD: Final = (-0.0, nan)
@@ -123,12 +126,32 @@ def neighbours(
         yield _drawn(rows, generator, space.domain.size, replaces, number)
 
 
+def column_of_ids(domain: PersonTables) -> int:
+    """The place of the column that tells people apart."""
+    return (domain.rows.names or ()).index(domain.person)
+
+
+def fixed_people(space: AnySpace, own: Sequence[float], steps: int) -> Iterator[Neighbours]:
+    """Those of ``fixed_pairs`` and ``walk``, where each row is a person; and one with many rows."""
+    domain = cast(PersonTables, space.domain)
+    person = column_of_ids(domain)
+    rows = attrs.evolve(space, domain=domain.rows, metric=SymmetricDistance())
+    for pair in chain(fixed_pairs(rows, own), walk(rows, own, steps)):
+        common, fresh = pair.common.copy(), pair.fresh.copy()
+        ids = np.arange(len(common) + len(fresh), dtype=np.float64)
+        common[:, person], fresh[:, person] = ids[: len(common)], ids[len(common) :]
+        yield attrs.evolve(pair, common=common, fresh=fresh, person=person)
+        if len(fresh) == 1 and len(common) <= _FEW:
+            yield attrs.evolve(pair, common=common, fresh=fresh.repeat(_SOME, 0), person=person)
+
+
 def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
     """The pairs on which plain faults show, the same for every seed.
 
     So many equal rows at an extreme of the body, and one row more at each, or the most changes; few
     rows of a number of the step's own, or of a float next to it, and one row more; one row of one
-    of these numbers, and one more of another. Or one row is replaced.
+    of these numbers, and one more of another; so many rows of each of two kinds. Or one row is
+    replaced.
     """
     body, size = space.domain.body, space.domain.size
     bounds = body.bounds() or ((Fraction(-_HUGE),), (Fraction(_HUGE),))
@@ -141,18 +164,23 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
         for values in (own[:_LETTERS], [*own, *near, *USUAL, *_ODD])
     )
     none = extremes[:0]
+    sizes = {int(each) - less for each in own if each in range(1, MANY[-1][1]) for less in (0, 1)}
     if row_metric(space).fixed_size:
         for row in extremes[:, None]:
             common = row.repeat(size - 1, axis=0)
             for other in np.concatenate([extremes, special])[:, None]:
                 yield Neighbours(common, row, other, 1, 0)
+        for (row, other), count in product(_unlike(body, own), sorted(sizes)):
+            if count < size:
+                common = np.concatenate([row.repeat(size - 1 - count, 0), other.repeat(count, 0)])
+                yield Neighbours(common, row, other, 1, 0)
         return
-    sizes = {int(each) - less for each in own if each in range(1, MANY[-1][1]) for less in (0, 1)}
     for row, count in product(extremes[:, None], sorted({*EQUAL_ROWS, *sizes})):
         common = row.repeat(count, axis=0)
         for other in extremes[:, None]:
             yield Neighbours(common, none, other, 1, 0)
         yield Neighbours(common, none, extremes[-1:].repeat(MOST_CHANGES, axis=0), MOST_CHANGES, 0)
+    yield from _keyed(body, own)
     for row, count in product(special[:, None], range(_FEW + 1)):
         yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
     for row, count in product(spoken[:, None], sorted({*EQUAL_ROWS, *sizes})):
@@ -163,11 +191,38 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
     letters = _distinct(body, np.concatenate([written, extremes, spoken[:_FEW] / 2]))[:, None]
     for row, other in product(letters, repeat=2):
         yield Neighbours(row, none, other, 1, 0)
-    # One number in one column and another in the others, as a key and its value.
-    columns = np.eye(body.columns, dtype=bool)[: _FEW * (body.columns > 1)]
-    unlike = [np.where(at, *two) for at in columns for two in permutations(written, 2)]
-    for row in _distinct(body, np.array(unlike).reshape(-1, body.columns))[:, None]:
-        yield Neighbours(none, none, row, 1, 0)
+    # So many rows of each of two kinds, as of two groups, and one more of one of them.
+    few = sorted({*range(1, _FEW + 1), *(each for each in sizes if each <= _GROUP)})
+    for (row, other), count in product(_unlike(body, own), few):
+        for more in (0, 1):
+            common = np.concatenate([row.repeat(count + more, 0), other.repeat(count, 0)])
+            yield Neighbours(common, none, other, 1, 0)
+    for (row, other), count in product(permutations(spoken[:2, None], 2), sorted(sizes)):
+        yield Neighbours(np.concatenate([row.repeat(count, 0), other]), none, other, 1, 0)
+
+
+def _keyed(body: Body, own: Sequence[float]) -> Iterator[Neighbours]:
+    """A number in each column, as a key and its value; and a second row of the key."""
+    columns = min(body.columns, _FEW)
+    numbers = *own[:_LETTERS], *_ODD[: 2 * (columns < _FEW)]
+    rows = _cells(body, [numbers] * columns)[:, None] if columns > 1 else ()
+    for row in rows:
+        yield Neighbours(row[:0], row[:0], row, 1, 0)
+    for row, other in permutations(_cells(body, [own[:_LETTERS]] * 2)[:, None], 2):
+        if row[0, 0] == other[0, 0]:
+            yield Neighbours(row, row[:0], other, 1, 0)
+
+
+def _cells(body: Body, numbers: Sequence[Sequence[float]]) -> Floats:
+    """The rows with each of some numbers in each column; the last column's in those behind it."""
+    found = np.array([*product(*numbers)]).reshape(-1, len(numbers))[:, : body.columns]
+    return _distinct(body, np.pad(found, ((0, 0), (0, body.columns - found.shape[1])), "edge"))
+
+
+def _unlike(body: Body, own: Sequence[float]) -> Iterator[tuple[Floats, Floats]]:
+    """Two kinds of rows, as of two groups that the first column tells apart, or of missing ones."""
+    kinds = _cells(body, [own[: _FEW + 1], own[:2]]), np.full((1, body.columns), nan)
+    return permutations(_distinct(body, np.concatenate(kinds))[:, None], 2)
 
 
 def walk(space: AnySpace, own: Sequence[float], steps: int) -> Iterator[Neighbours]:
@@ -205,7 +260,7 @@ def _of_people(
     People have one row or many, and equal rows. Rows without an id come and go as they like.
     """
     rows = _Rows(domain.rows.body, rare, seed, True)
-    person = (domain.rows.names or ()).index(domain.person)
+    person = column_of_ids(domain)
     for number in range(trials):
         generator = np.random.default_rng([seed, number])
         size, distance = _size_and_distance(generator, number)

@@ -32,7 +32,7 @@ from opendp_lite.engines.data.source import Keys, Words
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
-from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
+from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyTransformation, Transformation
 from opendp_lite.pipeline.questions import brief
@@ -282,7 +282,7 @@ _WIDE = 3
 _WIDE_SHARE = 4
 # Every so many pairs are also read from every container.
 _ALL_CONTAINERS = 5
-_ASSERT_STABLE_LARGEST = 8192
+_ASSERT_STABLE_LARGEST = 10_000
 _FEW_ROWS = 6
 # Rows that are read before a step is asked whether it keeps any.
 _READ = 24
@@ -369,8 +369,9 @@ def assert_stable(
             numbers = (constants(*each) for each in (typed[::2], typed, made))
             own = tuple(dict.fromkeys(chain.from_iterable(numbers)))[:_MOST]
             case = _Case(stage, bound, seed)
-            if not trial and not isinstance(bound.input_space.domain, PersonTables):
+            if not trial:
                 _check_histories(case, own)  # before this process has a history of the step
+            if not trial and case.person is None:
                 _check_zeros(case)
             for number, pair in enumerate(_all_pairs(case, count, own)):
                 if trial in (None, number):
@@ -451,6 +452,19 @@ class _Case:
             gather = CollectRows(domain.columns)
             return cast(Floats, Fold(gather, gather.finish)(value.numbers())).T
 
+    @property
+    def person(self) -> int | None:
+        """The column of ids, where people are added and removed and not rows."""
+        domain = self.bound.input_space.domain
+        return datasets.column_of_ids(domain) if isinstance(domain, PersonTables) else None
+
+    def of_people(self, rows: Floats) -> Floats:
+        """These rows, each of a person of its own where there are people."""
+        if self.person is not None:
+            rows = rows.copy()
+            rows[:, self.person] = np.arange(len(rows))
+        return rows
+
     def claim(self, distance: int) -> Any:
         """What the map allows for datasets so far apart."""
         return self.bound.stability_map(self.bound.input_space.metric.distance(distance))
@@ -459,8 +473,7 @@ class _Case:
         """How two results are further apart than claimed; None where they are not."""
         claimed, domain = self.claim(distance), self.bound.output_space.domain
         if isinstance(domain, PersonTables):
-            person = (domain.rows.names or ()).index(domain.person)
-            true = people_distance(first, second, person)
+            true = people_distance(first, second, datasets.column_of_ids(domain))
             return None if true <= claimed else f"claimed {claimed} people apart, true {true}"
         if not isinstance(domain, Rows):
             exact = exact_norms(first.tolist(), second.tolist(), domain.exponent or 0)
@@ -479,20 +492,23 @@ class _Case:
 def _all_pairs(case: _Case, trials: int, own: tuple[float, ...]) -> Iterator[datasets.Neighbours]:
     """Those of the fixed pairs that show a fault, pairs at random, and the turns."""
     space = case.bound.input_space
-    if not isinstance(space.domain, PersonTables):
-        walk = datasets.walk(space, own, min(_WALK, _STEPS * trials))
-        yield from _faulty(case, chain(datasets.fixed_pairs(space, own), walk))
+    steps = min(_WALK, _STEPS * trials)
+    if isinstance(space.domain, PersonTables):
+        fixed = datasets.fixed_people(space, own, steps)
+    else:
+        fixed = chain(datasets.fixed_pairs(space, own), datasets.walk(space, own, steps))
+    yield from _faulty(case, fixed)
     yield from datasets.neighbours(
         space, case.seed, trials, tuple(dict.fromkeys((*datasets.USUAL, *own)))
     )
     # By its class: an equality of a metric of one's own may lie.
-    if type(space.metric) is SymmetricDistance:
-        yield from _turns(case)
+    if type(space.metric) in (SymmetricDistance, SymmetricIdDistance):
+        yield from _turns(case, own)
 
 
 def _faulty(case: _Case, pairs: Iterator[datasets.Neighbours]) -> Iterator[datasets.Neighbours]:
     """The pairs whose results are too far apart, or outside; a dataset is in many of them."""
-    domain = case.bound.input_space.domain
+    domain = _without_people(case.bound.input_space.domain)
     made = _without_people(case.bound.output_space.domain)
 
     @functools.cache
@@ -514,9 +530,10 @@ def _check_histories(case: _Case, own: Sequence[float]) -> None:
     """A step that keeps what it read tells two processes apart that read other rows first."""
     if not hasattr(os, "fork"):
         return
-    domain = case.bound.input_space.domain
+    domain = _without_people(case.bound.input_space.domain)
     generator = np.random.default_rng(case.seed)
     rows = datasets.draw_between(domain.body, own, generator, 2 * (domain.size or _READ))
+    rows = case.of_people(rows)
     # Missing values come last in both: they would count as the same number.
     low, high = (rows[np.argsort(by)][: len(rows) // 2] for by in (rows[:, 0], -rows[:, 0]))
     # Not as many rows and calls in both, where the number of rows is free. The lowest row may lie
@@ -569,17 +586,24 @@ def _check_zeros(case: _Case) -> None:
         )
 
 
-def _turns(case: _Case) -> Iterator[datasets.Neighbours]:
+def _turns(case: _Case, own: Sequence[float]) -> Iterator[datasets.Neighbours]:
     """Numbers of equal rows at which a result leaves its course, each with one row more."""
-    body = case.bound.input_space.domain.body
+    body = _without_people(case.bound.input_space.domain).body
     drawn = body.draw(np.random.default_rng(case.seed), _ZEROED)
-    # A number that wraps does so first where it grows most: at the largest row, or the least.
-    numbers = np.where(np.isfinite(drawn), drawn, 0)
-    for row in drawn[[0, numbers.max(axis=1).argmax(), numbers.min(axis=1).argmin()]]:
+    # A number that wraps does so first where it grows most: at the largest row, or the least, of
+    # those that are drawn and of those that the step names, such as the ends of a clamp.
+    named = np.array([own]).T.repeat(body.columns, axis=1)
+    found = [drawn[:1]]
+    for rows in (drawn, named[body.contains(named)]):
+        numbers = np.where(np.isfinite(rows), rows, 0)
+        ends = [numbers.max(axis=1).argmax(), numbers.min(axis=1).argmin()] if len(rows) else []
+        found.append(rows[ends])
+    for row in np.concatenate(found):
         last = _find_turn(case, row)
         if last is not None:
-            one = row[None, :]
-            yield datasets.Neighbours(one.repeat(last, axis=0), one[:0], one, 1, 0)
+            rows = case.of_people(np.tile(row, (last + 1, 1)))
+            one = rows[last:]
+            yield datasets.Neighbours(rows[:last], one[:0], one, 1, 0, person=case.person)
 
 
 def _find_turn(case: _Case, row: Floats) -> int | None:
@@ -587,17 +611,16 @@ def _find_turn(case: _Case, row: Floats) -> int | None:
 
     @functools.cache
     def result(count: int) -> np.ndarray:
-        return case.run(np.tile(row, (count, 1)))
+        return case.run(case.of_people(np.tile(row, (count, 1))))
 
     def on_course(size: int) -> bool:
         return _is_linear(result(0), result(1), result(size), size)
 
-    low = 1
-    while on_course(2 * low):
-        low *= 2
-        if low >= _ASSERT_STABLE_LARGEST:
+    low, high = 1, 2
+    while on_course(high):
+        if high == _ASSERT_STABLE_LARGEST:
             return None
-    high = 2 * low
+        low, high = high, min(2 * high, _ASSERT_STABLE_LARGEST)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if on_course(middle) else (low, middle)

@@ -40,15 +40,24 @@ def steps(rows: LazyRows, honest: dp.Transformation[Tables, Sums], more: float) 
 def skew(space: Tables, extra: Callable[[np.ndarray], float]) -> dp.Transformation[Tables, Sums]:
     """A sum to which something is added that depends on the rows."""
     honest = dp.sum().bind(space)
-    return attrs.evolve(honest, function=lambda rows: steps(rows, honest, extra(materialise(rows))))
+
+    def function(rows: LazyRows) -> dp.Grid:
+        found = materialise(rows)
+        # Of no rows it tells no columns, and lies are told of three columns too.
+        return steps(rows, honest, extra(found if len(found) else np.zeros((0, 3))))
+
+    return attrs.evolve(honest, function=function)
 
 
 @dp.stage
 def map_block(
-    space: Tables, function: Callable[[np.ndarray], np.ndarray], drops: bool = False
+    space: Tables,
+    function: Callable[[np.ndarray], np.ndarray],
+    drops: bool = False,
+    missing: bool = False,
 ) -> dp.Transformation[Tables, Tables]:
     """Rows of the same body, made by any function of the block."""
-    return dp.row_map(space, function, space.domain.body, drops=drops)
+    return dp.row_map(space, function, space.domain.body, drops=drops, missing=missing)
 
 
 @dp.stage
@@ -162,14 +171,14 @@ def halve_if_replaced_in_columns(space: Tables) -> dp.Transformation[Tables, Sum
 
 @dp.stage
 def tell(
-    space: Tables, look: Callable[[np.ndarray], float]
+    space: Tables, look: Callable[[np.ndarray], float], columns: int = 1
 ) -> dp.Transformation[Tables, dp.Space[dp.Scalars]]:
-    """One number of the first column, said to move by 1 at most."""
+    """One number of the first columns, said to move by 1 at most."""
     after = dp.Space(dp.Scalars(), AbsoluteDistance(), unit=dp.Norms(l1=1))
     return dp.Transformation(
         space,
         after,
-        lambda rows: look(materialise(rows)[:, :1]),
+        lambda rows: look(materialise(rows)[:, :columns]),
         lambda d: dp.Norms(l1=d),
     )
 
@@ -180,8 +189,45 @@ def keep_by_32_bits(block: np.ndarray, kept: dict[np.float32, float]) -> np.ndar
     return np.reshape(same, block.shape)
 
 
+def gap(rows: np.ndarray, least: int) -> float:
+    """The difference of the means of two groups, told if both have so many rows."""
+    rows = np.floor(rows[~np.isnan(rows).any(axis=1)])
+    groups = rows[rows[:, 0] > 5, 1], rows[rows[:, 0] <= 5, 1]
+    return groups[0].mean() - groups[1].mean() if min(map(len, groups)) >= least else 0.0
+
+
+def by_step(rows: np.ndarray) -> float:
+    """Users who have seen step 1, less two for each who has seen step 7 too."""
+    rows = rows.reshape(-1, 2)
+    one, seven = (set(rows[np.floor(rows[:, 1]) == step, 0].tolist()) for step in (1, 7))
+    return len(one) - 2 * len(one & seven)
+
+
 KEPT, TABLE = Kept(), np.array([0.457, 0.123])
+PEOPLE = dp.records(columns=["id", "x"], person="id") >> dp.bound_contributions(2)
+PEOPLE = PEOPLE >> dp.select("x") >> UNIT
 LIES = {
+    "half, of people": PEOPLE >> misstate(lambda honest, d: honest(d) * Fraction(1, 2)),
+    "more than 30 people": PEOPLE >> skew(lambda x: 5 * (len(x) > 30)),
+    "how many people came first": PEOPLE >> skew(Memory(len)),
+    "two groups of 30": dp.records(columns=2) >> dp.clamp(0, 10) >> skew(lambda x: 9 * gap(x, 30)),
+    "two groups of 30, replaced": dp.records(columns=2, size=80, metric=REPLACE)
+    >> dp.clamp(0, 10)
+    >> skew(lambda x: 9 * gap(x, 30)),
+    "two steps of a user": dp.records(columns=2) >> dp.clamp(0, 9) >> tell(by_step, 2),
+    "two numbers and a large one": dp.records(columns=3)
+    >> dp.clamp(0, [9, 9, 20])
+    >> skew(lambda x: np.nansum(x[(x[:, 0] == 3) & (x[:, 1] == 7), 2])),
+    "a column that is mostly missing": UNIT
+    >> map_block(
+        lambda x: np.where(np.isnan(x).mean(axis=0) > 0.5, np.nan, x) if len(x) else x,
+        missing=True,
+    ),
+    "a sum in 32 bits": dp.records()
+    >> dp.clamp(0, 10**6)
+    >> skew(lambda x: -(2.0**32) * (np.nansum(x) >= 2**31)),
+    "the largest of 1000 rows": UNIT
+    >> map_block(lambda x: np.minimum(x, np.sort(x, 0)[-2]) if len(x) >= 1000 else x),
     "a row replaced": UNIT >> halve_if_replaced(),
     "a row of three columns replaced": UNIT >> halve_if_replaced_in_columns(),
     "no rows": UNIT >> tell(lambda x: np.nanmin(x, initial=np.inf)),
