@@ -195,6 +195,9 @@ def audit(
     - the release's form: its type, shape, keys, texts and warnings, None, and where it is NaN,
       infinite or a 0 with a minus. Numbers in a text are entries. An error is a form, too.
 
+    Of releases of many forms, it reads the numbers of the four commonest, and of the four commonest
+    numbers of entries.
+
     It is a falsifier and never a proof. It sees two datasets of your choice. An event that only
     one of them has must have a probability of about 100 / ``releases`` to refute an epsilon of 1;
     under zCDP a rare event takes far more. It does not see noise that a cheat can predict
@@ -244,8 +247,7 @@ def audit(
     # What every release raises is none of the data: they may be no data for this pipeline.
     if all(isinstance(each, Exception) for each in (*made, *again)):
         raise cast(Exception, made[0])
-    first = readings(made)
-    second = readings(again, first.usual)
+    first, second = [*map(read, made)], [*map(read, again)]
     train = releases // _LEARNT
     # The coarsest grid that the noise declares, if it declares any.
     grid = max((law.exponent for law in bound.facts.laws), default=None)
@@ -284,10 +286,14 @@ def _release(measurement: AnyMeasurement, data: object, look: Callable[..., obje
 
 
 def _choose(
-    first: Readings, second: Readings, train: int, grid: int | None, claims: Sequence[Promise]
+    first: Sequence[Read],
+    second: Sequence[Read],
+    train: int,
+    grid: int | None,
+    claims: Sequence[Promise],
 ) -> list[Event]:
     """The events to count."""
-    rest = len(first.forms) - train
+    rest = len(first) - train
 
     def rank(hits: Counts, others: Counts) -> Floats:
         p, q = _guess(hits, train, rest, -_SPREAD), _guess(others, train, rest, _SPREAD)
@@ -478,39 +484,12 @@ def _of_each(parts: Sequence[object]) -> Iterator[Leaf]:
         yield from leaves(part)
 
 
-@attrs.frozen(eq=False)
-class Readings:
-    """Many releases: the form of each, as a text, and its numbers where they are all finite.
-
-    ``numbers`` has one row for each release. A row is NaN where a release has not as many finite
-    numbers as the ``usual`` form; its types may differ.
-    """
-
-    usual: str
-    forms: list[str]
-    numbers: Floats
-
-    @property
-    def width(self) -> int:
-        """How many numbers a release of the usual form has."""
-        return int(self.numbers.shape[1])
+Read = tuple[str, list[float]]
+"""The form of a release, as a text, and its numbers. The form tells where they are not finite."""
 
 
-def readings(releases: Sequence[object], usual: str | None = None) -> Readings:
-    """The releases as numbers; ``usual`` is the form to look into, by default the commonest."""
-    pairs = [_form_and_numbers(release) for release in releases]
-    forms = [form for form, _ in pairs]
-    common = Counter(forms).most_common(1)[0][0] if usual is None else usual
-    width = next((len(numbers) for form, numbers in pairs if form == common), 0)
-    blank = [np.nan] * width
-    rows = [
-        numbers if len(numbers) == width and np.isfinite(numbers).all() else blank
-        for _, numbers in pairs
-    ]
-    return Readings(common, forms, np.array(rows, dtype=np.float64).reshape(len(rows), width))
-
-
-def _form_and_numbers(release: object) -> tuple[str, list[float]]:
+def read(release: object) -> Read:
+    """The form and the numbers of a release."""
     names: list[str] = []
     numbers: list[float] = []
     for name, found in leaves(release):
@@ -530,6 +509,7 @@ Counts = NDArray[np.int64]
 
 MOST_ENTRIES: Final = 8
 MOST_FORMS: Final = 8
+MOST_READ: Final = 4
 _PAIRS = 6
 _INSPECTED = 3
 _SHARES = 200
@@ -578,44 +558,115 @@ class Event:
         return f"{self.score.words} from {self.low:.12g} to {self.high:.12g}"
 
 
-def scores(first: Readings, second: Readings, train: int, grid: int | None) -> Iterator[Score]:
-    """The numbers to look at: forms, entries, their differences, lowest bits and residues."""
-    a, b = first.numbers, second.numbers
-    for form in _telling_forms(first.forms[:train], second.forms[:train]):
-        flags = _of_form(first, form), _of_form(second, form)
-        yield Score(f"a release of the form {form!r}", *flags, indicates=True)
-    if not first.width or first.width != second.width:
+@attrs.frozen(eq=False)
+class FormReading:
+    """The finite numbers of some releases; the row of any other release is NaN.
+
+    Args:
+        form: The form that most of them have.
+        entries: What each number is called.
+        data: The numbers in releases of the data.
+        neighbour: The same for the neighbour.
+    """
+
+    form: str
+    entries: list[str]
+    data: Floats
+    neighbour: Floats
+
+
+def readings(first: Sequence[Read], second: Sequence[Read], train: int) -> Iterator[FormReading]:
+    """The numbers of releases that have equally many, and of the commonest forms.
+
+    The commonest form alone may tell nothing, such as None. What is read is chosen by the first
+    releases, as the events are.
+    """
+    seen, widths = Counter[tuple[str, int]](), Counter[int]()
+    kept: dict[tuple[str, int], list[int]] = {}
+    usual: dict[int, str] = {}
+    for form, numbers in (*first[:train], *second[:train]):
+        seen[form, len(numbers)] += 1
+        if (form, len(numbers)) not in kept:
+            kept[form, len(numbers)] = np.flatnonzero(np.isfinite(numbers)).tolist()
+    telling = [(*key, times) for key, times in seen.most_common() if kept[key]]
+    for form, width, times in telling:
+        if len(kept[form, width]) == width:
+            widths[width] += times
+            usual.setdefault(width, form)
+    for width, _ in widths.most_common(MOST_READ):
+        among = f" of {width}" if len(widths) > 1 else ""
+        entries = [f"entry {j}{among}" for j in range(width)] if width > 1 else ["the release"]
+        parts = (_numbers_at(each, width, range(width)) for each in (first, second))
+        yield FormReading(usual[width], entries, *parts)
+    for form, width, times in telling[:MOST_READ]:
+        places = kept[form, width]
+        # Where no other form has as many numbers, they were read above.
+        if len(places) < width or times < widths[width]:
+            names = (f"entry {j}" if width > 1 else "the release" for j in places)
+            parts = (_numbers_at(each, width, places, form) for each in (first, second))
+            yield FormReading(form, [f"{name} of the form {form!r}" for name in names], *parts)
+
+
+def _numbers_at(
+    found: Sequence[Read], width: int, places: Sequence[int], form: str | None = None
+) -> Floats:
+    """Some of the numbers of each release that has so many, and the form, if one is given."""
+    blank = [np.nan] * len(places)
+    rows = np.array(
+        [
+            [numbers[j] for j in places] if len(numbers) == width and form in (None, own) else blank
+            for own, numbers in found
+        ]
+    )
+    rows[~np.isfinite(rows).all(axis=1)] = np.nan
+    return rows
+
+
+def scores(
+    first: Sequence[Read], second: Sequence[Read], train: int, grid: int | None
+) -> Iterator[Score]:
+    """The numbers to look at: forms, and what numbers tell."""
+    forms = [[form for form, _ in each] for each in (first, second)]
+    for form in _telling_forms(*(each[:train] for each in forms)):
+        one, two = (np.array([float(own == form) for own in each]) for each in forms)
+        yield Score(f"a release of the form {form!r}", one, two, indicates=True)
+    for reading in readings(first, second, train):
+        yield from _scores_of(reading, train, grid)
+
+
+def _scores_of(reading: FormReading, train: int, grid: int | None) -> Iterator[Score]:
+    """Entries, their differences and sums, lowest bits and residues."""
+    a, b, names = reading.data, reading.neighbour, reading.entries
+    if reading.form == bool.__name__:
+        yield Score("the release True", a[:, 0], b[:, 0], indicates=True)
         return
-    gaps = _gaps(a[:train], b[:train])
-    if first.width > 1:
+    one, two = (x[:train][~np.isnan(x[:train, 0])] for x in (a, b))
+    gaps = _gaps(one, two)
+    if len(names) > 1 and len(one) and len(two):
         with np.errstate(all="ignore"):
             ones = gaps if gaps.any() else np.ones_like(gaps)
             yield Score("the entries along the difference of the means", a @ ones, b @ ones)
             # The likelihood of two Laplace laws: an entry counts between the two middles alone.
-            middles = np.sort([np.median(x[:train], axis=0) for x in (a, b)], axis=0)
-            weights = np.nan_to_num(np.sign(gaps) / a[:train].std(axis=0), posinf=0.0, neginf=0.0)
-            one, two = (np.clip(x, *middles) @ weights for x in (a, b))
-            yield Score("the entries between their middles", one, two)
-    if first.usual == bool.__name__:
-        yield Score("the release True", a[:, 0], b[:, 0], indicates=True)
-        return
-    chosen = _telling(a[:train], b[:train], gaps)
+            middles = np.sort([np.median(x, axis=0) for x in (one, two)], axis=0)
+            weights = np.nan_to_num(np.sign(gaps) / one.std(axis=0), posinf=0.0, neginf=0.0)
+            near = [np.clip(x, *middles) @ weights for x in (a, b)]
+            yield Score("the entries between their middles", near[0], near[1])
+    chosen = _telling(one, two, gaps)
     for rank, j in enumerate(chosen):
-        entry = "the release" if first.width == 1 else f"entry {j}"
+        entry = names[j]
         yield Score(entry, a[:, j], b[:, j])
         if rank < _INSPECTED:
             lowest = f"the exponent of the lowest bit of {entry}"
             yield Score(lowest, lowest_bit(a[:, j]), lowest_bit(b[:, j]))
             unit = 2.0 ** (_WHOLE if grid is None else grid)
-            beyond = f"{entry} modulo {unit!r}"
-            one, two = (_quiet(np.remainder, x[:, j], unit) for x in (a, b))
-            yield Score(beyond, one, two)
+            beyond = [_quiet(np.remainder, x[:, j], unit) for x in (a, b)]
+            yield Score(f"{entry} modulo {unit!r}", beyond[0], beyond[1])
     pairs = [(i, j) for place, i in enumerate(chosen) for j in chosen[place + 1 :]]
     for words, compute in (("less", np.subtract), ("plus", np.add)):
         for i, j in pairs[:_PAIRS]:
-            one, two = (_quiet(compute, x[:, i], x[:, j]) for x in (a, b))
-            yield Score(f"entry {i} {words} entry {j}", one, two)
-    if first.width > 2:
+            both = [_quiet(compute, x[:, i], x[:, j]) for x in (a, b)]
+            yield Score(f"{names[i]} {words} {names[j]}", both[0], both[1])
+    if len(names) > 2:
         yield Score("the sum of all entries", _quiet(np.sum, a, 1), _quiet(np.sum, b, 1))
 
 
@@ -633,30 +684,20 @@ def _telling_forms(first: list[str], second: list[str]) -> list[str]:
     return ordered[:MOST_FORMS] if len(ordered) > 1 else []
 
 
-def _of_form(found: Readings, form: str) -> Floats:
-    return np.array([float(each == form) for each in found.forms])
-
-
 def _gaps(a: Floats, b: Floats) -> Floats:
     """The difference of the means, of entries without their extremes."""
     ends = np.concatenate([a, b])
-    ends = ends[~np.isnan(ends).any(axis=1)]
     if not len(ends):
         return np.zeros(a.shape[1])
     low, high = np.quantile(ends, [0.005, 0.995], axis=0, method="lower")
     with np.errstate(all="ignore"):
         middle = (low + high) / 2
         means = [
-            (kept - middle).mean(axis=0) if len(kept) else np.zeros(a.shape[1])
-            for kept in (_keep(x, low, high) for x in (a, b))
+            (np.clip(x, low, high) - middle).mean(axis=0) if len(x) else np.zeros(a.shape[1])
+            for x in (a, b)
         ]
         gap: Floats = np.nan_to_num(means[0] - means[1], posinf=0.0, neginf=0.0)
     return gap
-
-
-def _keep(x: Floats, low: Floats, high: Floats) -> Floats:
-    rows = x[~np.isnan(x).any(axis=1)]
-    return np.clip(rows, low, high)
 
 
 @np.errstate(all="ignore")
@@ -664,7 +705,7 @@ def _telling(a: Floats, b: Floats, gaps: Floats) -> list[int]:
     """The entries that differ most, in units of their spread."""
     if a.shape[1] <= MOST_ENTRIES:
         return list(range(a.shape[1]))
-    spread = np.nanstd(np.concatenate([a, b]), axis=0)
+    spread = np.std(np.concatenate([a, b]), axis=0)
     ranks = np.nan_to_num(np.abs(gaps) / spread, nan=0.0)
     return sorted(np.argsort(-ranks, kind="stable")[:MOST_ENTRIES].tolist())
 

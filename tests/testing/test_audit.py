@@ -19,7 +19,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.pipeline.core import AnyMeasurement
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.testing.audits import _renyi, fisher, lowest_bit, readings, region
+from opendp_lite.testing.audits import _renyi, fisher, lowest_bit, read, readings, region
 
 pytestmark = pytest.mark.usefixtures("seeded")
 AnyMechanism = Mechanism[Any, Any]
@@ -119,6 +119,14 @@ LIES = {
     "an imaginary part": lambda noisy, exact, entropy: complex(noisy[0], exact),
     "what is masked": lambda noisy, exact, entropy: masked_array(noisy, [exact > 1]),
     "two entries with one noise": lambda noisy, exact, entropy: (noisy[0], noisy[0] + exact),
+    "None, and else the exact value": lambda noisy, exact, entropy: None if noisy[0] < 2 else exact,
+    "an error, and else the exact value": lambda noisy, exact, entropy: [exact][int(noisy[0] < 2)],
+    "the exact value beside a NaN": lambda noisy, exact, entropy: (
+        (np.nan, exact) if noisy[0] > 2 else (noisy[0], 0)
+    ),
+    "less noise in a rarer form": lambda noisy, exact, entropy: (
+        {"less": exact + noisy[0] / 8} if uniform(entropy) < 0.2 else {"noisy": noisy[0]}
+    ),
     "a scale that depends on the value": lambda noisy, exact, entropy: (
         exact + textbook_laplace(entropy) * (1 + 2 * (exact > 1))
     ),
@@ -134,6 +142,10 @@ RARE = {
     "noise made in floats": (2000, "the lowest bit of the release"),
     "noise made in 32-bit floats": (2000, "came in"),
     "a scale that depends on the value": (1000, "came in"),
+    "None, and else the exact value": (600, "the release .*came in"),
+    "an error, and else the exact value": (600, "the release .*came in"),
+    "the exact value beside a NaN": (600, r"entry 1 of the form .*nan'"),
+    "less noise in a rarer form": (800, r"the release .*of the form .*less"),
     "None for one dataset": (300, r"of the form .None"),
 }
 """How many releases show a lie, and in what words; 500 show any other."""
@@ -226,11 +238,14 @@ def test_where_a_lowest_bit_lies():
     assert np.isnan(lowest_bit(np.array([np.nan]))).all()
 
 
-def test_readings_keep_the_form_apart():
-    found = readings([1.0, 2.0, np.nan, None, 4.0])
-    assert found.numbers[:, 0].tolist()[:2] == [1.0, 2.0]
-    assert len(set(found.forms)) == 3
-    assert np.isnan(found.numbers[2:4]).all()
+def test_readings_are_of_each_common_form():
+    releases = [1.0, None, {"n": 2.0}, (np.nan, 3.0), None, None, 4.0]
+    # Those that are not learnt from choose nothing.
+    first = [*map(read, [*releases, (5.0, 6.0, 7.0)])]
+    assert len({form for form, _ in first}) == 5
+    found = {each.entries[0]: each.data for each in readings(first, first, len(releases))}
+    rows = [each[:, 0][~np.isnan(each[:, 0])].tolist() for each in found.values()]
+    assert rows == [[1, 2, 4], [1, 4], [2], [3]]
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 0), (3, 0), (60, 40), (199, 3), (200, 200), (0, 200)])
