@@ -176,6 +176,7 @@ def require(condition: object, message: str) -> None:
 
 _SHARES = (Fraction(1), Fraction(2), Fraction(1, 7))
 _A_LITTLE = (Fraction(1), Fraction(10**9))
+_HARDLY = (Fraction(1), Fraction(10**20))
 _HALVES = (Fraction(1), Fraction(1))
 # So many times 2 a loss is multiplied and divided by: 0.1 reaches from 1e-4 to 100.
 _DOUBLINGS = 10
@@ -268,7 +269,8 @@ def _same(measure: Measure[Loss], first: Loss, second: Loss) -> bool:
 def _check_sum(measure: Measure[Loss], a: Loss) -> None:
     require(measure.within(a, a), f"within is not reflexive at {a}")
     require(measure.within(measure.zero(), a), f"zero is not below {a}")
-    require(_same(measure, measure.compose([a]), a), f"composing {a} alone changes it")
+    alone = measure.compose([a])
+    require(_same(measure, alone, a), f"composing {a} alone changes it to {alone}")
     require(_same(measure, measure.compose([a, measure.zero()]), a), f"zero adds to {a}")
     again = measure.within(measure.compose([a, a]), a)
     spent = measure.profile(a).delta(Fraction(0)) in (0, 1)
@@ -276,19 +278,25 @@ def _check_sum(measure: Measure[Loss], a: Loss) -> None:
 
 
 def _check_one(measure: Measure[Loss], a: Loss) -> None:
-    one_by_one = reduce(lambda total, each: measure.compose([total, each]), [a] * _MANY)
-    alike = _same(measure, measure.compose([a] * _MANY), one_by_one)
-    require(alike, f"composing {a} {_MANY} times depends on the grouping")
     large = small = a
     for _ in range(_DOUBLINGS):
         _check_sum(measure, large)
         _check_sum(measure, small)
         large, small = measure.compose([large, large]), measure.split(small, _HALVES)[0]
+    one_by_one = reduce(lambda total, each: measure.compose([total, each]), [a] * _MANY)
+    at_once = measure.compose([a] * _MANY)
+    require(
+        _same(measure, at_once, one_by_one),
+        f"composing {a} {_MANY} times depends on the grouping: {at_once} at once, and {one_by_one} "
+        "one by one",
+    )
     parts = measure.split(a, _SHARES)
     require(len(parts) == len(_SHARES), f"split of {a} gives {len(parts)} parts")
     require(measure.within(measure.compose(parts), a), f"split of {a} composes to more")
     require(_same(measure, measure.left(a, measure.zero()), a), f"spending nothing changes {a}")
-    for loss in (a, *parts, measure.compose([a, a, a])):
+    # The nearest float of a little more is that of the loss itself: shown so, it is rounded down.
+    hardly_more = measure.compose([a, measure.split(a, _HARDLY)[0]])
+    for loss in (a, *parts, measure.compose([a, a, a]), hardly_more):
         _check_shown(measure, loss)
     _check_groups(measure, a)
     _check_profile(measure, a)

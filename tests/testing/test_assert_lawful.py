@@ -66,6 +66,8 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
     "typed again as more": (PURE, {"typed": lambda m, x: x + Fraction(1, 10**9)}),
     "half of what is typed": (PURE, {"loss": lambda m, x: PURE().loss(x) / 2}),
     "shown rounded down": (PURE, {"show": lambda m, x: cut(x)}),
+    "shown as the nearest float": (PURE, {"show": lambda m, x: float(x)}),
+    "within is less": (PURE, {"within": lambda m, x, b: x < b}),
     "left is the whole": (PURE, {"left": lambda m, b, s: b}),
     "1 % is forgiven": (PURE, {"within": lambda m, x, b: x <= b * Fraction(101, 100)}),
     "zCDP in k, not its square": (ZCDP, {"group": lambda m, x, k: x * k}),
@@ -161,12 +163,24 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
 }
 
 
+WORDS = {
+    "shown as the nearest float": "is shown as 0.5, which typed again is below it",
+    "within is less": "within is not reflexive at 0",
+}
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_assert_lawful_catches(lie):
     base, methods = LIES[lie]
     measure = type("Lying", (base,), methods)()
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=WORDS.get(lie, ".")):
         dp.assert_lawful(measure, PAIRS if base is APPROXIMATE else NUMBERS)
+
+
+def test_a_sum_that_rounds_says_what_it_comes_to():
+    measure = type("Lying", (PURE,), {"compose": lambda m, xs: Fraction(sum(map(float, xs)))})()
+    with pytest.raises(AssertionError, match=r"composing 3/100 alone changes it to \d+/\d+$"):
+        dp.assert_lawful(measure, [0.03])
 
 
 class Renyi(AdditiveMeasure):
