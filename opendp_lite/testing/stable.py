@@ -40,7 +40,7 @@ from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Recipe, Stage
 from opendp_lite.spaces.domains import Domain, Rows, Scalars, Vectors
 from opendp_lite.spaces.space import Space, records, row_metric
-from opendp_lite.spaces.tables import PersonTables
+from opendp_lite.spaces.tables import PersonTables, Tables
 from opendp_lite.testing import datasets
 from opendp_lite.testing.lawful import require
 
@@ -363,12 +363,13 @@ def assert_stable(
     with warnings.catch_warnings():
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("error", kind)
-        for bound, count in _bound(stage, space, trials):
+        for place, (bound, count) in enumerate(_bound(stage, space, trials)):
             # What is typed comes first: the bounds of a clamp, before what a body keeps of them.
             typed, made = _recipe(stage), (bound.function, bound.output_space.domain)
             numbers = (constants(*each) for each in (typed[::2], typed, made))
             own = tuple(dict.fromkeys(chain.from_iterable(numbers)))[:_MOST]
-            case = _Case(stage, bound, seed)
+            # A bound step names its space: of a recipe all but the first are unknown to the reader.
+            case = _Case(bound if place else stage, bound, seed)
             if not trial:
                 _check_histories(case, own)  # before this process has a history of the step
             if not trial and case.person is None:
@@ -385,6 +386,7 @@ def _bound(
     if isinstance(stage, Transformation):
         if space is not None:
             raise ParameterError("assert_stable: a bound step has its space; leave out space=")
+        _require_drawable(stage.input_space)
         yield stage, trials
         return
     if not isinstance(stage, Stage):
@@ -392,7 +394,9 @@ def _bound(
             "assert_stable tests a stage, called with its parameters, or a step bound to a space; "
             "for a pipeline that ends in noise use audit"
         )
-    yield stage.bind(records() if space is None else space), trials
+    first = stage.bind(records() if space is None else space)
+    _require_drawable(first.input_space)
+    yield first, trials
     replaced = [
         records(columns, size=_FEW_ROWS, metric=ChangeOneDistance()) for columns in (1, _WIDE)
     ]
@@ -402,6 +406,22 @@ def _bound(
             found = stage.bind(other)
             _Case(stage, found, 0).compute(np.zeros((_FEW_ROWS, other.domain.columns)))
             yield found, trials // _WIDE_SHARE
+
+
+def _require_drawable(space: Space[Any]) -> None:
+    """Rows are drawn as numbers in columns, which have names if the step picks them by name."""
+    domain = _without_people(space.domain)
+    if not isinstance(domain, Rows):
+        raise ParameterError(
+            f"assert_stable draws rows, and {space!r} has none: put what makes such numbers of "
+            "rows before the step, such as dp.records(columns=3) >> dp.clamp(0, 1) >> dp.sum()"
+        )
+    if isinstance(domain, Tables) and domain.names is None:
+        person = "" if domain is space.domain else f", person={space.domain.person!r}"
+        raise ParameterError(
+            f"assert_stable draws rows of named columns, and {space!r} names none: write "
+            f"dp.records(columns=[...]{person}) in its place, with all names that the step picks"
+        )
 
 
 def _recipe(stage: AnyStage | AnyTransformation) -> tuple[object, ...]:
@@ -481,8 +501,14 @@ class _Case:
                 return None
             return f"claimed ({claimed}) apart, true ({exact})"
         replaced = row_metric(self.bound.output_space).fixed_size
-        true = (change_one_distance if replaced else symmetric_distance)(first, second)
-        return None if 0 <= true <= claimed else f"claimed {claimed} rows apart, true {true}"
+        measured = change_one_distance if replaced else symmetric_distance
+        true = measured(first, second)
+        if 0 <= true <= claimed:
+            return None
+        # To add 0.0 makes -0.0 the other.
+        alone = 0 <= measured(first + 0.0, second + 0.0) <= claimed
+        sign = " where -0.0 is another row than 0.0, and else fewer: add 0.0 to each value first"
+        return f"claimed {claimed} rows apart, true {true}{sign * alone}"
 
     def broken(self, pair: datasets.Neighbours) -> str | None:
         """As ``fault``, of a pair of datasets."""

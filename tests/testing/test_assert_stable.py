@@ -300,6 +300,8 @@ LIES = {
 
 RULE = "the stability map must bound the distance"
 WORDS = {
+    "a row replaced": r"^dp.records\(size=6, metric=dp.ChangeOneDistance\(\)\) >> ",
+    "a row of three columns replaced": r"^dp.records\(columns=3, size=6, ",
     "0.5 among the rows": rf"{RULE}.*for \[\] and \[\[0\.5\]\]",
     "many alike": r"for \[\[.*\]\] and \[\[",
     "the thread": "In threads they differ",
@@ -429,6 +431,45 @@ def test_a_bound_step_is_tested_as_a_recipe_is():
         dp.assert_stable(bound, dp.records())
     with pytest.raises(dp.ParameterError, match="audit"):
         dp.assert_stable(dp.count() >> dp.laplace(epsilon=1))
+
+
+@dp.stage
+def first_of_each(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """The first row of each value: which zero that is depends on the order."""
+
+    def drop(rows: LazyRows) -> LazyRows:
+        block = materialise(rows).reshape(-1, space.domain.columns)
+        return space.domain.to_internal(block[np.unique(block, axis=0, return_index=True)[1]])
+
+    return dp.Transformation(space, space, drop, lambda d: d)
+
+
+def test_rows_that_differ_in_the_sign_of_a_zero_are_told():
+    with pytest.raises(AssertionError, match=r"true 2 where -0\.0 is another row than 0\.0"):
+        dp.assert_stable(dp.records() >> first_of_each())
+
+
+@dp.stage
+def twice(space: Sums) -> dp.Transformation[Sums, Sums]:
+    return dp.Transformation(space, space, lambda value: value, lambda d: d * 2)
+
+
+NAMELESS = [
+    (dp.select("x") >> UNIT >> dp.sum(), dp.table(), r"write dp.records\(columns=\[...\]\) in"),
+    (dp.table() >> dp.select("x") >> UNIT >> dp.sum(), None, "names none"),
+    (
+        dp.table(person="id") >> dp.bound_contributions(2) >> dp.select("x"),
+        None,
+        r"\[...\], person='id'\) in its place",
+    ),
+    (dp.vector(3) >> twice(), None, r"draws rows, and dp.vector\(dimension=3\) has none"),
+]
+
+
+@pytest.mark.parametrize(("step", "space", "words"), NAMELESS)
+def test_a_space_of_which_no_rows_can_be_drawn_is_refused(step, space, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.assert_stable(step, space)
 
 
 def test_a_trial_is_looked_at_by_its_number():
