@@ -239,7 +239,11 @@ class _Replayer(Witness):
         now = f"asked {brief(query)}"
         before = self._next(now)
         if before.query is None or not alike(before.query, query):
-            raise self._find_departure(f"it {now} where it {before.words()} before")
+            same = now == before.words()
+            other = " with another value in one of its functions or arguments than"
+            raise self._find_departure(
+                f"it {now}{other} before" if same else f"it {now} where it {before.words()} before"
+            )
         if not alike(before.price, price):
             raise self._find_departure(f"it {now} at another price than before")
         if before.within:
@@ -326,9 +330,12 @@ def assert_replayable(
     where they ask: in ``adaptive``, in ``above_threshold``, in estimators made of them, and in
     ``ask`` of a session. It does not see what you computed of the data before, such as its mean in
     a variable of the program: give a function of the data then, which computes it anew. It does not
-    see questions asked in other threads, what follows a release in the same pipeline, the time that
-    a program takes, a print, or a file that it writes. A pipeline that runs programs a random
-    number of times, as ``best_of`` does, departs by chance: test the program in it by itself.
+    see how such a function prepares the data that it hands to its programs: where it standardises
+    rows by their own mean, one row more may change them all. Make such a preparation a step of the
+    pipeline, and test the step with ``assert_stable``. It does not see questions asked in other
+    threads, what follows a release in the same pipeline, the time that a program takes, a print, or
+    a file that it writes. A pipeline that runs programs a random number of times, as ``best_of``
+    does, departs by chance: test the program in it by itself.
 
     Args:
         program: One of three:

@@ -330,7 +330,7 @@ def same_code(data, inner=None):
         (returns_a_value, "gave another result"),
         (is_refused_by_the_data, "run on the neighbour"),
         (asks_more, "ended where it asked"),
-        (changes_what_follows, "run on the neighbour.*lambda"),
+        (changes_what_follows, "lambda> with another value in one of its functions"),
         (changes_an_inner_program, "run on the neighbour"),
         (same_code, "run on the neighbour.*ended where it asked"),
     ],
