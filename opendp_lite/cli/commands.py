@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli import flags
+from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.flags import MORE, AnyMechanism, Command, Labels, ReportLine, Statistic
 from opendp_lite.cli.output import as_typed, short
 from opendp_lite.numbers.exact import exact, whole
@@ -113,24 +113,13 @@ def _weights_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _treat(bounds: Bounds | None, impute: Fraction | None, *, by_middle: bool) -> str:
-    """What happens to values beyond the bounds and to missing ones, in words.
-
-    Args:
-        bounds: None where a part of the budget finds them.
-        impute: What a missing value counts as, if you named it.
-        by_middle: Whether it counts as the middle of the bounds otherwise.
-    """
-    if bounds is None:
-        beyond = "values beyond bounds that a part of the budget finds count as these"
-        middle = "the middle of these bounds"
-    else:
-        lower, upper = (short(as_typed(end)) for end in bounds)
-        beyond = f"values below {lower} count as {lower}, values above {upper} as {upper}"
-        middle = short(as_typed((bounds[0] + bounds[1]) / 2))
-    if impute is None and not by_middle:
-        return f"{beyond}; rows without a value are left out"
-    value = middle if impute is None else short(as_typed(impute))
-    return f"{beyond}; a missing value counts as {value}"
+    """As ``say_treated``: a missing value counts as what you named, or as the middle of bounds."""
+    ends, value = None, "the middle of these bounds"
+    if bounds is not None:
+        *ends, value = (short(as_typed(each)) for each in (*bounds, (bounds[0] + bounds[1]) / 2))
+    if impute is not None:
+        value = short(as_typed(impute))
+    return when_run.say_treated(ends, value if by_middle or impute is not None else "")
 
 
 def _count(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:

@@ -18,6 +18,7 @@ from opendp_lite.engines.files.csv import header_of as header_of
 from opendp_lite.engines.files.csv import table_of as table_of
 from opendp_lite.engines.files.source_files import files_named as files_named
 from opendp_lite.pipeline.core import AnyMeasurement as AnyMeasurement
+from opendp_lite.releases.estimate import say_treated as say_treated
 from opendp_lite.sessions.ledger.entries import EntryState as EntryState
 from opendp_lite.sessions.ledger.entries import LedgerEntry as LedgerEntry
 from opendp_lite.sessions.ledger.entries import LedgerView as LedgerView

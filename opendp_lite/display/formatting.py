@@ -108,13 +108,13 @@ def percent(share: float) -> str:
 
 
 def as_sentence(words: str) -> str:
-    """Words with a capital letter and a stop.
+    """Words with a capital letter and a stop; none where there are none.
 
     Example:
         >>> as_sentence("any one row, or none")
         'Any one row, or none.'
     """
-    return f"{words[0].upper()}{words[1:]}."
+    return f"{words[0].upper()}{words[1:]}." if words else ""
 
 
 ONE_PERSON: Final = "rows of one person count as independent"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -60,12 +60,13 @@ class Estimate(Result):
             is the mean of the clipped values.
         confidence: Such as 0.95.
         rows: About how many rows there are; None where the release does not tell. With weights the
-            fewest that could have their total weight.
+            fewest that could have their total weight, which a table calls ``weight_over_most``.
         sampling: Whether both errors also cover that the rows are a random sample, so that the
             interval is for the population. If not, they are those of the noise alone.
         clipped: Whether values were clipped at ends that a private search found. Without a
             ``clipped_interval`` the interval is then for the clipped values. With few rows these
-            may lie far from all values.
+            may lie far from all values. False does not say that no value lay beyond bounds that you
+            gave: ``treated`` says what such values count as.
         clipped_interval: The one for the clipped values, where ``interval`` also covers what
             clipping moves, if tails are thin: ``mean`` says how thin.
         hidden_rows: A group of fewer rows, far from all others, may not have been seen. It would
@@ -82,6 +83,8 @@ class Estimate(Result):
         several: Whether a person may have several rows. An interval for the population takes them
             for independent draws, and is too narrow where they are alike.
         hint: What else there is to know, in words.
+        treated: What values beyond the bounds and missing ones count as: a table says it below.
+        weighted: Whether rows have weights.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -110,6 +113,8 @@ class Estimate(Result):
     noise_interval: IntervalEnds | None = None
     several: bool = False
     hint: str = attrs.field(default="", eq=False, repr=False)
+    treated: str = attrs.field(default="", eq=False, repr=False)
+    weighted: bool = False
     # Not stored: two readings of one file would be two draws of noise.
     sources: frozenset[NoiseSource] = attrs.field(
         factory=lambda: frozenset([NoiseSource()]), init=False, eq=False, repr=False
@@ -200,7 +205,8 @@ class Estimate(Result):
         if self.interval == (-inf, inf):
             said.append("its error is not known")
         if self._few:
-            said.append("too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}"))
+            known = self.rows is not None and not self.weighted
+            said.append("too few rows" + (f", about {self.rows:.0f}" if known else ""))
         return said
 
     def justify(self, *numbers: float) -> tuple[str, ...]:
@@ -215,7 +221,8 @@ class Estimate(Result):
         low, high = self.interval
         found = {"value": self.value, "low": low, "high": high}
         found["standard_error"] = self.standard_error
-        return [found if self.rows is None else found | {"rows": self.rows}]
+        name = "weight_over_most" if self.weighted else "rows"
+        return [found if self.rows is None else found | {name: self.rows}]
 
     def __add__(self, other: object) -> Estimate:
         if isinstance(other, Estimate):
@@ -342,6 +349,16 @@ class Estimate(Result):
             # A value near an end at 0 is none to warn of, and that end is no longer at 0.
             changed |= {"bounds": None, "too_few": self._few}
         return copy_with(found, **changed)
+
+
+def say_treated(bounds: Sequence[str] | None, missing: str = "") -> str:
+    """What values beyond bounds, or beyond those found, and missing ones count as, in words."""
+    beyond = "values beyond bounds that a part of the budget finds count as these"
+    if bounds is not None:
+        lower, upper = bounds
+        beyond = f"values below {lower} count as {lower}, values above {upper} as {upper}"
+    lost = "rows without a value are left out"
+    return f"{beyond}; {f'a missing value counts as {missing}' if missing else lost}"
 
 
 def say_hidden(rows: int) -> str:
@@ -473,6 +490,7 @@ def _of_cells(
         sampling=one.sampling,
         noise_interval=ends(one.confidence, sampling=False) if one.sampling else None,
         several=one.several,
+        treated=one.treated,
     )
     return copy_with(found, sources=frozenset(map(_without_table, one.sources)))
 
@@ -530,6 +548,7 @@ def _join(
         too_few=one.too_few or other.too_few,
         noise_interval=noise,
         several=one.several or other.several,
+        treated="; ".join(dict.fromkeys(filter(None, (one.treated, other.treated)))),
     )
     return copy_with(found, sources=one.sources | other.sources)
 

@@ -173,6 +173,7 @@ class Estimates(Result):
             *(value, error, (low, high), self.confidence, self.rows),
             sampling=self.sampling,
             several=self.several,
+            treated=self.treated,
         )
         if self.noises:
             return copy_with(found, sources=self.noises[place])
@@ -242,6 +243,11 @@ class Estimates(Result):
         )
         return said if self.noises else ""
 
+    @property
+    def treated(self) -> str:
+        # Rows of other categories are in no cell of the table.
+        return "" if self.source.table is None else "shares of the rows with these categories"
+
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
 
@@ -309,7 +315,14 @@ class _Several(Result, Mapping[K, R]):
         kinds = dict.fromkeys(each.covers for each in self.values() if isinstance(each, Result))
         said = self.covers or " or ".join(each for each in kinds if each)
         ends = f"low to high: {said}." if said else ""
-        return " ".join(filter(None, [ends, self._unsaid]))
+        return " ".join(filter(None, [ends, formatting.as_sentence(self.treated), self._unsaid]))
+
+    @property
+    def treated(self) -> str:
+        said = {key: getattr(each, "treated", "") for key, each in self.items()}
+        one, *more = {*said.values()} - {""} or {""}
+        named = [f"{words} ({_show(key)})" for key, words in said.items() if words]
+        return "; ".join(named) if more else one
 
     @property
     def _unsaid(self) -> str:
@@ -421,7 +434,8 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         shown = [(_show(key), self[key]) for key in list(self)[:_SHOWN]]
         more = len(self) - len(shown)
         last = [f"... and {more} more: type release.table()"] if more else []
-        rest = "".join(f"<div>{line}</div>" for line in [*last, *self._note()])
+        lines = filter(None, [*last, *self._note(), formatting.as_sentence(self.treated)])
+        rest = "".join(f"<div>{formatting.escape(line)}</div>" for line in lines)
         return f"<div>{self._table(shown)}{rest}</div>"
 
     def _table(self, shown: Sequence[tuple[str, object]]) -> str:

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.spelling import Storable
-from opendp_lite.display.formatting import for_json
+from opendp_lite.display import formatting
 from opendp_lite.numbers.exact import Number
 from opendp_lite.releases.table import Record, ReleaseTable
 from opendp_lite.spelling.suggestions import explain_names, refuse_name
@@ -36,7 +36,7 @@ class Result(Storable):
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""
         kind: Any = type(self)
         fields = (each.name for each in attrs.fields(kind) if each.init)
-        return {name: for_json(getattr(self, name)) for name in fields}
+        return {name: formatting.for_json(getattr(self, name)) for name in fields}
 
     def records(self) -> list[Record]:
         """What is released in rows: a dictionary for each."""
@@ -82,7 +82,12 @@ class Result(Storable):
     def _footnote(self) -> str:
         """What stands below a table."""
         ends = f"low to high: {self.covers}." if self.covers else ""
-        return " ".join(filter(None, [ends, self._unsaid]))
+        return " ".join(filter(None, [ends, formatting.as_sentence(self.treated), self._unsaid]))
+
+    @property
+    def treated(self) -> str:
+        """Of which values the numbers are, in words; empty where there is nothing to say."""
+        return ""
 
     @property
     def _unsaid(self) -> str:

@@ -32,7 +32,9 @@ _ROUNDED: Final[Mapping[str, Rounding]] = {
     "band_high": ceil,
 }
 _SIDES: Final[Mapping[Rounding, int]] = {floor: -1, ceil: 1}
-_STATISTICS: Final = frozenset({*_ROUNDED, "standard_error", "rows", "p_value"})
+# Of how many rows a number is; the last is of weights, which no number of rows has to equal.
+_ROWS: Final = ("rows", "weight_over_most")
+_STATISTICS: Final = frozenset({*_ROUNDED, *_ROWS, "standard_error", "p_value"})
 _NO_KEYS: Final = _STATISTICS | {"statistic"}
 # Whole steps that are meant for digits where the numbers are not whole. A mean in fives is usual.
 _DIGITS: Final = (2, 3, 4)
@@ -107,7 +109,7 @@ class ReleaseTable(Storable):
                     "table: percent=True is for shares, and of these parts not all are; take one, "
                     "as in release['share'].table(percent=True)"
                 )
-            if any("rows" in each for each in large):
+            if any({*_ROWS} & each.keys() for each in large):
                 raise ParameterError(
                     "table: percent=True is for shares, and this release is none; leave it out"
                 )
@@ -194,7 +196,7 @@ class ReleaseTable(Storable):
                 return "-"
             if not isinstance(value, int | float) or isinstance(value, bool):
                 return formatting.printable(formatting.key_text(value))
-            if name == "rows":
+            if name in _ROWS:
                 return f"{value:.0f}"
             if name in estimated and places is not None and isinstance(value, float):
                 return _to_places(value, places, _SIDES.get(_ROUNDED[name], 0))
@@ -215,7 +217,7 @@ def _list_estimates(record: Record) -> list[str]:
 
 def _how_many(record: Record) -> str:
     """The column that says of how many rows a row of the table is; empty where none does."""
-    return next((name for name in ("count", "rows") if record.get(name) is not None), "")
+    return next((name for name in ("count", *_ROWS) if record.get(name) is not None), "")
 
 
 def _count_each(records: Sequence[Record], name: str) -> list[float]:
@@ -322,11 +324,11 @@ def _round(record: Record, unit: Fraction) -> Record:
         return int(number) if whole else float(number)
 
     found = {name: round_one(record[name], _ROUNDED[name]) for name in _list_estimates(record)}
-    error, rows = record.get("standard_error"), record.get("rows")
+    error = record.get("standard_error")
     if error is not None:
         found["standard_error"] = float(f"{error:.2g}")
-    if rows is not None and isfinite(rows):
-        found["rows"] = round(rows)
+    rows = {name: record[name] for name in _ROWS if record.get(name) is not None}
+    found |= {name: round(many) for name, many in rows.items() if isfinite(many)}
     return record | found
 
 

@@ -264,6 +264,8 @@ def test_it_goes_to_json_and_back():
         "too_few": False,
         "noise_interval": None,
         "several": False,
+        "treated": "",
+        "weighted": False,
         "hint": "",
     }
     assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown

@@ -277,7 +277,7 @@ def test_releases_of_several_kinds_share_a_column():
     assert None not in table.columns["value"]
     assert "rows, 95 % of releases of these rows; age, 95 % of samples like this" in table.note
     session = dp.session(TABLE, budget=dp.epsilon(1))
-    assert session(MEAN).table().note == "low to high: 95 % of samples like this."
+    assert session(MEAN).table().note.startswith("low to high: 95 % of samples like this. Values")
 
 
 def test_csv_goes_into_a_file(tmp_path):
@@ -330,3 +330,60 @@ def test_joint_intervals_of_groups_hold_at_once_in_each_group_alone():
     assert alone.endswith("95 % of samples like this, all of them at once.")
     groups = str((dp.table() >> dp.by("sex", ["f", "m"], fifths))(TABLE).table())
     assert groups.endswith("95 % of samples like this, all of one part at once.")
+
+
+LEFT_OUT = "rows without a value are left out"
+
+
+def test_a_table_of_means_says_what_values_count_as():
+    """The interval is for the mean of clipped values, and the table is what is published."""
+    found = dp.by("sex", ["f", "m"], MEAN)(TABLE)
+    said = f"Values below 0 count as 0, values above 100 as 100; {LEFT_OUT}."
+    for each in (found, found["f"], found["m"] - found["f"], 2 * found["f"]):
+        assert f"of samples like this. {said}" in each.table().note
+        assert each._repr_html_().count(said) == 1
+    assert not found["f"].clipped
+    assert dp.by("sex", ["f"], COUNT)(TABLE).table().note == ""
+    years = dp.select("age") >> dp.mean(0, 90, epsilon=1)
+    both = dp.compose(years=years, again=MEAN)(TABLE).table().note
+    assert f"values above 90 as 90; {LEFT_OUT} (years); values below 0" in both
+    assert both.endswith(f"values above 100 as 100; {LEFT_OUT} (again).")
+    searched = (dp.select("age") >> dp.mean(epsilon=1))(TABLE).table().note
+    assert "Values beyond bounds that a part of the budget finds count as these" in searched
+    size = dp.records(size=1000, metric=dp.ChangeOneDistance())
+    known = (size >> dp.mean(0, 100, epsilon=1))(TABLE["age"])
+    assert known.as_dict()["treated"].endswith(
+        "values above 100 as 100; a missing value counts as 50"
+    )
+
+
+def test_weights_are_not_called_rows():
+    rows = {"sex": ["f", "m"] * 500, "age": [20.0, 50.0] * 500, "w": [1.0, 2.0] * 500}
+    mean = dp.select("age", "w") >> dp.weighted_mean(0, 100, most=4, epsilon=9)
+    table = dp.by("sex", ["f", "m"], mean)(rows).table(suppress=200, digits=1)
+    assert list(table.columns) == ["sex", *ESTIMATE, "weight_over_most"]
+    assert table.columns["weight_over_most"] == [None, pytest.approx(250, abs=9)]
+    assert type(table.columns["weight_over_most"][1]) is int
+    assert "Weights" not in table.note
+    with pytest.raises(dp.ParameterError, match="this release is none"):
+        dp.by("sex", ["f", "m"], mean)(rows).table(percent=True)
+    assert "weights above 4 count as 4, rows without a weight are left out." in table.note
+    share = dp.proportion("sex", among=["f"], weights="w", most=4, epsilon=9)(rows).table()
+    assert share.note.endswith(
+        "like this. Weights above 4 count as 4, rows without a weight are left out."
+    )
+    few = dp.by("sex", ["x"], mean)(rows)["x"]
+    assert "too few rows" in str(few)
+    assert "too few rows, about" not in str(few)
+
+
+def test_shares_say_of_which_rows_they_are():
+    counts = dp.histogram("age", categories=[20, 40], epsilon=1)(TABLE)
+    shares, by_sex = (
+        counts.shares(),
+        dp.by("sex", ["f"], dp.histogram("age", categories=[20], epsilon=1)),
+    )
+    apart = shares["20"] - shares["40"]
+    for each in (shares, shares["20"], apart, by_sex(TABLE).shares()):
+        assert "Shares of the rows with these categories." in each.table().note
+    assert "Shares" not in counts.table().note

@@ -208,7 +208,8 @@ def _as_share(found: float | Estimate) -> float | Estimate:
     """Without bounds: no value of a share lies beyond them."""
     if not isinstance(found, Estimate):
         return found
-    return copy_with(found, bounds=None, too_few=_is_wide(found.interval))
+    of_weights = found.treated.rpartition("; ")[2]
+    return copy_with(found, bounds=None, too_few=_is_wide(found.interval), treated=of_weights)
 
 
 def _is_wide(ends: IntervalEnds) -> bool:

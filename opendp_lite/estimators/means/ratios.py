@@ -19,11 +19,11 @@ from opendp_lite.estimators.parts.budget import Budget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import NoisyTotals, RatioOfNoisySums, moderate
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.measures.budgets import numbers_of
-from opendp_lite.numbers.exact import Number
+from opendp_lite.numbers.exact import Number, format_number
 from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimate import Estimate, say_treated
 from opendp_lite.spaces.space import example, records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations import center, clamp, count, impute, sum
@@ -215,9 +215,9 @@ def weighted_mean(
 
     Returns:
         A number in the bounds, or with a confidence an ``Estimate``, whose ``rows`` is the sum of
-        the weights over ``most``, so there are at least so many. A row with a missing value has
-        the weight 0. Weights of a sum below ``most`` count as ``most``. A public number of rows is
-        of no use here.
+        the weights over ``most``, so there are at least so many: a table calls it
+        ``weight_over_most``. A row with a missing value has the weight 0. Weights of a sum below
+        ``most`` count as ``most``. A public number of rows is of no use here.
 
     Raises:
         ParameterError: If a bound, ``most`` or the budget is missing or impossible.
@@ -233,6 +233,10 @@ def weighted_mean(
     heaviest = moderate(most, "weighted_mean: most")
     moderate(heaviest * 2 * column.half, "weighted_mean: most times the width of the bounds")
     request = Request.of("weighted_mean", confidence, sampling, rho, epsilon, delta)
+    low, high, largest = map(format_number, (column.lower, column.upper, heaviest))
+    of_weights = f"weights above {largest} count as {largest}, rows without a weight are left out"
+    told = f"{say_treated((low, high))}; {of_weights}"
+    request = attrs.evolve(request, treated=told, weighted=True)
     budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
     if row_metric(space).fixed_size:
         rows = rows >> impute(0)

@@ -22,7 +22,7 @@ from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimate import Estimate, say_treated
 from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations import bins, clamp, select, sum
 from opendp_lite.transformations.features import FAR_BLOCKS
@@ -434,7 +434,9 @@ class _Run:
             chosen = joint_mean if plan.budget.power == 1 else recentred_mean
         asked = {"confidence": self.request.confidence, "sampling": self.request.sampling}
         found = ask(chosen(lower, upper, **{plan.budget.keyword: ask.left}, **asked))
-        return attrs.evolve(found, clipped=True) if isinstance(found, Estimate) else found
+        told = say_treated(None, "" if self._size is None else "the middle of these bounds")
+        more: Any = {"clipped": True, "treated": told}
+        return attrs.evolve(found, **more) if isinstance(found, Estimate) else found
 
     def _without_bounds(self, rows: float) -> float | Estimate:
         """A median where there are rows enough for one, else 0."""

@@ -25,7 +25,7 @@ from opendp_lite.numbers import exact
 from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.core import P
 from opendp_lite.pipeline.steps import Stage
-from opendp_lite.releases.estimate import Estimate
+from opendp_lite.releases.estimate import Estimate, say_treated
 from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations import center, clamp, sum
 from opendp_lite.transformations.row_maps import require_one_column
@@ -277,6 +277,7 @@ class Request:
         squares: The share of the budget that this takes.
         several: Whether a unit may have several rows, which an interval for the population takes
             for independent draws.
+        treated: As that of an ``Estimate``, and so is ``weighted``.
     """
 
     step: str
@@ -287,6 +288,8 @@ class Request:
         default=attrs.Factory(lambda self: self.whole.for_squares, takes_self=True)
     )
     several: bool = False
+    treated: str = ""
+    weighted: bool = False
 
     @classmethod
     def of(
@@ -331,9 +334,11 @@ class Request:
         if self.sampling:
             mechanism = self._with_squares(space, plan.column, mechanism)
         rows = plan.column.rows(space).bind(space)
-        made = self.whole.with_claimed_loss(rows >> (mechanism >> self.on(space).as_estimate))
         ends = plan.column.middle, plan.column.lower, plan.column.upper
         middle, lower, upper = map(exact.format_number, ends)
+        treated = say_treated((lower, upper), "" if space.domain.size is None else middle)
+        told = attrs.evolve(self.on(space), treated=treated)
+        made = self.whole.with_claimed_loss(rows >> (mechanism >> told.as_estimate))
         words = f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
         trace = with_result(made.trace, words)
         # The noise of the mean itself may be of no law that is listed; that of the squares alone
@@ -415,4 +420,6 @@ class Request:
             too_few=rows < _SHOWS_ROWS * ratio.errors.rows_deviation,
             noise_interval=of_rows,
             several=self.several and self.sampling,
+            treated=self.treated,
+            weighted=self.weighted,
         )

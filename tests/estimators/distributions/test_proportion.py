@@ -156,7 +156,8 @@ def test_an_empty_group_says_that_its_rows_are_few(weights, seeded):
     share = dp.proportion("has", among=["yes"], epsilon=1, **weights)
     found = dp.by("sex", ["f", "x"], share)(table)
     assert found["x"].too_few
-    assert "too few rows, about" in str(found["x"])
+    # The weight of all over the largest is no number of rows.
+    assert ("too few rows)" if weights else "too few rows, about") in str(found["x"])
     assert not found["f"].too_few
     assert found.table(suppress=20).columns["value"][1] is None
 
