@@ -181,6 +181,12 @@ class Estimate(Result):
         return f"{held}; {formatting.ONE_PERSON}" if self.several else held
 
     @property
+    def _summands(self) -> Sequence[Estimate]:
+        # A mean, a share and a quantile say of how many rows they are, or between which bounds.
+        known = self.rows is not None or self.bounds or self.sampling or self.treated
+        return [] if known else [self]
+
+    @property
     def _unsaid(self) -> str:
         hidden = "" if self.hidden_rows is None else say_hidden(self.hidden_rows)
         return " ".join(map(formatting.as_sentence, filter(None, (hidden, self.hint))))

@@ -390,6 +390,12 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
 
         return [keys_of(key) | row for key, each in self.items() for row in records_of(each)]
 
+    @property
+    def _summands(self) -> Sequence[Any]:
+        # A number that is whole is a count.
+        parts = [getattr(e, "_summands", [e] * isinstance(e, int)) for e in self.values()]
+        return [each for part in parts for each in part] if all(parts) else []
+
     def shares(self) -> ByGroup[Any]:
         """The shares within each group, of the histogram that is released for it."""
         shares = {key: cast(Any, each).shares() for key, each in self.items()}
@@ -491,8 +497,17 @@ class ByName(_Several[str, Any]):
         return super().covers or "; ".join(f"{name}, {words}" for name, words in said if words)
 
     def records(self) -> list[Record]:
-        """The rows of each release, with its name, and behind it that of a part of its own."""
+        """The rows of each release, with its name, and behind it that of a part of its own.
+
+        Beside the groups of a part ``by``, names of the same statistics are keys like theirs.
+        """
         found = [(name, row) for name, one in self.items() for row in records_of(one)]
+        groups = self.releases.get("by")
+        if isinstance(groups, ByGroup):
+            keys = dict.fromkeys(map(name_key, groups.column.split(", ")), "")
+            kinds = {(name == "by", frozenset(row) - {*keys}) for name, row in found}
+            if len(kinds) == 2 * len({kind for _, kind in kinds}):
+                return [keys | {next(iter(keys)): name} | row for name, row in found]
         parts = [", ".join(filter(None, (name, row.get("statistic")))) for name, row in found]
         # Twice: once for the place in front, and once over the own name of the row.
         return [

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import attrs
 import numpy as np
 
+from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.display import formatting
 from opendp_lite.numbers.exact import Number
-from opendp_lite.releases.table import Record, ReleaseTable
+from opendp_lite.releases.table import Record, ReleaseTable, add_total
 from opendp_lite.spelling.suggestions import explain_names, refuse_name
 
 
@@ -51,6 +52,8 @@ class Result(Storable):
         round: Number | Mapping[str, Number] | None = None,  # noqa: A002
         digits: int | Mapping[str, int] | None = None,
         percent: bool = False,
+        total: bool = False,
+        wide: bool = False,
     ) -> ReleaseTable:
         """The release as a table to print or to publish.
 
@@ -62,21 +65,43 @@ class Result(Storable):
                 ``dp.compose`` perhaps by part, as in ``{"n": 5, "mean": 0.1}``.
             digits: In place of ``round``: how many decimals are left. Likewise by part.
             percent: Whether shares are multiplied by 100.
+            total: Whether a last row adds up: counts by category, and counts and sums by group. It
+                is ``sum(release.values())``, with its interval.
+            wide: Whether a histogram of two columns is laid out in two ways, without intervals.
+                With ``total`` it has both margins.
 
         Nobody is protected by leaving out or by rounding: the noise did that. Both are for readers
         who would take noise for a finding. A count that is left out and one that is 0 look alike.
 
         Returns:
             A table, which prints, and has ``to_frame()`` and ``to_csv()``.
+
+        Raises:
+            ParameterError: If what was asked for is not for these numbers, in words.
         """
-        return ReleaseTable.of(
-            self.records(),
-            self._footnote,
-            suppress=suppress,
-            round_to=round,
-            digits=digits,
-            percent=percent,
-        )
+        records, note = self._in_two_ways(total) if wide else (self.records(), self._footnote)
+        if total and not wide and records:
+            records = [*records, self._total(records)]
+        limits = {"suppress": suppress, "round_to": round}
+        return ReleaseTable.of(records, note, **limits, digits=digits, percent=percent, wide=wide)
+
+    def _in_two_ways(self, total: bool, /) -> tuple[list[Record], str]:
+        """A row for each cell of a table in two ways, and what to say of them."""
+        raise ParameterError("table: wide=True is for dp.histogram of two columns with categories=")
+
+    def _total(self, records: Sequence[Record]) -> Record:
+        """The row of what all rows of a table add up to."""
+        parts: Any = getattr(self, "_summands", ()) if isinstance(self, Mapping) else ()
+        if not parts:
+            columns = getattr(self, "column", "sex").split(", ")
+            raise ParameterError(
+                "table: total=True adds up counts, and sums that have confidence=0.95. The mean of "
+                "all is paid beside those of groups, as in dp.compose(all=mean, by=dp.by("
+                f"{columns if columns[1:] else columns[0]!r}, keys, mean)), where mean is "
+                "dp.select('age') >> dp.mean(0, 100, epsilon=0.5), say"
+            )
+        shown = "total" if getattr(self, "threshold", None) is None else "total of these"
+        return add_total(records[0], records_of(sum(parts))[0], shown)
 
     @property
     def _footnote(self) -> str:

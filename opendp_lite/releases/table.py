@@ -55,6 +55,7 @@ class ReleaseTable(Storable):
         note: What was left out or rounded, in words.
         places: The decimals that are shown, where the numbers were rounded. Of a ``dp.compose``
             perhaps by the name of the part.
+        wide: Whether it has two ways: all columns but the first are of one category each.
 
     Example:
         >>> table = ReleaseTable({"sex": ["f", "m"], "count": [300, None]}, "Not shown (-): few.")
@@ -70,6 +71,7 @@ class ReleaseTable(Storable):
     columns: Mapping[str, Sequence[object]]
     note: str = ""
     places: int | Mapping[str, int] | None = None
+    wide: bool = False
 
     @classmethod
     def of(
@@ -81,6 +83,7 @@ class ReleaseTable(Storable):
         round_to: Number | Mapping[str, Number] | None = None,
         digits: int | Mapping[str, int] | None = None,
         percent: bool = False,
+        wide: bool = False,
     ) -> ReleaseTable:
         """Of rows, some left out and the others rounded; see ``table`` of a release."""
         said: list[str] = [note] if note else []
@@ -125,14 +128,20 @@ class ReleaseTable(Storable):
                 for name, unit in units.items()
             }
             told = [format_number(u) + (f" ({name})" if name else "") for name, u in units.items()]
-            said.append(f"Rounded to multiples of {', '.join(told)}, intervals outwards.")
+            ends = ", intervals outwards" if any("low" in each for each in records) else ""
+            said.append(f"Rounded to multiples of {', '.join(told)}{ends}.")
         shapes = {frozenset({"value", "count"} & each.keys()) for each in records}
         if shapes >= {frozenset({"value"}), frozenset({"count"})}:
             # Releases of several kinds: one column has what was released.
             records = [{"value" if n == "count" else n: v for n, v in e.items()} for e in records]
         names = dict.fromkeys(name for each in records for name in each)
         columns = {name: [row.get(name) for row in records] for name in names}
-        return cls(columns, " ".join(said), places)
+        if wide:  # The first column down, the second across and the third in the cells.
+            (title, keys), (_, across), (_, cells) = columns.items()
+            shown, width = ["-" if each is None else each for each in cells], len({*across})
+            parts = {str(name): shown[at::width] for at, name in enumerate(across[:width])}
+            columns = {title: keys[::width]} | parts
+        return cls(columns, " ".join(said), places, wide)
 
     def to_frame(self) -> Any:
         """A data frame of pandas."""
@@ -171,7 +180,8 @@ class ReleaseTable(Storable):
         return max(map(len, self.columns.values()), default=0)
 
     def __repr__(self) -> str:
-        numbers = {place for place, name in enumerate(self.columns) if name in _STATISTICS}
+        titles = enumerate(self.columns)
+        numbers = {at for at, name in titles if (at if self.wide else name in _STATISTICS)}
         lines = formatting.align([list(self.columns), *self._show_rows()], numbers)
         return "\n".join([*lines, *filter(None, [self.note])])
 
@@ -184,6 +194,8 @@ class ReleaseTable(Storable):
 
     def _line(self, row: Record) -> list[str]:
         """The cells of a row, with the digits that the error or the rounding leaves."""
+        if self.wide:
+            return [formatting.printable(formatting.key_text(each)) for each in row.values()]
         error = row.get("standard_error") or 0.0
         places = self.places
         if isinstance(places, Mapping):
@@ -213,6 +225,15 @@ def _list_estimates(record: Record) -> list[str]:
     """The columns of what is estimated and its ends; a count beside a share says how many it is."""
     beside = "count" if record.get("value") is not None else ""
     return [name for name in _ROUNDED if name != beside and record.get(name) is not None]
+
+
+def add_total(like: Record, found: Record, name: str) -> Record:
+    """A last row for a table with rows like this: whole where they are, and ends outwards."""
+    key, *others = (each for each in like if each not in _NO_KEYS)
+    value = "count" if "count" in like else "value"
+    if isinstance(like[value], int):
+        found = {each: _ROUNDED.get(each, float)(number) for each, number in found.items()}
+    return {key: name, **dict.fromkeys(others, ""), value: found.pop("value"), **found}
 
 
 def _how_many(record: Record) -> str:

@@ -35,7 +35,7 @@ from opendp_lite.pipeline.core import AnyMeasurement, M, Measurement, R, release
 from opendp_lite.pipeline.questions import brief
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result, records_of
-from opendp_lite.releases.table import Record
+from opendp_lite.releases.table import Record, ReleaseTable
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.text import check_line
 from opendp_lite.spaces.domains import Rows
@@ -175,9 +175,10 @@ class Release(Result, Generic[R]):
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
 
-    @property
-    def _footnote(self) -> str:
-        return self.value._footnote if isinstance(self.value, Result) else ""
+    def table(self, **asked: Any) -> ReleaseTable:
+        """As that of what was released."""
+        kept = isinstance(self.value, Result)
+        return cast(Result, self.value).table(**asked) if kept else super().table(**asked)
 
     def records(self) -> list[Record]:
         """What was released, in rows."""

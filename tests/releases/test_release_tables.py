@@ -387,3 +387,135 @@ def test_shares_say_of_which_rows_they_are():
     for each in (shares, shares["20"], apart, by_sex(TABLE).shares()):
         assert "Shares of the rows with these categories." in each.table().note
     assert "Shares" not in counts.table().note
+
+
+def test_a_last_row_adds_up_counts_and_sums():
+    counts = dp.histogram("sex", categories=["f", "m", None], epsilon=1)(TABLE)
+    total, table = sum(counts.values()), counts.table(total=True)
+    last = {name: cells[-1] for name, cells in table.columns.items()}
+    assert last == {
+        "sex": "total",
+        "count": total.value,
+        "low": np.floor(total.interval[0]),
+        "high": np.ceil(total.interval[1]),
+        "standard_error": total.standard_error,
+    }
+    assert {type(last[name]) for name in ("count", "low", "high")} == {int}
+    assert table.columns["count"][:-1] == counts.counts.tolist()
+    assert counts.table(total=True, suppress=9999, round=5).columns["count"][-1] is None
+    noise = dp.laplace(epsilon=1, confidence=0.95)
+    ages = dp.select("age") >> dp.clamp(0, 99) >> dp.sum() >> noise
+    sums = dp.by(["sex", "age"], [["f", "m"], [20, 50]], ages)(TABLE)
+    paid = dp.session(TABLE, dp.epsilon(1))(dp.by("sex", ["f", "m"], dp.count() >> noise))
+    for found in (sums, paid):
+        total, cells = sum(found.values()), found.table(total=True).columns
+        last = [cells[name][-1] for name in ("value", "low", "high")]
+        assert last == [total.value, *total.interval]
+    assert [sums.table(total=True).columns[name][-1] for name in ("sex", "age")] == ["total", ""]
+    plain = dp.by("sex", ["f", "m"], COUNT)(TABLE)
+    assert plain.table(total=True).columns["value"][-1] == sum(plain.values())
+    within = dp.by("sex", ["f", "m"], dp.histogram("age", categories=[20, 50], epsilon=1))(TABLE)
+    added = sum(each for one in within.values() for each in one.values())
+    assert within.table(total=True).columns["count"][-1] == added.value
+    unknown = dp.histogram("sex", epsilon=1, delta=1e-6)
+    assert unknown(TABLE).table(total=True).columns["sex"][-1] == "total of these"
+    assert len(unknown({"sex": ["f"]}).table(total=True)) == 0
+
+
+NO_SUMS = [
+    dp.by("sex", ["f", "m"], MEAN),
+    dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, epsilon=1, sampling=False)),
+    dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, epsilon=1, confidence=None)),
+    dp.by("sex", ["f"], dp.select("age") >> dp.private_quantile(0.5, bounds=(0, 100), epsilon=1)),
+    dp.by("sex", ["f"], dp.proportion("age", among=[20], epsilon=1, sampling=False)),
+    dp.by("sex", ["f"], dp.compose(n=COUNT, age=MEAN)),
+    dp.by("sex", ["f"], dp.histogram("age", categories=[20], epsilon=1) >> (lambda n: n.shares())),
+]
+
+
+@pytest.mark.parametrize("pipeline", NO_SUMS)
+def test_what_is_no_sum_has_no_total(pipeline):
+    refused = r"dp.compose\(all=mean, by=dp.by\('sex', keys, mean\)\)"
+    with pytest.raises(dp.ParameterError, match=refused):
+        pipeline(TABLE).table(total=True)
+    with pytest.raises(dp.ParameterError, match=refused):
+        dp.session(TABLE, dp.epsilon(9))(dp.table() >> pipeline).table(total=True)
+    with pytest.raises(AttributeError, match=r"type release.table\(total=True\)$"):
+        pipeline(TABLE).total()
+
+
+def test_a_single_number_has_no_total():
+    one = (dp.count() >> dp.laplace(epsilon=1, confidence=0.9))(TABLE["age"])
+    with pytest.raises(dp.ParameterError, match="total=True adds up counts"):
+        one.table(total=True)
+
+
+def test_a_histogram_of_two_columns_is_laid_out_in_two_ways():
+    rows = {"sex": ["f"] * 60 + ["m"] * 40, "ill": [0] * 57 + [1] * 43}
+    pipeline = dp.histogram(["sex", "ill"], categories=[["f", "m", None], [0, 1]], epsilon=3)
+    found = pipeline(rows)
+    table = found.table(wide=True, total=True)
+    first, *columns = table.columns
+    assert [first, *columns] == ["sex \\ ill", "0", "1", "total"]
+    assert table.columns[first] == ["f", "m", "missing", "total"]
+    rows_of, columns_of = found.marginal("sex"), found.marginal("ill")
+    assert table.columns["total"] == [*rows_of.counts, sum(found.values()).value]
+    assert [table.columns[name][-1] for name in ("0", "1")] == columns_of.counts.tolist()
+    assert [table.columns[name][:-1] for name in ("0", "1")] == found.grid().T.tolist()
+    reach = [each.margin for each in (found, rows_of, columns_of)]
+    said = "a count by at most {:.0f}, a row's total by {:.0f}, a column's by {:.0f}, that of all"
+    assert table.note.startswith(f"In 95 % of releases noise moves {said.format(*reach)}")
+    shown = found.table(wide=True, total=True, suppress=20, round=5)
+    assert shown.columns["1"][0] == shown.columns["0"][1] == "-"
+    assert shown.columns["total"][2] == "-"
+    assert all(each % 5 == 0 for each in (shown.columns["0"][0], shown.columns["total"][-1]))
+    assert shown.note.endswith("fewer than 20. Rounded to multiples of 5.")
+    lines = str(shown).splitlines()[:5]
+    assert lines[0].split() == ["sex", "\\", "ill", "0", "1", "total"]
+    assert lines[1].split()[::2] == ["f", "-"]
+    assert len(set(map(len, lines))) == 1
+    assert shown.to_frame()["1"].tolist() == shown.columns["1"]
+    assert shown.to_csv().splitlines()[1].startswith("f,")
+    assert list(found.table(wide=True).columns)[1:] == ["0", "1"]
+    assert dp.session(rows, dp.epsilon(3))(pipeline).table(wide=True).wide
+
+
+def test_counts_in_two_ways_have_the_digits_of_their_error():
+    keys = [["f", "m"], [20, 50]]
+    found = dp.histogram(["sex", "age"], categories=keys, rho=0.1)(TABLE)
+    cells = found.table(wide=True, total=True).columns["total"]
+    assert all(len(str(each).partition(".")[2]) == 1 for each in cells)
+    assert found.table(wide=True, round=10).columns["20"][0] in (490, 500, 510)
+
+
+def test_only_two_ways_are_laid_out():
+    one = dp.histogram("sex", categories=["f"], epsilon=1)(TABLE)
+    three = dp.histogram(["a", "b", "c"], categories=[[0], [0], [0]], epsilon=1)
+    ages = (dp.select("age") >> dp.cdf(0, 100, epsilon=1, cells=4))(TABLE)
+    columns = {"a": [0], "b": [0], "c": [0]}
+    for found in (one, three(columns), dp.by("sex", ["f"], MEAN)(TABLE), ages):
+        with pytest.raises(dp.ParameterError, match=r"wide=True is for dp\.histogram of two"):
+            found.table(wide=True)
+    with pytest.raises(dp.ParameterError, match="total=True adds up counts"):
+        ages.table(total=True)
+    twice = dp.histogram(["a", "b"], categories=[[0], ["total", 0]], epsilon=1)(columns)
+    with pytest.raises(dp.ParameterError, match="call two columns alike"):
+        twice.table(wide=True, total=True)
+
+
+def test_the_mean_of_all_stands_among_those_of_groups():
+    both = dp.compose(all=MEAN, by=dp.by("sex", ["f", "m"], MEAN))(TABLE)
+    table = both.table().columns
+    assert list(table) == ["sex", *ESTIMATE, "rows"]
+    assert table["sex"] == ["all", "f", "m"]
+    assert table["value"] == [each.value for each in (both["all"], *both["by"].values())]
+    assert both.table(suppress=700).columns["value"][1:] == [None, None]
+    cells = dp.compose(by=dp.by(["sex", "age"], [["f"], [20]], MEAN), all=MEAN)(TABLE).table()
+    assert list(cells.columns)[:2] == ["sex", "age"]
+    assert [cells.columns[name] for name in ("sex", "age")] == [["f", "all"], [20, ""]]
+    # A name of another statistic, or beside other groups, would be taken for a group.
+    for apart in (
+        dp.compose(n=dp.count() >> dp.laplace(epsilon=1), by=dp.by("sex", ["f"], MEAN)),
+        dp.compose(age=MEAN, sexes=dp.by("sex", ["f"], MEAN)),
+    ):
+        assert next(iter(apart(TABLE).table().columns)) == "statistic"

@@ -66,6 +66,7 @@ assert_type(dp.ratio(first, second, independent=True), dp.Estimate)
 assert_type(2 * (first - second) / 3 + 1, dp.Estimate)
 assert_type(round(first, 1), dp.Estimate)
 assert_type(first.table(round=0.5), dp.releases.ReleaseTable)
+assert_type(first.table(total=True, wide=True).wide, bool)
 assert_type(first.treated, str)
 assert_type(dp.proportion("city", among=["Rome"], epsilon=1), Releases[dp.Estimate])
 assert_type(

@@ -367,6 +367,8 @@ class CumulativeDistribution(answers.Answers):
         round: Number | Mapping[str, Number] | None = None,  # noqa: A002
         digits: int | Mapping[str, int] | None = None,
         percent: bool = False,
+        total: bool = False,
+        wide: bool = False,
         at: ArrayLike | None = None,
     ) -> ReleaseTable:
         """The shares up to some numbers, as a table to print or to publish.
@@ -376,10 +378,14 @@ class CumulativeDistribution(answers.Answers):
             round: Numbers become multiples of this: 0.01, say. Ends are rounded outwards.
             digits: In place of ``round``: how many decimals are left.
             percent: Whether shares are multiplied by 100.
+            total: Is for counts, as ``suppress`` is.
+            wide: Likewise.
             at: The numbers. By default about twenty edges, with short numbers where there are some;
                 ``release.edges`` asks for all edges. Between edges the share is interpolated: low
                 and high say how far off that may be, and ``standard_error`` does not.
         """
+        if total or wide:
+            return super().table(total=total, wide=wide)
         return ReleaseTable.of(
             self.records(at),
             self._footnote,

@@ -355,6 +355,32 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             for (key, count), (low, high) in zip(rows, self.intervals.tolist(), strict=True)
         ]
 
+    @property
+    def _summands(self) -> Sequence[Estimate]:
+        return [*self.values()]
+
+    def _in_two_ways(self, total: bool, /) -> tuple[list[Record], str]:
+        if self.axes is None or len(self.axes) != _BIN:
+            return super()._in_two_ways(total)
+        (down, across), grid = self.axes, self.grid()
+        sizes = [len(across), len(down), grid.size] if total else []
+        reach = [self.margin, *(self._of_sums(each, grid.size)[1] for each in sizes)]
+        of = "a count by at most", "a row's total by", "a column's by", "that of all by"
+        said = ", ".join(map(" ".join, zip(of, map(self._digits, reach), strict=False)))
+        if total:
+            grid = np.vstack([grid, grid.sum(axis=0)])
+            grid = np.hstack([grid, grid.sum(axis=1, keepdims=True)])
+            down, across = (*down, "total"), (*across, "total")
+        title, names = " \\ ".join(self.columns), [label(each) for each in across]
+        if len({title, *names}) <= len(names):
+            raise ParameterError("table: wide=True would call two columns alike; leave it out")
+        records = [
+            {title: key_cell(key), "across": name, "count": type(many.item())(self._digits(many))}
+            for key, line in zip(down, grid, strict=True)
+            for name, many in zip(names, line, strict=True)
+        ]
+        return records, f"In {formatting.percent(self.confidence)} of releases noise moves {said}."
+
     __array__ = refuse_array
 
     def __repr__(self) -> str:
