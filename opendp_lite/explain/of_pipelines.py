@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeGuard, TypeVar, runtime_checkable
 import attrs
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import ByHand, Spelled, by_hand, one_line
 from opendp_lite.explain import statement_parts
@@ -112,9 +113,7 @@ def state_all(
         position: What was spent.
     """
     every = list(stated.values())
-    once: dict[str, Any] = {
-        name: _once(chain(*(getattr(each, name) for each in every))) for name in _LISTED
-    }
+    once = {name: _once(chain(*(getattr(each, name) for each in every))) for name in _LISTED}
     said: dict[str, list[str]] = {}
     for number, each in stated.items():
         for line in each.noise:
@@ -122,7 +121,7 @@ def state_all(
     after = tuple(line for line in once.pop("after") if line not in _NOTHING_AFTER)
     unit = every[0].unit
     limits = ", ".join(_once(each.unit.limit for each in every if each.unit.limit))
-    return attrs.evolve(
+    return copy_with(
         every[0],
         **once,
         pipeline="\n".join(f"{number}: {each.pipeline}" for number, each in stated.items()),

@@ -195,7 +195,7 @@ class Statement:
             "What is not protected": _NO_PROMISE,
             "How well": (*self.loss.sentences, *self._conclusions),
             "Who is trusted": (*_TRUST, *self._relied_on),
-            self._accounting: (_ALONE,) if self.position is None else self.position.sentences,
+            self._others: (_ALONE,) if self.position is None else self.position.sentences,
             "What is public": (*self.declared, *map(str, self.parameters)),
             "Before the noise": self._before,
             "Noise and intervals": self._accuracy,
@@ -210,8 +210,8 @@ class Statement:
     def _short(self) -> tuple[str, ...]:
         found = [
             f"Protected: {self.unit.protected}. Privacy loss: {self.loss.words}.",
-            f"Whoever sees the {self._seen} and guesses {self.unit.question} is right in at most "
-            f"{digits_up(100 * self.loss.guess, 3)} % of cases. Without the {self._seen} it is "
+            f"Whoever sees the {self._noun} and guesses {self.unit.question} is right in at most "
+            f"{digits_up(100 * self.loss.guess, 3)} % of cases. Without the {self._noun} it is "
             "50 %.",
         ]
         if self.position is not None:
@@ -225,11 +225,11 @@ class Statement:
         return self.position is not None and bool(self.position.releases)
 
     @property
-    def _seen(self) -> str:
+    def _noun(self) -> str:
         return "releases" if self._of_all else "release"
 
     @property
-    def _accounting(self) -> str:
+    def _others(self) -> str:
         return "All releases" if self._of_all else "Other releases"
 
     @property
@@ -237,7 +237,7 @@ class Statement:
         guess = digits_up(100 * self.loss.guess, 3)
         found = [
             f"Think of somebody who does not know {self.unit.question}, and finds both equally "
-            f"likely. After the {self._seen} the right guess has a probability of at most "
+            f"likely. After the {self._noun} the right guess has a probability of at most "
             f"{guess} %."
         ]
         if self.loss.odds is not None:
@@ -342,7 +342,7 @@ class Statement:
                 "release_type": "One release" if self.position is None else "Many releases",
             },
             "accounting": {
-                "composition": lines[self._accounting],
+                "composition": lines[self._others],
                 "post_processing": lines["After the noise"],
             },
             "implementation": {

@@ -241,7 +241,7 @@ class Release(Result, Generic[R]):
         text, error = formatting.format_release(self.value), self._error
         if not error:
             return text
-        found: Any = self.value
+        found: object = self.value
         if isinstance(found, np.ndarray) and found.shape == (1,):
             found = found.item()
         if isinstance(found, float):

@@ -180,7 +180,7 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
         for other in extremes[:, None]:
             yield Neighbours(common, none, other, 1, 0)
         yield Neighbours(common, none, extremes[-1:].repeat(MOST_CHANGES, axis=0), MOST_CHANGES, 0)
-    yield from _keyed(body, own)
+    yield from _pair_keys(body, own)
     for row, count in product(special[:, None], range(_FEW + 1)):
         yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
     for row, count in product(spoken[:, None], sorted({*EQUAL_ROWS, *sizes})):
@@ -201,7 +201,7 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
         yield Neighbours(np.concatenate([row.repeat(count, 0), other]), none, other, 1, 0)
 
 
-def _keyed(body: Body, own: Sequence[float]) -> Iterator[Neighbours]:
+def _pair_keys(body: Body, own: Sequence[float]) -> Iterator[Neighbours]:
     """A number in each column, as a key and its value; and a second row of the key."""
     columns = min(body.columns, _FEW)
     numbers = *own[:_LETTERS], *_ODD[: 2 * (columns < _FEW)]

@@ -84,7 +84,7 @@ class SignificanceTest(Result):
     def covers(self) -> str:
         return self.released.covers
 
-    def __getitem__(self, key: Any) -> Estimate:
+    def __getitem__(self, key: Hashable) -> Estimate:
         """One of the numbers that it was made of: ``test["f"] - test["m"]`` is the difference."""
         return self.released[key]
 
