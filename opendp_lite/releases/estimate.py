@@ -85,6 +85,7 @@ class Estimate(Result):
         hint: What else there is to know, in words.
         treated: What values beyond the bounds and missing ones count as: a table says it below.
         weighted: Whether rows have weights.
+        unknown: Whether nothing is known of it. It prints "not known", and tables leave it empty.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -115,6 +116,7 @@ class Estimate(Result):
     hint: str = attrs.field(default="", eq=False, repr=False)
     treated: str = attrs.field(default="", eq=False, repr=False)
     weighted: bool = False
+    unknown: bool = False
     # Not stored: two readings of one file would be two draws of noise.
     sources: frozenset[NoiseSource] = attrs.field(
         factory=lambda: frozenset([NoiseSource()]), init=False, eq=False, repr=False
@@ -132,11 +134,14 @@ class Estimate(Result):
 
     def __str__(self) -> str:
         value, ends, noise, warnings = self.cells()
-        said = [f"{ends} in {self.covers}", f"{noise} is noise" if noise else "", warnings]
-        return f"{value} ({'; '.join(filter(None, said))})"
+        held = "" if self.unknown else f"{ends} in {self.covers}"
+        said = "; ".join(filter(None, [held, f"{noise} is noise" if noise else "", warnings]))
+        return f"{value} ({said})" if said else value
 
     def cells(self) -> tuple[str, str, str, str]:
         """For a line of a table: the value, its interval, how much is noise, and what to know."""
+        if self.unknown:
+            return "not known", "not known", "", "; ".join(self._warnings())
         half, noise = _half_width(self.interval), ""
         if self.noise_interval is not None and 0 < half < inf:
             part = _half_width(self.noise_interval)
@@ -208,7 +213,7 @@ class Estimate(Result):
             )
         if self.hint:
             said.append(self.hint)
-        if self.interval == (-inf, inf):
+        if self.interval == (-inf, inf) and not self.unknown:
             said.append("its error is not known")
         if self._few:
             known = self.rows is not None and not self.weighted
@@ -223,11 +228,13 @@ class Estimate(Result):
         return formatting.justify(self.standard_error, (self.value, *self.interval), *numbers)
 
     def records(self) -> list[Record]:
-        """The number with its interval, as one row."""
+        """The number with its interval, as one row; None where nothing is known of it."""
         low, high = self.interval
-        found = {"value": self.value, "low": low, "high": high}
+        found: Record = {"value": self.value, "low": low, "high": high}
         found["standard_error"] = self.standard_error
         name = "weight_over_most" if self.weighted else "rows"
+        if self.unknown:
+            found = dict.fromkeys(found)
         return [found if self.rows is None else found | {name: self.rows}]
 
     def __add__(self, other: object) -> Estimate:
@@ -555,6 +562,7 @@ def _join(
         noise_interval=noise,
         several=one.several or other.several,
         treated="; ".join(dict.fromkeys(filter(None, (one.treated, other.treated)))),
+        unknown=one.unknown or other.unknown,
     )
     return copy_with(found, sources=one.sources | other.sources)
 

@@ -88,8 +88,14 @@ class ReleaseTable(Storable):
         """Of rows, some left out and the others rounded; see ``table`` of a release."""
         said: list[str] = [note] if note else []
         places: int | Mapping[str, int] | None = None
-        # A key that is None, and not one that the row lacks.
-        records = [{name: "missing" if v is None else v for name, v in r.items()} for r in records]
+        # A key that is None, and not one that the row lacks, nor a number that is not known.
+        records = [
+            {
+                name: "missing" if v is None and name not in _STATISTICS else v
+                for name, v in r.items()
+            }
+            for r in records
+        ]
         if suppress is not None:
             asked = suppress if isinstance(suppress, Mapping) else {"": suppress}
             hidden = [False] * len(records)

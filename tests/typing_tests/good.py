@@ -61,6 +61,7 @@ assert_type([body.radius(2) for body in bodies], list[float])
 
 # Computing with releases.
 first, second = (dp.Estimate(value, 1.0, (0.0, 9.0), 0.95) for value in (4.0, 5.0))
+assert_type(first.unknown, bool)
 assert_type(dp.difference(first, second), dp.Estimate)
 assert_type(dp.ratio(first, second, independent=True), dp.Estimate)
 assert_type(2 * (first - second) / 3 + 1, dp.Estimate)

@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.base.frozen import copy_with
 from opendp_lite.display.formatting import align, hold_in, html_grid, percent
 from opendp_lite.estimators.parts import Floats
 from opendp_lite.releases.estimate import Estimate
@@ -114,7 +113,7 @@ class Correlation(Result):
             )
         place = tuple(map(self.names.index, pair))
         low, high = float(self.interval[0][place]), float(self.interval[1][place])
-        found = Estimate(
+        return Estimate(
             float(self.value[place]),
             float(self.standard_error[place]),
             (low, high),
@@ -123,8 +122,9 @@ class Correlation(Result):
             sampling=True,
             too_few=high - low >= 1,
             several=self.several,
+            hint=_SHAPE,
+            unknown=high - low >= _UNSEEN,
         )
-        return copy_with(found, hint=_SHAPE)
 
     @property
     def covers(self) -> str:
@@ -142,7 +142,7 @@ class Correlation(Result):
     def _unsaid(self) -> str:
         said = f"{_SHAPE.capitalize()}."
         unknown = (self.interval[1] - self.interval[0] >= _UNSEEN).any()
-        return f"{said} Of one from -1 to 1 nothing is known." if unknown else said
+        return f"{said} Of one that is not shown (-) nothing is known." if unknown else said
 
     def __repr__(self) -> str:
         return str(self.table())

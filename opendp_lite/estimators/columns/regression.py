@@ -163,6 +163,8 @@ class Regression(Result):
             sampling=True,
             noise_interval=for_rows,
             several=self.several,
+            hint=self._hides if self.weak else "",
+            unknown=bool(self.weak),
         )
         return found.of_part(self.source.release, self.source.part)
 
@@ -196,13 +198,18 @@ class Regression(Result):
         return f"{self.y} = intercept + slopes, about {self.rows:.0f} rows"
 
     @property
+    def _hides(self) -> str:
+        if len(self.weak) == 1:
+            hidden = f"{self.weak[0]} hardly varies, or moves with another column"
+        else:
+            hidden = f"{', '.join(self.weak)} hardly vary, or move together"
+        return f"the noise may hide that {hidden}"
+
+    @property
     def _unsaid(self) -> str:
         if self.weak:
-            hidden = f"{', '.join(self.weak)} hardly vary, or move together"
-            if len(self.weak) == 1:
-                hidden = f"{self.weak[0]} hardly varies, or moves with another column"
             return (
-                f"Weak: the noise may hide that {hidden}. Nothing is\nknown of the slopes. "
+                f"Weak: {self._hides}. Nothing is\nknown of the slopes. "
                 "Take more rows, a larger budget, fewer columns, or narrower\nbounds of "
                 f"{', '.join(self.weak)} where they are wider than need be."
             )

@@ -58,9 +58,12 @@ def test_what_noise_hides_is_not_told():
     matrix = np.diag([1.0, 1.0, 0.1])
     found = Correlation.of(matrix, np.full((3, 3), 0.1), 1000.0, 0.95, NAMES)
     assert found["a", "c"].interval == (-1, 1)
-    assert str(found["a", "c"]).endswith("about normal shape; too few rows, about 1000)")
-    assert str(found).endswith("about normal shape. Of one from -1 to 1 nothing is known.")
+    assert str(found["a", "c"]).startswith("not known (for columns of about normal shape; too few")
+    assert str(found).endswith("about normal shape. Of one that is not shown (-) nothing is known.")
     assert found["a", "b"].interval[1] < 1
+    assert [row["value"] is None for row in found.records()] == [False, True, True]
+    assert found.to_csv().splitlines()[2] == "a,c,,,,,1000.0"
+    assert np.isnan(found.to_frame()["low"][1])
     assert PrincipalComponents.of(matrix, np.full((3, 3), 0.1), 0.95, NAMES).turned[0] > 60
     assert "not known" in repr(PrincipalComponents.of(matrix, np.eye(3) + 1, 0.95, NAMES))
 

@@ -317,6 +317,13 @@ def test_what_the_noise_may_hide_is_said(loss):
         assert f"Weak: the noise may hide that {words}" in repr(found)
         assert f"or narrower\nbounds of {weak} where they are wider than need be." in repr(found)
         assert found.as_dict()["standard_errors"] == [None] * 3
+        at = found.predict({"a": 1, "b": 2})
+        for each in (found["b"], at, 2 * at, dp.difference(at, found["b"], independent=False)):
+            assert str(each).startswith("not known"), each
+        assert str(at).startswith(f"not known (the noise may hide that {words}")
+        assert {row[name] for row in found.records() for name in ("value", "low")} == {None}
+        assert found.table(digits=2).to_csv().splitlines()[2] == f"b,,,,,{found.rows:.0f}"
+        assert found.to_frame()["value"].isna().all()
     few = {name: column[:4] for name, column in table.items()}
     assert fit(**loss).insecure_release(few, 1).value.weak
 
