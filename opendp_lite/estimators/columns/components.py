@@ -25,9 +25,12 @@ _LOST: Final = 3.0
 """Rows that Fisher's interval takes off."""
 # In deviations of its noise: a variance below it does not tell a correlation.
 _SEEN: Final = 3.0
+# And that of a direction, which is not known below it. Of angles that are shown, in simulations of
+# four matrices and six noises, 84 % were within their bound with none, 92 with 3, and 93 with this.
+_APART: Final = 4.0
 _SHOWN: Final = 6
 _UNKNOWN: Final = 45.0
-"""In degrees: a direction that may be turned by more is not known."""
+"""In degrees: a direction that may be turned by so much or more is not known."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -160,7 +163,8 @@ class PrincipalComponents(Result):
         variances: Along each direction.
         shares: Of all the variance.
         turned: By about how many degrees the noise may have turned each direction: at most so many
-            in a share ``confidence`` of all releases, to the first order; at most 90.
+            in a share ``confidence`` of all releases, to the first order; 90 where noise may hide
+            its variance. From 45 on the direction is not known: it is not shown.
         confidence: Such as 0.95.
         names: Of the columns.
 
@@ -183,13 +187,21 @@ class PrincipalComponents(Result):
 
     @classmethod
     def of(
-        cls, matrix: Floats, noise: Floats, confidence: float, names: tuple[str, ...]
+        cls,
+        matrix: Floats,
+        noise: Floats,
+        confidence: float,
+        names: tuple[str, ...],
+        *,
+        scaled: bool = False,
     ) -> PrincipalComponents:
         """From a symmetric matrix, and the standard errors that noise gives its entries.
 
         Proof:
             To the first order the noise E turns v_k towards v_j by v_j' E v_k over the difference
-            of their variances (Kato 1966). Its entries are independent.
+            of their variances (Kato 1966). Its entries are independent. Where the noise v_k' E v_k
+            may hide a variance, that order says too little. Scaled by a variance that noise may
+            hide, no direction is known.
         """
         values, vectors = (each[..., ::-1] for each in np.linalg.eigh(matrix))
         # The largest part of each direction is above 0.
@@ -201,20 +213,24 @@ class PrincipalComponents(Result):
         squares = parts.T @ variances @ parts
         squares += (products * np.tensordot(variances, products, 1)).sum(axis=0)
         squares -= np.einsum("aj,ak,a->jk", parts, parts, np.diagonal(variances))
+        known = values > _APART * np.sqrt(np.diagonal(squares))
+        if scaled:
+            known &= bool((np.diagonal(noise) * _SEEN < 1).all())
         gaps = (values[:, None] - values) ** 2 + np.diag(np.full(len(values), np.inf))
         score = NormalDist().inv_cdf((1 + confidence) / 2)
         turn = score * np.sqrt((squares / np.maximum(gaps, _TINY)).sum(axis=1))
+        turned = np.where(known, np.degrees(np.arctan(turn)), 90.0)
         kept = values.clip(min=0)
         shares = kept / max(float(kept.sum()), _TINY)
-        return cls(vectors.T, kept, shares, np.degrees(np.arctan(turn)), confidence, names)
+        return cls(vectors.T, kept, shares, turned, confidence, names)
 
     def _lines(self) -> tuple[list[str], list[list[str]]]:
         lines = []
         for place in range(min(len(self.shares), _SHOWN)):
-            turn = float(self.turned[place])
-            said = f"{turn:.1f} degrees" if turn < _UNKNOWN else "not known"
-            parts = (f"{each:.2f}" for each in self.directions[place] + 0.0)
-            lines.append([f"{place + 1}", f"{self.shares[place]:.1%}", *parts, said])
+            parts = [f"{each:.2f}" for each in self.directions[place] + 0.0]
+            shown = [f"{self.shares[place]:.1%}", *parts, f"{self.turned[place]:.1f} degrees"]
+            known = self.turned[place] < _UNKNOWN
+            lines.append([f"{place + 1}", *(shown if known else ["not known"] * len(shown))])
         return ["", "share", *self.names, "turned by noise, at most"], lines
 
     def __repr__(self) -> str:
@@ -227,14 +243,23 @@ class PrincipalComponents(Result):
         return html_grid(self._note, *self._lines())
 
     def records(self) -> list[Record]:
-        """A row for each direction."""
-        parts = [dict(zip(self.names, each, strict=True)) for each in self.directions.tolist()]
+        """A row for each direction; None and no parts where it is not known."""
+        titles = ["share", *self.names, "turned"]
+        rows = np.column_stack([self.shares, self.directions, self.turned]).tolist()
+        known = [row[-1] < _UNKNOWN for row in rows]
         return [
-            {"direction": place + 1, "share": share, **each, "turned": turned}
-            for place, (share, each, turned) in enumerate(
-                zip(self.shares.tolist(), parts, self.turned.tolist(), strict=True)
-            )
+            {
+                "direction": place,
+                "share": None,
+                **(dict(zip(titles, row, strict=True)) if one else {}),
+            }
+            for place, (row, one) in enumerate(zip(rows, known, strict=True), 1)
         ]
+
+    @property
+    def _unsaid(self) -> str:
+        unknown = (self.turned >= _UNKNOWN).any()
+        return "A direction that is not shown (-) is not known." if unknown else ""
 
     @property
     def _note(self) -> str:

@@ -225,7 +225,7 @@ class Covariance(Result):
         if scaled:
             units = np.sqrt(np.diagonal(matrix).clip(min=1e-300))
             matrix, noise = (each / np.outer(units, units) for each in (matrix, noise))
-        return PrincipalComponents.of(matrix, noise, self.confidence, self._titles)
+        return PrincipalComponents.of(matrix, noise, self.confidence, self._titles, scaled=scaled)
 
     @property
     def _noise(self) -> Floats:

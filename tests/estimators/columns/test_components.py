@@ -65,7 +65,32 @@ def test_what_noise_hides_is_not_told():
     assert found.to_csv().splitlines()[2] == "a,c,,,,,1000.0"
     assert np.isnan(found.to_frame()["low"][1])
     assert PrincipalComponents.of(matrix, np.full((3, 3), 0.1), 0.95, NAMES).turned[0] > 60
-    assert "not known" in repr(PrincipalComponents.of(matrix, np.eye(3) + 1, 0.95, NAMES))
+
+
+def test_a_direction_that_is_not_known_is_not_shown():
+    """Nor the others, where one variance that all are brought to 1 by is hidden."""
+    matrix, off = np.diag([9.0, 4.0, 0.1]), np.full((3, 3), 0.1)
+    found = PrincipalComponents.of(matrix, off, 0.95, NAMES)
+    assert [each < 45 for each in found.turned] == [True, True, False]
+    assert repr(found).splitlines()[3].split() == ["3", *["not", "known"] * 5]
+    assert str(found.table()).endswith("A direction that is not shown (-) is not known.")
+    assert found.records()[2] == {"direction": 3, "share": None}
+    assert found.to_csv().splitlines()[3] == "3,,,,,"
+    units = np.sqrt(np.diagonal(matrix))
+    scaled = [each / np.outer(units, units) for each in (matrix, off)]
+    assert (PrincipalComponents.of(*scaled, 0.95, NAMES, scaled=True).turned == 90).all()
+
+
+def test_few_directions_are_shown_that_noise_turned_farther_than_is_said():
+    """Without the rule for a variance that noise may hide, more than a tenth would be."""
+    generator, runs, off = np.random.default_rng(8), 1000, np.full((3, 3), 3.5)
+    wrong = np.zeros(3)
+    for _ in range(runs):
+        matrix = noisy(generator, np.diag([12.0, 4.0, 1.0]), off)
+        found = PrincipalComponents.of(matrix, off, 0.95, NAMES)
+        angles = np.degrees(np.arccos(np.abs(np.diagonal(found.directions)).clip(0, 1)))
+        wrong += (found.turned < 45) & (angles > found.turned)
+    assert wrong.mean() / runs < 0.05
 
 
 def test_a_strong_correlation_is_not_said_to_be_clipped():
