@@ -391,7 +391,7 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         return [keys_of(key) | row for key, each in self.items() for row in records_of(each)]
 
     @property
-    def _summands(self) -> Sequence[Any]:
+    def _summands(self) -> Sequence[object]:
         # A number that is whole is a count.
         parts = [getattr(e, "_summands", [e] * isinstance(e, int)) for e in self.values()]
         return [each for part in parts for each in part] if all(parts) else []

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, ParameterError
-from opendp_lite.combinators.accounts import AnyStage
+from opendp_lite.combinators.accounts import AnySpace, AnyStage
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import Keys, Words
 from opendp_lite.engines.grouped import LazyTable
@@ -408,7 +408,7 @@ def _bound(
             yield found, trials // _WIDE_SHARE
 
 
-def _require_drawable(space: Space[Any]) -> None:
+def _require_drawable(space: AnySpace) -> None:
     """Rows are drawn as numbers in columns, which have names if the step picks them by name."""
     domain = _without_people(space.domain)
     if not isinstance(domain, Rows):

@@ -435,8 +435,9 @@ class _Run:
         asked = {"confidence": self.request.confidence, "sampling": self.request.sampling}
         found = ask(chosen(lower, upper, **{plan.budget.keyword: ask.left}, **asked))
         told = say_treated(None, "" if self._size is None else "the middle of these bounds")
-        more: Any = {"clipped": True, "treated": told}
-        return attrs.evolve(found, **more) if isinstance(found, Estimate) else found
+        if not isinstance(found, Estimate):
+            return found
+        return attrs.evolve(found, clipped=True, treated=told)
 
     def _without_bounds(self, rows: float) -> float | Estimate:
         """A median where there are rows enough for one, else 0."""
