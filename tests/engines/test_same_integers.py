@@ -253,7 +253,7 @@ def test_a_missing_category_lets_no_number_be_sought_in_text():
     columns = (np.array(["a", "b"]), pd.Series(["a", "b"], dtype="string"), pa.array(["a", "b"]))
     for column in columns:
         for categories in ([1], [1, None], [date(2020, 1, 1), None], [None, 0.5]):
-            with pytest.raises(dp.DataError, match="holds text and the categories are numbers"):
+            with pytest.raises(dp.DataError, match=r"text and the categories are (numbers|dates)"):
                 (dp.select("w") >> dp.one_hot(categories) >> dp.sum())({"w": column})
         for allowed in ([None], ["a", 1], ["a", None]):
             counts = dp.select("w") >> dp.one_hot(allowed) >> dp.sum()
