@@ -282,7 +282,7 @@ _WIDE = 3
 _WIDE_SHARE = 4
 # Every so many pairs are also read from every container.
 _ALL_CONTAINERS = 5
-_ASSERT_STABLE_LARGEST = 10_000
+_ASSERT_STABLE_LARGEST = 9_999
 _FEW_ROWS = 6
 # Rows that are read before a step is asked whether it keeps any.
 _READ = 24
@@ -642,11 +642,12 @@ def _find_turn(case: _Case, row: Floats) -> int | None:
     def on_course(size: int) -> bool:
         return _is_linear(result(0), result(1), result(size), size)
 
-    low, high = 1, 2
+    # Odd numbers: twice a float is never rounded.
+    low, high = 1, 3
     while on_course(high):
         if high == _ASSERT_STABLE_LARGEST:
             return None
-        low, high = high, min(2 * high, _ASSERT_STABLE_LARGEST)
+        low, high = high, min(2 * high + 1, _ASSERT_STABLE_LARGEST)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if on_course(middle) else (low, middle)

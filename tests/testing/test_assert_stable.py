@@ -226,6 +226,9 @@ LIES = {
     "a sum in 32 bits": dp.records()
     >> dp.clamp(0, 10**6)
     >> skew(lambda x: -(2.0**32) * (np.nansum(x) >= 2**31)),
+    "a sum in floats of 32 bits": dp.records()
+    >> dp.clamp(0, 10**6)
+    >> skew(lambda x: float(np.float32(np.nansum(x // 1))) - np.nansum(x // 1)),
     "the largest of 1000 rows": UNIT
     >> map_block(lambda x: np.minimum(x, np.sort(x, 0)[-2]) if len(x) >= 1000 else x),
     "a row replaced": UNIT >> halve_if_replaced(),
