@@ -146,16 +146,15 @@ class Report:
         source = "noise and sampling" if self.statistic.sampling else "noise only"
         name = _printable(self.column)
         heading = self.statistic.heading or self._words
+        hides = any(map(self.statistic.hides, self.lines))
+        # A ledger adds up the losses itself.
+        following = self._hint() if hides else "" if "ledger" in self.notes else _NEXT
         entries = {
             "protected": self.claim.words(),
             **self.notes,
-            "next": _NEXT,
+            **({"next": following} if following else {}),
             "pipeline": self.claim.pipeline,
         }
-        if any(map(self.statistic.hides, self.lines)):
-            entries["next"] = self._hint()
-        elif "ledger" in self.notes:  # It adds them up.
-            del entries["next"]
         hidden = [each.estimate.hidden_rows or 0 for each in self.lines]
         if any(hidden):
             entries = {"far rows": say_hidden(max(hidden))} | entries
