@@ -331,8 +331,12 @@ class CumulativeDistribution(answers.Answers):
     def as_dict(self) -> dict[str, Any]:
         """As of other distributions, where errors are those of the noise; with the intervals."""
         found = super().as_dict()
-        for each in found["quantiles"] if self.confidence is not None else ():
-            each["interval"] = list(self.quantile(each["q"]).interval)
+        if self.confidence is not None:
+            told = found["quantiles"]
+            ends = self.quantile([each["q"] for each in told]).intervals.tolist()
+            found["quantiles"] = [
+                {**each, "interval": pair} for each, pair in zip(told, ends, strict=True)
+            ]
         return found
 
     @property
