@@ -23,7 +23,7 @@ from opendp_lite.engines.plan import Map
 from opendp_lite.engines.rows import LazyRows, OfWhole, Part
 from opendp_lite.estimators.distributions import histograms
 from opendp_lite.estimators.distributions.histograms import TableSpace, count_places, pick_columns
-from opendp_lite.estimators.means.ratios import weighted_mean
+from opendp_lite.estimators.means.ratios import say_weights, weighted_mean
 from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.measurements.thresholds import threshold_of
@@ -163,7 +163,17 @@ def proportion(
         rows = select_columns(space, [column, weights], "proportion") >> _ones(chosen)
         asked: Any = {"rho": rho, "epsilon": epsilon, "delta": delta, "confidence": confidence}
         share: Any = weighted_mean(0, 1, most=most, **asked, sampling=sampling)
-        return cast(Measured[float | Estimate], rows >> share >> _as_share)
+        weighted = rows >> share
+        told = say_weights(exact(most, "proportion: most"))
+
+        def as_share(found: float | Estimate) -> float | Estimate:
+            """Without bounds: no value of a share lies beyond them."""
+            if not isinstance(found, Estimate):
+                return found
+            wide = _is_wide(found.interval)
+            return copy_with(found, bounds=None, too_few=wide, treated=told)
+
+        return cast(Measured[float | Estimate], weighted >> as_share)
     picked = pick_columns(space, column, "proportion", numbers=chosen.reading is NUMBERS)
     whole = budget_of("proportion", rho, epsilon, delta)
     best = count_places(picked >> _ones(chosen) >> bins(_HALVES), whole)
@@ -202,14 +212,6 @@ def proportion(
         return copy_with(found, hint=_QUOTED) if quoted and of_noise[0] == 0 else found
 
     return best >> read
-
-
-def _as_share(found: float | Estimate) -> float | Estimate:
-    """Without bounds: no value of a share lies beyond them."""
-    if not isinstance(found, Estimate):
-        return found
-    of_weights = found.treated.rpartition("; ")[2]
-    return copy_with(found, bounds=None, too_few=_is_wide(found.interval), treated=of_weights)
 
 
 def _is_wide(ends: IntervalEnds) -> bool:

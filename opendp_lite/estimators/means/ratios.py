@@ -233,9 +233,8 @@ def weighted_mean(
     heaviest = moderate(most, "weighted_mean: most")
     moderate(heaviest * 2 * column.half, "weighted_mean: most times the width of the bounds")
     request = Request.of("weighted_mean", confidence, sampling, rho, epsilon, delta)
-    low, high, largest = map(format_number, (column.lower, column.upper, heaviest))
-    of_weights = f"weights above {largest} count as {largest}, rows without a weight are left out"
-    told = f"{say_treated((low, high))}; {of_weights}"
+    told = f"{say_treated((format_number(column.lower), format_number(column.upper)))}; "
+    told += say_weights(heaviest)
     request = attrs.evolve(request, treated=told, weighted=True)
     budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
     if row_metric(space).fixed_size:
@@ -277,6 +276,12 @@ def weighted_mean(
         made = (noisy >> request.on(space).as_estimate).bind(space)
     shared = request.whole.with_claimed_loss(made)
     return shared.with_explanation("both weighted sums share one noise")
+
+
+def say_weights(most: Fraction) -> str:
+    """What weights above the largest that counts, and missing ones, count as, in words."""
+    largest = format_number(most)
+    return f"weights above {largest} count as {largest}, rows without a weight are left out"
 
 
 def run_with_noise(
