@@ -86,6 +86,27 @@ def _on_values(compute: Callable[[Any, Any], Any]) -> tuple[Operation, Operation
     return compute_left, compute_right
 
 
+def place_under(
+    budget: PrivacyBudget[Any], spent: Loss, *, bounded: bool = True, **where: Any
+) -> Position:
+    """Where a release, or all of them, stand under a budget of which so much is spent.
+
+    Args:
+        budget: The whole.
+        spent: Of it.
+        bounded: Whether it is one at all.
+        where: The other fields of a ``Position``.
+    """
+    measure = budget.measure
+    left = accounts.few_digits(measure, measure.left(budget.loss, spent))
+    return Position(
+        spent=measure.words(budget.reach(spent)),
+        left=measure.words_left(left) if bounded else "",
+        budget=budget.words() if bounded else "",
+        **where,
+    )
+
+
 @attrs.frozen(repr=False)
 class Release(Result, Generic[R]):
     """What a session or a ledger released, and what it cost.
@@ -152,16 +173,12 @@ class Release(Result, Generic[R]):
         Returns:
             A ``Statement``, whose ``position`` says where the release stands among the others.
         """
-        budget, spent = self.receipt.budget, self.receipt.spent
-        measure, left = budget.measure, budget.measure.left(budget.loss, spent)
-        position = Position(
+        position = place_under(
+            self.receipt.budget,
+            self.receipt.spent,
+            bounded=self.payer.bounded,
             ledger=self.payer.title,
             number=self.number,
-            spent=measure.words(budget.reach(spent)),
-            left=measure.words_left(accounts.few_digits(measure, left))
-            if self.payer.bounded
-            else "",
-            budget=budget.words() if self.payer.bounded else "",
             head=self.receipt.head,
             unit=self.payer.unit,
             note=self.note,

@@ -23,14 +23,13 @@ from opendp_lite.combinators.accounts import (
     AnySpace,
     Order,
     Receipt,
-    few_digits,
     say_spent,
 )
 from opendp_lite.display.formatting import html_grid
 from opendp_lite.engines.columns import names_itself
 from opendp_lite.engines.data.identities import PrivateName, content
 from opendp_lite.explain.of_pipelines import state_all
-from opendp_lite.explain.statement import Position, Statement
+from opendp_lite.explain.statement import Statement
 from opendp_lite.explain.statement_parts import GROUP, loss_of
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.divergences import AnyMeasure
@@ -38,7 +37,7 @@ from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.pipeline.questions import from_json
 from opendp_lite.sessions.ledger.entries import NEIGHBOURS, EntryState, LedgerEntry, LedgerView
 from opendp_lite.sessions.ledger.file import LedgerFile
-from opendp_lite.sessions.sessions import Session, open_session, require_space
+from opendp_lite.sessions.sessions import Session, open_session, place_under, require_space
 from opendp_lite.sessions.text import check_words
 from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.spelling.suggestions import explain_names, refuse_name
@@ -181,12 +180,11 @@ def state_ledger(
             else "statement: this ledger has paid for no release yet; make one first"
         )
     spent = head.reach(measure)
-    position = Position(
+    position = place_under(
+        view.budget,
+        view.spent,
         ledger=view.terms.title,
         number=len(paid),
-        spent=measure.words(spent),
-        left=measure.words_left(few_digits(measure, view.left)),
-        budget=view.budget.words(),
         head=head.hash,
         unit=view.terms.unit,
         entry=head.number,
