@@ -370,8 +370,11 @@ def test_weights_are_not_called_rows():
     assert "weights above 4 count as 4, rows without a weight are left out." in table.note
     share = dp.proportion("sex", among=["f"], weights="w", most=4, epsilon=9)(rows).table()
     assert share.note.endswith(
-        "like this. Weights above 4 count as 4, rows without a weight are left out."
+        "like this. Rows without a value are left out; weights above 4 count as 4, rows without a "
+        "weight are left out."
     )
+    missing = dp.proportion("sex", among=["f", None], epsilon=9)(rows).table()
+    assert missing.note.endswith("like this.")
     few = dp.by("sex", ["x"], mean)(rows)["x"]
     assert "too few rows" in str(few)
     assert "too few rows, about" not in str(few)

@@ -152,6 +152,8 @@ def proportion(
     chosen = Chosen.of(
         "proportion", column, between, among, "; of a column of True and False, among=[True]"
     )
+    # Who asks for missing cells counts them.
+    lost = "" if among is not None and None in among else "rows without a value are left out"
     if weights is not None or most is not None:
         if column is None or not isinstance(weights, int | str) or most is None:
             raise ParameterError(
@@ -164,7 +166,7 @@ def proportion(
         asked: Any = {"rho": rho, "epsilon": epsilon, "delta": delta, "confidence": confidence}
         share: Any = weighted_mean(0, 1, most=most, **asked, sampling=sampling)
         weighted = rows >> share
-        told = say_weights(exact(most, "proportion: most"))
+        told = "; ".join(filter(None, [lost, say_weights(exact(most, "proportion: most"))]))
 
         def as_share(found: float | Estimate) -> float | Estimate:
             """Without bounds: no value of a share lies beyond them."""
@@ -206,6 +208,7 @@ def proportion(
             too_few=_is_wide(ends),
             noise_interval=of_noise if sampling else None,
             several=space.unit > 1 and sampling,
+            treated=lost,
         )
         # Told by the released number: a refusal would tell that a column of floats of pandas holds
         # no text. Whole numbers are refused, which tells that no cell is missing either.
