@@ -16,7 +16,7 @@ import numpy as np
 
 from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.base.frozen import OwnCopy
-from opendp_lite.measures.budgets import Loss, PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget, Loss, PrivacyBudget
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.divergences import AnyMeasure, ApproximateDivergence
 from opendp_lite.numbers.exact import digits_down, digits_up, quote, short_above, whole
@@ -246,7 +246,7 @@ def few_digits(measure: AnyMeasure, loss: Loss) -> Loss:
     return found
 
 
-def say_part(budget: PrivacyBudget[Any], spent: Loss) -> str:
+def say_part(budget: AnyBudget, spent: Loss) -> str:
     """How much of a budget is spent, in bare numbers of few digits: "0.75 of 1"."""
     measure = budget.measure
     parts = (measure.show(each) for each in (budget.reach(spent), budget.loss))
@@ -259,7 +259,7 @@ def _few_digits_up(number: float) -> str:
     return digits_up(Fraction(repr(number))) if isfinite(number) else str(number)
 
 
-def say_spent(budget: PrivacyBudget[Any], spent: Loss) -> str:
+def say_spent(budget: AnyBudget, spent: Loss) -> str:
     """How far a budget has come, in few digits."""
     measure = budget.measure
     left = few_digits(measure, measure.left(budget.loss, spent))

@@ -248,7 +248,7 @@ def by(
     pipeline: Mechanism[Any, Any, Any] | None = None,
     *,
     other: Hashable = None,
-    budget: budgets.PrivacyBudget[Any] | None = None,
+    budget: budgets.AnyBudget | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
 ) -> Measurement[Space[Tables], Any, ByGroup[Any]]:

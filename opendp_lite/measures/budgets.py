@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 import attrs
 
@@ -146,7 +146,7 @@ class PrivacyBudget(Storable, Generic[M_co]):
         return self.measure.cost(price, spent, self.loss)
 
     @property
-    def stated(self) -> PrivacyBudget[Any]:
+    def stated(self) -> AnyBudget:
         """The budget as a person types it: a session may count by more than that."""
         return PrivacyBudget(*self.measure.stated(self.loss))
 
@@ -177,6 +177,9 @@ class PrivacyBudget(Storable, Generic[M_co]):
 
     def __repr__(self) -> str:
         return f"<budget of {self.words()}>"
+
+
+AnyBudget: TypeAlias = PrivacyBudget[Any]
 
 
 def _type_in(part: Fraction) -> Number:

@@ -16,7 +16,7 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.display.formatting import percent
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.explain.trace import Role
-from opendp_lite.measures.budgets import Loss, PrivacyBudget, numbers_of
+from opendp_lite.measures.budgets import AnyBudget, Loss, numbers_of
 from opendp_lite.measures.profile import Profile
 from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.norms import Norms
@@ -164,7 +164,7 @@ def budget_bar(paid: Iterable[Release[Any]] | Ledger, *, ax: Axes | None = None)
 
 
 @singledispatch
-def _payments(paid: Any) -> tuple[Payments, PrivacyBudget[Any]]:
+def _payments(paid: Any) -> tuple[Payments, AnyBudget]:
     """What was paid, for what, and the budget."""
     releases = [each for each in paid if isinstance(each, Release)]
     if not releases or not releases[0].payer.bounded:
@@ -176,7 +176,7 @@ def _payments(paid: Any) -> tuple[Payments, PrivacyBudget[Any]]:
 
 
 @_payments.register
-def _of_ledger(paid: Ledger) -> tuple[Payments, PrivacyBudget[Any]]:
+def _of_ledger(paid: Ledger) -> tuple[Payments, AnyBudget]:
     entries = [each for each in paid.entries() if each.state is EntryState.RESERVED]
     if not entries:
         raise ParameterError("budget_bar: nothing was paid from this ledger yet")

@@ -22,6 +22,7 @@ from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import evaluate
 from opendp_lite.explain.statement import Position, Statement
 from opendp_lite.measures.budgets import (
+    AnyBudget,
     Loss,
     PrivacyBudget,
     count_without_end,
@@ -86,9 +87,7 @@ def _on_values(compute: Callable[[Any, Any], Any]) -> tuple[Operation, Operation
     return compute_left, compute_right
 
 
-def place_under(
-    budget: PrivacyBudget[Any], spent: Loss, *, bounded: bool = True, **where: Any
-) -> Position:
+def place_under(budget: AnyBudget, spent: Loss, *, bounded: bool = True, **where: Any) -> Position:
     """Where a release, or all of them, stand under a budget of which so much is spent.
 
     Args:

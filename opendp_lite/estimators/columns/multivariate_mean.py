@@ -19,7 +19,7 @@ from opendp_lite.estimators.parts.budget import Budget, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import moderate
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measurements.noise import exactly_one
-from opendp_lite.measures import PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases import ByName, Estimate
@@ -53,7 +53,7 @@ from opendp_lite.spaces.space import example, records, sized_rows
 def multivariate_mean(
     space: RowSpace,
     bound: ColumnsBound,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,

@@ -26,7 +26,7 @@ from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import expect_positive
 from opendp_lite.estimators.parts.request import BoundedColumn, bounds_of_each
 from opendp_lite.estimators.parts.value_search import Around, Limits, Search, rings_for
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget
 from opendp_lite.numbers.exact import Number, confidence_of, quote
 from opendp_lite.pipeline.core import P
 from opendp_lite.pipeline.steps import mechanism
@@ -810,7 +810,7 @@ def linear_regression(
     y: Column,
     x: Column | Sequence[Column],
     bounds: Mapping[Column, tuple[Number, Number]] | Sequence[tuple[Number, Number]],
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,

@@ -19,7 +19,7 @@ from opendp_lite.display.formatting import for_json, html_table, significant
 from opendp_lite.display.pictures import Spot, band_picture
 from opendp_lite.estimators.parts import Floats, Measured, Numbers, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget
 from opendp_lite.numbers.exact import Number, exact, nearest, positive, quote, whole
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism, postprocessor, validator
@@ -532,7 +532,7 @@ def distribution(
 def basis_distribution(
     space: RowSpace,
     basis: Basis,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,

@@ -21,7 +21,7 @@ from opendp_lite.estimators.distributions import answers
 from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.estimators.parts.request import bounds_come_first
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget
 from opendp_lite.numbers.exact import Number, confidence_of
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases import Estimates
@@ -461,7 +461,7 @@ def cdf(
     space: RowSpace,
     lower: Number,
     upper: Number,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,

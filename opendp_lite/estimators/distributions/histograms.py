@@ -31,7 +31,7 @@ from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import ApproximateBudget, Budget, budget_of, costs_budget
 from opendp_lite.measurements.noise import laplace
 from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
-from opendp_lite.measures.budgets import PrivacyBudget, numbers_of
+from opendp_lite.measures.budgets import AnyBudget, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair
 from opendp_lite.measures.divergences import ApproximateDivergence
 from opendp_lite.numbers.exact import Number, confidence_of, nearest, round_up, whole
@@ -552,7 +552,7 @@ _BARE: Final = "value"
 def histogram(
     space: Space[TablesOrRows],
     column: Which | None = None,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     categories: Sequence[object] | NDArray[Any] | None = None,
     edges: Edges | None = None,

@@ -27,7 +27,7 @@ from opendp_lite.estimators.means.ratios import say_weights, weighted_mean
 from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.measurements.thresholds import threshold_of
-from opendp_lite.measures.budgets import PrivacyBudget, Spent
+from opendp_lite.measures.budgets import AnyBudget, PrivacyBudget, Spent
 from opendp_lite.numbers.exact import Number, confidence_of, exact, quote, round_up, whole
 from opendp_lite.pipeline.core import Measurement, Transformation
 from opendp_lite.pipeline.steps import Mechanism, mechanism, stage
@@ -386,7 +386,7 @@ def top_k(
     space: Space[TablesOrRows],
     k: int,
     column: int | str | Sequence[str] | None = None,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     categories: Sequence[object] | NDArray[Any] | None = None,
     epsilon: Number | None = None,

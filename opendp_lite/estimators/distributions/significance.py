@@ -20,7 +20,7 @@ from opendp_lite.estimators.distributions.histograms import Histogram, histogram
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.estimators.parts.request import BoundedColumn
 from opendp_lite.measurements.noise import gaussian, laplace
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget
 from opendp_lite.numbers.exact import Number, nearest, quote
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
@@ -317,7 +317,7 @@ def t_test(
     column: str,
     by: str,
     keys: Sequence[object],
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     bounds: tuple[Number, Number],
     epsilon: Number | None = None,
@@ -375,7 +375,7 @@ def anova(
     column: str,
     by: str,
     keys: Sequence[object],
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     bounds: tuple[Number, Number],
     epsilon: Number | None = None,
@@ -423,7 +423,7 @@ def chi_square(
     space: Space[TablesOrRows],
     columns: Sequence[str],
     categories: Sequence[Sequence[object]],
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     epsilon: Number | None = None,
     rho: Number | None = None,

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from math import ceil, fsum, inf, nextafter
 from operator import attrgetter
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import attrs
 import numpy as np
@@ -19,7 +19,7 @@ from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, Noisy, RowSpa
 from opendp_lite.estimators.parts.bounds_search import BoundsSearch, Doubts, SearchPlan, Side, Sides
 from opendp_lite.estimators.parts.budget import costs_budget
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget
 from opendp_lite.numbers.exact import Number, nearest
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimate import Estimate, say_treated
@@ -84,7 +84,7 @@ _MOST_DOUBLINGS: Final = 2 ** (FAR_BLOCKS - 1)
 )
 def unbounded_mean(
     space: RowSpace,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,

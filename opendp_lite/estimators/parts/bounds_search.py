@@ -14,7 +14,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.estimators.parts import AnyAsk, Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import Budget, budget_of, costs_budget
-from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.budgets import AnyBudget
 from opendp_lite.numbers.exact import Number, nearest, open_probability
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.spaces.space import example, records, row_metric, sized_rows
@@ -410,7 +410,7 @@ LowerAndUpper = tuple[Any, Any]
 def private_bounds(
     space: RowSpace,
     share: Number,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: AnyBudget | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
