@@ -139,15 +139,18 @@ def test_other_types_are_counted_and_are_no_categories(name):
 
 
 FAR = pa.array([1, None, 2**50], pa.int64())
+ZONED = pd.Series(np.array([1, "NaT", 2**50], "M8[s]"), dtype="datetime64[s, UTC]")
 BEYOND = {
     "a time of a zone": FAR.view(pa.timestamp("s", tz="UTC")),
     "a part of a microsecond": FAR.view(pa.time64("ns")),
     "a duration": FAR.view(pa.duration("s")),
     "a time of a zone in polars": pl.Series([1, None, 2**53]).cast(pl.Datetime("ms", "UTC")),
     "a duration in polars": pl.Series([1, None, 2**62]).cast(pl.Duration("ms")),
-    "a time of a zone in pandas": pd.Series(
-        np.array([1, "NaT", 2**50], "M8[s]"), dtype="datetime64[s, UTC]"
-    ),
+    "a time of a zone in pandas": ZONED,
+    "times of a zone that are categories": ZONED.astype("category"),
+    "durations of Arrow that are categories in pandas": pd.Series(
+        FAR.view(pa.duration("s")), dtype=pd.ArrowDtype(pa.duration("s"))
+    ).astype("category"),
 }
 
 

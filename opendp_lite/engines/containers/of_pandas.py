@@ -138,7 +138,13 @@ def _of_categorical(column: pd.Categorical, listed: Values) -> Values:
         levels=list(listed[:]),
         dates=None if listed.dates is None else partial(_date_of_each, listed.dates(listed.column)),
         fits_all=listed.fits_all or not some,
+        # What is asked of the categories themselves is not answered by codes.
+        lacking=None if listed.lacking is None else _has_no_category,
     )
+
+
+def _has_no_category(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+    return codes < 0
 
 
 def _date_of_each(dates: NDArray[np.datetime64], codes: NDArray[np.integer]) -> np.ndarray:
