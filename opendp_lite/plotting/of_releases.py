@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.display.formatting import percent
+from opendp_lite.display import formatting
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.estimators.columns.components import Correlation
 from opendp_lite.estimators.columns.regression import Regression
@@ -92,7 +92,7 @@ def histogram_bars(
         axes.errorbar(*both, fmt="none", label=f"{name}, interval", **lines)
     axes.axhline(0, color=canvas.ink(axes), alpha=0.7, linewidth=0.8)
     kind = "all at once" if joint else "each by itself"
-    title = f"Released counts, {percent(histogram.confidence)} intervals ({kind})"
+    title = f"Released counts, {formatting.percent(histogram.confidence)} intervals ({kind})"
     across_label = canvas.with_unit(named or "value", unit)
     handles = axes.containers[::2]
     legend: canvas.Style = {"legend": grouped, "beside": True, "handles": handles}
@@ -142,7 +142,9 @@ def heat_map(histogram: Histogram, *, joint: bool = False, ax: Axes | None = Non
     _name(axes, [label(key) for key in across])
     shown = range(0, len(down), 1 + (len(down) - 1) // _MOST_TICKS)
     axes.set_yticks(list(shown), [label(down[each]) for each in shown])
-    title = f"Released counts; dots: {percent(histogram.confidence)} intervals that hold 0"
+    title = (
+        f"Released counts; dots: {formatting.percent(histogram.confidence)} intervals that hold 0"
+    )
     message = f"{_say_extremes(histogram)}. The intervals of {len(rows)} of {grid.size} hold 0"
     canvas.dress(axes, title, histogram.columns[1], histogram.columns[0], message, legend=False)
     axes.grid(visible=False)
@@ -240,7 +242,7 @@ def _band(release: Answers, places: Floats) -> Band:
     confidence = getattr(release, "confidence", None)
     if confidence is not None:
         low, high = cast(CumulativeDistribution, release).band(places)
-        return low, high, f"{percent(confidence)} band for the whole curve"
+        return low, high, f"{formatting.percent(confidence)} band for the whole curve"
     found = release.cdf(places)
     low, high = found.value - found.standard_error, found.value + found.standard_error
     return low.clip(0, 1), high.clip(0, 1), _ONE_ERROR
@@ -297,7 +299,7 @@ def density_curve(
     return canvas.dress(axes, title, canvas.with_unit("number", unit), seen, message)
 
 
-# Rows beyond this have no names, and thinner lines.
+# From so many rows on some have no name, and lines are thinner.
 _MANY: Final = 21
 
 Named = tuple[str, Estimate]
@@ -308,6 +310,7 @@ def estimate_intervals(
     *,
     public_truth: Number | None = None,
     unit: str = "",
+    percent: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Draws each released number as a dot on its interval: the means of groups, say.
@@ -319,6 +322,7 @@ def estimate_intervals(
         public_truth: What all of them estimate, PUBLIC OR MADE UP: it is drawn as it is. Of many
             releases of one made-up table you see how many intervals miss it.
         unit: Of the numbers, such as "years".
+        percent: Whether they are shares, to be drawn times 100.
         ax: Axes to draw on; by default those of a new figure.
 
     Returns:
@@ -338,13 +342,14 @@ def estimate_intervals(
         ['f', 'm']
     """
     found = list(_name_step(release, ""))
-    values = np.array([each.value for _, each in found])
-    ends = np.array([each.interval for _, each in found]).reshape(-1, 2)
+    times, unit = (100.0, unit or "%") if percent else (1.0, unit)
+    values = times * np.array([each.value for _, each in found])
+    ends = times * np.array([each.interval for _, each in found]).reshape(-1, 2)
     height = min(1.1 + 0.32 * max(len(found), 3), 7.0)
     axes, wide = canvas.axes_of(ax, (6.0, height)), 2 if len(found) < _MANY else 1
     places, off = np.arange(len(found)), np.abs(ends.T - values)
     confidences = sorted({each.confidence for _, each in found})
-    title = f"Released values with {' and '.join(map(percent, confidences))} intervals"
+    title = f"Released values with {' and '.join(map(formatting.percent, confidences))} intervals"
     order = np.argsort(ends[:, 0] - ends[:, 1], kind="stable")
     widest, narrowest = (
         f"{found[at][0]}, {ends[at, 0]:.4g} to {ends[at, 1]:.4g}" for at in order[[0, -1]]
@@ -352,7 +357,7 @@ def estimate_intervals(
     message = f"Widest: {widest}. Narrowest: {narrowest}"
     missed = np.zeros(len(found), dtype=bool)
     if public_truth is not None:
-        truth = nearest(exact(public_truth, "estimate_intervals: public_truth"))
+        truth = times * nearest(exact(public_truth, "estimate_intervals: public_truth"))
         missed = (ends[:, 0] > truth) | (ends[:, 1] < truth)
         axes.axvline(truth, color=canvas.ink(axes), linewidth=1, label="_truth")
         title += f": {missed.sum()} of {len(found)} miss {truth:.4g}"
@@ -374,11 +379,12 @@ def estimate_intervals(
             drawn.lines[2][0].set_linestyle("-" if color == canvas.BLUE else (0, (3, 1)))
     dots: canvas.Style = {"color": canvas.BLUE, "markeredgecolor": canvas.ink(axes)}
     axes.plot(values, places, "o", label="released value", markersize=3 * wide, **dots)
-    named = len(found) < _MANY
+    # Every label of many would lie on the next: a trend reads by one in so many.
+    named = slice(None, None, 1 + len(found) // _MANY)
     names = [
         f"{name} (endless)" if far else name for (name, _), far in zip(found, endless, strict=True)
     ]
-    axes.set_yticks(places if named else [], names if named else [])
+    axes.set_yticks(places[named], names[named])
     axes.set_ylim(len(found) - 0.5, -0.5)
     return canvas.dress(axes, title, canvas.with_unit("estimate", unit), "", message, legend=False)
 
@@ -434,8 +440,10 @@ def _pairs(release: Correlation, name: str) -> Iterator[Named]:
 @_name_step.register
 def _map_rows(release: Mapping, name: str) -> Iterator[Named]:  # type: ignore[type-arg]
     for key, each in release.items():
-        yield from _name_step(each, _join(name, label(key)))
+        # The groups of a part that is named so are rows of one table, by their keys alone.
+        own = "" if key == "by" and isinstance(each, ByGroup) else label(key)
+        yield from _name_step(each, _join(name, own))
 
 
 def _join(first: str, second: str) -> str:
-    return f"{first}, {second}" if first else second
+    return ", ".join(filter(None, [first, second]))

@@ -21,6 +21,9 @@ from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
 # Within this share of the width from a bound, values beyond it may have moved the release.
+# Of the width of the bounds.
+_AT_A_BOUND: Final = 1e-3
+_FEW: Final = "too few rows"
 _NEAR: Final = 0.1
 _LITTLE: Final = 0.5
 # Its exponential is about the largest float.
@@ -85,6 +88,7 @@ class Estimate(Result):
         hint: What else there is to know, in words.
         treated: What values beyond the bounds and missing ones count as: a table says it below.
         weighted: Whether rows have weights.
+        count: Of a share: about how many of the rows it is; None of others.
         unknown: Whether nothing is known of it. It prints "not known", and tables leave it empty.
 
     Example:
@@ -116,6 +120,7 @@ class Estimate(Result):
     hint: str = attrs.field(default="", eq=False, repr=False)
     treated: str = attrs.field(default="", eq=False, repr=False)
     weighted: bool = False
+    count: float | None = None
     unknown: bool = False
     # Not stored: two readings of one file would be two draws of noise.
     sources: frozenset[NoiseSource] = attrs.field(
@@ -193,16 +198,23 @@ class Estimate(Result):
 
     @property
     def _unsaid(self) -> str:
-        hidden = "" if self.hidden_rows is None else say_hidden(self.hidden_rows)
-        return " ".join(map(formatting.as_sentence, filter(None, (hidden, self.hint))))
+        hidden = [] if self.hidden_rows is None else [say_hidden(self.hidden_rows)]
+        return " ".join(map(formatting.as_sentence, [*hidden, *self.remarks()]))
 
     def _warnings(self) -> list[str]:
-        """What else there is to know: each in a few words."""
+        """What else there is to know, for the line of the number: each in a few words."""
         said = []
         if self.wide_interval is not None:
             said.append(f"{self._ends(self.wide_interval)} with what clipping may move")
         if self.hidden_rows is not None:
             said.append(say_hidden(self.hidden_rows))
+        known = self.rows is not None and not self.weighted
+        few = f"{_FEW}, about {self.rows:.0f}" if known else _FEW
+        return [*said, *(few if each is _FEW else each for each in self.remarks())]
+
+    def remarks(self) -> list[str]:
+        """What else there is to know, in words that stand below a table of several as well."""
+        said: list[str] = []
         if self.bounds is not None:
             width = self.bounds[1] - self.bounds[0]
             said.extend(
@@ -216,8 +228,7 @@ class Estimate(Result):
         if self.interval == (-inf, inf) and not self.unknown:
             said.append("its error is not known")
         if self._few:
-            known = self.rows is not None and not self.weighted
-            said.append("too few rows" + (f", about {self.rows:.0f}" if known else ""))
+            said.append(_FEW)
         return said
 
     def justify(self, *numbers: float) -> tuple[str, ...]:
@@ -232,9 +243,13 @@ class Estimate(Result):
         low, high = self.interval
         found: Record = {"value": self.value, "low": low, "high": high}
         found["standard_error"] = self.standard_error
+        if self.wide_interval is not None:
+            found |= dict(zip(("wide_low", "wide_high"), self.wide_interval, strict=True))
         name = "weight_over_most" if self.weighted else "rows"
         if self.unknown:
             found = dict.fromkeys(found)
+        if self.count is not None:
+            found["count"] = round(self.count)
         return [found if self.rows is None else found | {name: self.rows}]
 
     def __add__(self, other: object) -> Estimate:
@@ -354,7 +369,10 @@ class Estimate(Result):
             low, high = sorted(map(change, ends))
             return low, high
 
-        changed = {name: each and of_ends(each) for name in _ENDS for each in [getattr(self, name)]}
+        changed: dict[str, object] = {"count": None}
+        changed |= {
+            name: each and of_ends(each) for name in _ENDS for each in [getattr(self, name)]
+        }
         error = self.standard_error * abs(slope)
         sources = frozenset(map(_without_table, self.sources))
         found = copy_with(self, value=change(self.value), standard_error=error, sources=sources)
@@ -372,6 +390,19 @@ def say_treated(bounds: Sequence[str] | None, missing: str = "") -> str:
         beyond = f"values below {lower} count as {lower}, values above {upper} as {upper}"
     lost = "rows without a value are left out"
     return f"{beyond}; {f'a missing value counts as {missing}' if missing else lost}"
+
+
+def bounds_at(value: float, ends: IntervalEnds, bounds: IntervalEnds | None) -> IntervalEnds | None:
+    """The bounds of a quantile that is at one of them, or that may lie nearly anywhere.
+
+    Clipping moves no quantile that lies within: only one at a bound is doubtful.
+    """
+    if bounds is None:
+        return None
+    width = bounds[1] - bounds[0]
+    off = min(value - bounds[0], bounds[1] - value)
+    within = off > width * _AT_A_BOUND and ends[1] - ends[0] < width / 2
+    return None if within else bounds
 
 
 def say_hidden(rows: int) -> str:

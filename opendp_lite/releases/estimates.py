@@ -13,13 +13,19 @@ from opendp_lite.base.dates import date_meant
 from opendp_lite.base.errors import NoKeyError, ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.display import formatting, pictures
-from opendp_lite.releases.estimate import Estimate, NoiseSource, say_hidden
-from opendp_lite.releases.intervals import CellsOfTable
+from opendp_lite.releases.estimate import (
+    Estimate,
+    NoiseSource,
+    bounds_at,
+    say_hidden,
+)
+from opendp_lite.releases.intervals import CellsOfTable, IntervalEnds
 from opendp_lite.releases.result import Result, mark_part, records_of, refuse_array
 from opendp_lite.releases.table import Record, name_key
 
 Floats = NDArray[np.float64]
 _SHOWN: Final = 20
+_NAMED: Final = 5
 AT_ONCE: Final = "all of them at once"
 """Of joint intervals."""
 
@@ -54,6 +60,8 @@ class Estimates(Result):
             do.
         several: Whether a person may have several rows, which the errors take for independent.
         rows: About how many rows there are; None where the release does not tell.
+        bounds: Of quantiles: what lies between which numbers; one at a bound says so.
+        treated: What values beyond the bounds and missing ones count as: a table says it below.
 
     Raises:
         ParameterError: If there are not as many errors, intervals or names as values.
@@ -81,6 +89,8 @@ class Estimates(Result):
     shared_noise: bool = False
     several: bool = False
     rows: float | None = None
+    bounds: IntervalEnds | None = None
+    treated: str = attrs.field(default="", eq=False)
     # As those of an estimate: not stored.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False, eq=False)
     # Of sums over other numbers: which noises are in each.
@@ -130,7 +140,9 @@ class Estimates(Result):
 
     def of_cells(self, release: object, part: Hashable, table: CellsOfTable) -> Self:
         """As ``of_part``, of shares of the cells of a table."""
-        return copy_with(self, source=NoiseSource(release, part, table))
+        # Rows of other categories are in no cell of the table.
+        said = "shares of the rows with these categories"
+        return copy_with(self, source=NoiseSource(release, part, table), treated=said)
 
     def split(self, count: int, names: tuple[str, ...] | None = None) -> list[Estimate | Estimates]:
         """So many parts of equal length; a part of one number is an ``Estimate``.
@@ -173,6 +185,7 @@ class Estimates(Result):
             *(value, error, (low, high), self.confidence, self.rows),
             sampling=self.sampling,
             several=self.several,
+            bounds=bounds_at(value, (low, high), self.bounds),
             treated=self.treated,
         )
         if self.noises:
@@ -209,7 +222,14 @@ class Estimates(Result):
         lines = [f"  {line}" for line in formatting.align([self._titles, *cells])]
         more = len(self) - len(cells)
         rest = [f"  ... and {more} more: type release.table()"] if more else []
+        rest += [f"  {each}" for each in self._remarks()]
         return "\n".join([f"<Estimates of {self._head()}", *lines, *rest]) + ">"
+
+    def _remarks(self) -> list[str]:
+        if self.bounds is None:
+            return []
+        names: Sequence[Hashable] = range(len(self)) if self.names is None else self.names
+        return say_remarks(dict(zip(names, self, strict=True)))
 
     def _repr_html_(self) -> str:
         more = len(self) - _SHOWN
@@ -241,12 +261,7 @@ class Estimates(Result):
         said = (
             "From sample to sample a count varies by chance, by about its root: that is not in it."
         )
-        return said if self.noises else ""
-
-    @property
-    def treated(self) -> str:
-        # Rows of other categories are in no cell of the table.
-        return "" if self.source.table is None else "shares of the rows with these categories"
+        return said if self.noises else " ".join(self._remarks())
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
@@ -292,6 +307,20 @@ def _outwards(centre: Floats, half: ArrayLike, side: float) -> Floats:
     return found
 
 
+def say_remarks(found: Mapping[Any, Estimate]) -> list[str]:
+    """What else there is to know of some numbers, each with whose it is, as sentences."""
+    whose: dict[str, list[str]] = {}
+    for key, each in found.items():
+        for remark in each.remarks():
+            whose.setdefault(remark, []).append(_show(key))
+    said = []
+    for remark, keys in whose.items():
+        more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+        named = "" if len(keys) == len(found) else f": {', '.join(keys[:_NAMED])}{more}"
+        said.append(formatting.as_sentence(remark + named))
+    return said
+
+
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", covariant=True)
 
@@ -326,10 +355,10 @@ class _Several(Result, Mapping[K, R]):
 
     @property
     def _unsaid(self) -> str:
-        found = [each for each in self.values() if isinstance(each, Estimate)]
-        hidden = max((each.hidden_rows or 0 for each in found), default=0)
-        told = dict.fromkeys([say_hidden(hidden) if hidden else "", *(each.hint for each in found)])
-        own = map(formatting.as_sentence, filter(None, told))
+        found = {key: each for key, each in self.items() if isinstance(each, Estimate)}
+        hidden = max((each.hidden_rows or 0 for each in found.values()), default=0)
+        own = [formatting.as_sentence(say_hidden(hidden))] if hidden else []
+        own += say_remarks(found)
         results = (each for each in self.values() if isinstance(each, Result))
         others = (each._unsaid for each in results if not isinstance(each, Estimate))
         return " ".join(filter(None, [*own, *dict.fromkeys(others)]))
@@ -435,6 +464,10 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         if self.threshold is None:
             return []
         return [f"Groups with a noisy count below {self.threshold} are not shown."]
+
+    @property
+    def _footnote(self) -> str:
+        return " ".join(filter(None, [super()._footnote, *self._note()]))
 
     def _repr_html_(self) -> str:
         shown = [(_show(key), self[key]) for key in list(self)[:_SHOWN]]

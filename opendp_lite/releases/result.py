@@ -59,16 +59,17 @@ class Result(Storable):
 
         Args:
             suppress: Counts below this are left out. Of other statistics, those of fewer rows are,
-                where the release tells about how many there were. Of ``dp.compose`` with a count
-                named n, ``{"n": 15}`` leaves out all of its group, or all of the release.
+                where the release tells about how many there were; of a share those that have it
+                count. Of ``dp.compose`` with a count named n, ``{"n": 15}`` leaves out all of its
+                group, or all of the release.
             round: Numbers become multiples of this: 5, say, or 0.1. Ends are rounded outwards. Of
                 ``dp.compose`` perhaps by part, as in ``{"n": 5, "mean": 0.1}``.
             digits: In place of ``round``: how many decimals are left. Likewise by part.
             percent: Whether shares are multiplied by 100.
             total: Whether a last row adds up: counts by category, and counts and sums by group. It
                 is ``sum(release.values())``, with its interval.
-            wide: Whether a histogram of two columns is laid out in two ways, without intervals.
-                With ``total`` it has both margins.
+            wide: Whether numbers by two keys are laid out in two ways, without intervals: a
+                histogram of two columns, with ``total`` with both margins, or shares by group.
 
         Nobody is protected by leaving out or by rounding: the noise did that. Both are for readers
         who would take noise for a finding. A count that is left out and one that is 0 look alike.
@@ -83,11 +84,22 @@ class Result(Storable):
         if total and not wide and records:
             records = [*records, self._total(records)]
         limits = {"suppress": suppress, "round_to": round}
-        return ReleaseTable.of(records, note, **limits, digits=digits, percent=percent, wide=wide)
+        if total and suppress is not None:
+            note += " What is not shown follows from the totals."
+        covers = self.covers if wide else ""
+        return ReleaseTable.of(
+            records, note, **limits, digits=digits, percent=percent, wide=wide, covers=covers
+        )
 
     def _in_two_ways(self, total: bool, /) -> tuple[list[Record], str]:
         """A row for each cell of a table in two ways, and what to say of them."""
-        raise ParameterError("table: wide=True is for dp.histogram of two columns with categories=")
+        if total:
+            raise ParameterError(
+                "table: total=True with wide=True is for a dp.histogram of two columns with "
+                "categories=: leave one of them out"
+            )
+        said = filter(None, [formatting.as_sentence(self.treated), self._unsaid])
+        return self.records(), " ".join(said)
 
     def _total(self, records: Sequence[Record]) -> Record:
         """The row of what all rows of a table add up to."""

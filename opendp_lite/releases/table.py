@@ -7,7 +7,7 @@ from datetime import date
 from fractions import Fraction
 from importlib import import_module
 from io import StringIO
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, inf, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -30,6 +30,8 @@ _ROUNDED: Final[Mapping[str, Rounding]] = {
     "high": ceil,
     "band_low": floor,
     "band_high": ceil,
+    "wide_low": floor,
+    "wide_high": ceil,
 }
 _SIDES: Final[Mapping[Rounding, int]] = {floor: -1, ceil: 1}
 # Of how many rows a number is; the last is of weights, which no number of rows has to equal.
@@ -39,6 +41,7 @@ _NO_KEYS: Final = _STATISTICS | {"statistic"}
 # Whole steps that are meant for digits where the numbers are not whole. A mean in fives is usual.
 _DIGITS: Final = (2, 3, 4)
 _MOST_DIGITS: Final = 15
+_WAYS: Final = 2
 
 
 def name_key(column: str) -> str:
@@ -84,8 +87,12 @@ class ReleaseTable(Storable):
         digits: int | Mapping[str, int] | None = None,
         percent: bool = False,
         wide: bool = False,
+        covers: str = "",
     ) -> ReleaseTable:
-        """Of rows, some left out and the others rounded; see ``table`` of a release."""
+        """Of rows, some left out and the others rounded; see ``table`` of a release.
+
+        In two ways no interval is shown: the note says how long the longest is, in ``covers``.
+        """
         said: list[str] = [note] if note else []
         places: int | Mapping[str, int] | None = None
         # A key that is None, and not one that the row lacks, nor a number that is not known.
@@ -141,12 +148,18 @@ class ReleaseTable(Storable):
             # Releases of several kinds: one column has what was released.
             records = [{"value" if n == "count" else n: v for n, v in e.items()} for e in records]
         names = dict.fromkeys(name for each in records for name in each)
+        if "wide_low" in names and not wide:
+            said.insert(bool(note), "wide_low to wide_high: with what clipping may move.")
+        columns: Mapping[str, Sequence[Any]]
         columns = {name: [row.get(name) for row in records] for name in names}
-        if wide:  # The first column down, the second across and the third in the cells.
-            (title, keys), (_, across), (_, cells) = columns.items()
-            shown, width = ["-" if each is None else each for each in cells], len({*across})
-            parts = {str(name): shown[at::width] for at, name in enumerate(across[:width])}
-            columns = {title: keys[::width]} | parts
+        if wide:
+            name, columns = _lay_in_two_ways(columns)
+            known = [each for each in records if each.get("low") is not None]
+            if known:
+                places = _places_of(known) if places is None else places
+                far = max(max(e["high"] - e[name], e[name] - e["low"]) for e in known)
+                end = formatting.significant(far, far)[0]
+                said.append(f"In {covers} a number is off by at most {end}.")
         return cls(columns, " ".join(said), places, wide)
 
     def to_frame(self) -> Any:
@@ -200,12 +213,18 @@ class ReleaseTable(Storable):
 
     def _line(self, row: Record) -> list[str]:
         """The cells of a row, with the digits that the error or the rounding leaves."""
-        if self.wide:
-            return [formatting.printable(formatting.key_text(each)) for each in row.values()]
-        error = row.get("standard_error") or 0.0
         places = self.places
         if isinstance(places, Mapping):
             places = places.get(_part(row), places.get(""))
+        if self.wide:
+            title, *cells = row.values()
+            own = [places if isinstance(each, float) else None for each in cells]
+            told = [
+                formatting.key_text(each) if digits is None else f"{each:.{digits}f}"
+                for each, digits in zip(["-" if e is None else e for e in cells], own, strict=True)
+            ]
+            return [formatting.printable(formatting.key_text(title)), *told]
+        error = row.get("standard_error") or 0.0
         estimated = _list_estimates(row)
         known = [row[name] for name in estimated]
 
@@ -225,6 +244,29 @@ class ReleaseTable(Storable):
             return f"{value:.6g}" if isinstance(value, float) else str(value)
 
         return [cell(*each) for each in row.items()]
+
+
+def _lay_in_two_ways(
+    columns: Mapping[str, Sequence[object]],
+) -> tuple[str, Mapping[str, Sequence[object]]]:
+    """What is in the cells, and the columns: the first key goes down and the second across."""
+    name, keys = (
+        "value" if "value" in columns else "count",
+        [e for e in columns if e not in _NO_KEYS],
+    )
+    first, second = (columns[each] for each in keys) if len(keys) == _WAYS else ((), ())
+    width = next((at for at, key in enumerate(first) if key != first[0]), len(first))
+    down, across = first[:: width or 1], [formatting.key_text(each) for each in second[:width]]
+    if not first or list(second) != [*second[:width]] * len(down):
+        raise ParameterError(
+            "table: wide=True is for numbers by two keys, each with each: those of a dp.histogram "
+            "of two columns with categories=, or of the same histogram by group"
+        )
+    title = " \\ ".join(keys)
+    if len({title, *across}) <= len(across):
+        raise ParameterError("table: wide=True would call two columns alike; leave it out")
+    parts = {each: columns[name][at::width] for at, each in enumerate(across)}
+    return name, {title: down, **parts}
 
 
 def _list_estimates(record: Record) -> list[str]:
@@ -258,6 +300,9 @@ def _count_each(records: Sequence[Record], name: str) -> list[float]:
     keys = [each for each in (counts or [{}])[0] if each not in _NO_KEYS]
     known = {tuple(map(each.get, keys)): each["value"] for each in counts}
     found = [(each.get(_how_many(each)), known.get(tuple(map(each.get, keys)))) for each in records]
+    # Where nothing is known of a number there may be no row, however many a noisy count has.
+    ends = [(each.get("low"), each.get("high")) for each in records]
+    found = [(0, n) if e == (-inf, inf) else (m, n) for (m, n), e in zip(found, ends, strict=True)]
     if (None, None) in found:
         raise ParameterError(
             "table: suppress= leaves out what is of few rows, and some of these numbers do "

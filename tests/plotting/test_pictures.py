@@ -370,6 +370,20 @@ def test_estimates_are_drawn_with_their_intervals():
     assert f"{found['f'].value:.4g}" in PLOT.alt_text(ax)
 
 
+def test_many_estimates_have_some_names_and_shares_are_drawn_in_percent():
+    ax = PLOT.estimate_intervals({f"week {at}": estimate(0.1) for at in range(50)}, percent=True)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [
+        f"week {at}" for at in range(0, 50, 3)
+    ]
+    assert ax.get_xlabel() == "estimate (%)"
+    assert drawn(ax.lines[-1])[0, 0] == pytest.approx(10)
+    mean = dp.select("age") >> dp.mean(0, 100, epsilon=1)
+    people = {"sex": ["f", "m"] * 1000, "age": AGES}
+    parts = dp.compose(all=mean, by=dp.by("sex", ["f", "m"], mean))(people)
+    ax = PLOT.estimate_intervals(parts)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["all", "f", "m"]
+
+
 def test_an_interval_without_an_end_is_no_bare_dot():
     """One that says nothing would look like one that is certain."""
     far = dp.Estimate(1.0, np.inf, (-np.inf, np.inf), 0.95)

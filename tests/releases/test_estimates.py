@@ -262,6 +262,7 @@ def test_it_goes_to_json_and_back():
         "wide_interval": None,
         "bounds": None,
         "too_few": False,
+        "count": None,
         "unknown": False,
         "noise_interval": None,
         "several": False,

@@ -3,6 +3,7 @@
 import csv
 import io
 
+import attrs
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -469,15 +470,15 @@ def test_a_histogram_of_two_columns_is_laid_out_in_two_ways():
     said = "a count by at most {:.0f}, a row's total by {:.0f}, a column's by {:.0f}, that of all"
     assert table.note.startswith(f"In 95 % of releases noise moves {said.format(*reach)}")
     shown = found.table(wide=True, total=True, suppress=20, round=5)
-    assert shown.columns["1"][0] == shown.columns["0"][1] == "-"
-    assert shown.columns["total"][2] == "-"
+    assert shown.columns["1"][0] is shown.columns["0"][1] is shown.columns["total"][2] is None
     assert all(each % 5 == 0 for each in (shown.columns["0"][0], shown.columns["total"][-1]))
     assert shown.note.endswith("fewer than 20. Rounded to multiples of 5.")
+    assert "What is not shown follows from the totals." in shown.note
     lines = str(shown).splitlines()[:5]
     assert lines[0].split() == ["sex", "\\", "ill", "0", "1", "total"]
     assert lines[1].split()[::2] == ["f", "-"]
     assert len(set(map(len, lines))) == 1
-    assert shown.to_frame()["1"].tolist() == shown.columns["1"]
+    assert shown.to_frame()["1"].isna().tolist() == [True, False, True, False]
     assert shown.to_csv().splitlines()[1].startswith("f,")
     assert list(found.table(wide=True).columns)[1:] == ["0", "1"]
     assert dp.session(rows, dp.epsilon(3))(pipeline).table(wide=True).wide
@@ -497,13 +498,83 @@ def test_only_two_ways_are_laid_out():
     ages = (dp.select("age") >> dp.cdf(0, 100, epsilon=1, cells=4))(TABLE)
     columns = {"a": [0], "b": [0], "c": [0]}
     for found in (one, three(columns), dp.by("sex", ["f"], MEAN)(TABLE), ages):
-        with pytest.raises(dp.ParameterError, match=r"wide=True is for dp\.histogram of two"):
+        with pytest.raises(dp.ParameterError, match=r"wide=True is for numbers by two keys"):
             found.table(wide=True)
     with pytest.raises(dp.ParameterError, match="total=True adds up counts"):
         ages.table(total=True)
+    with pytest.raises(dp.ParameterError, match="total=True with wide=True is for a"):
+        dp.by("sex", ["f"], MEAN)(TABLE).table(total=True, wide=True)
     twice = dp.histogram(["a", "b"], categories=[[0], ["total", 0]], epsilon=1)(columns)
     with pytest.raises(dp.ParameterError, match="call two columns alike"):
         twice.table(wide=True, total=True)
+
+
+def test_shares_and_means_by_two_keys_are_laid_out_in_two_ways(seeded):
+    rows = {
+        "sex": ["f"] * 600 + ["m"] * 400,
+        "ill": ["no"] * 570 + ["yes"] * 30 + ["no"] * 10 + ["yes"] * 390,
+    }
+    ill = dp.histogram("ill", categories=["no", "yes", "?"], epsilon=9)
+    found = dp.by("sex", ["f", "m"], ill)(rows).shares()
+    table = found.table(wide=True, percent=True, suppress=20)
+    assert list(table.columns) == ["sex \\ ill", "no", "yes", "?"]
+    assert table.columns["no"] == [pytest.approx(95, abs=1), None]
+    assert str(table).splitlines()[1].split() == ["f", "95.0", "5.0", "-"]
+    assert table.to_frame()["?"].isna().all()
+    longest = [max(e.interval[1] - e.value, e.value - e.interval[0]) for e in found["m"]][1]
+    assert f"In 95 % of samples like this a number is off by at most {100 * longest:.1f}." in (
+        found.table(wide=True, percent=True).note
+    )
+    together = dp.histogram(["sex", "ill"], categories=[["f", "m"], ["no", "yes"]], epsilon=9)(rows)
+    cells = together.shares().table(wide=True, digits=2).columns
+    assert [cells["no"], cells["yes"]] == [[0.57, 0.01], [0.03, 0.39]]
+    mean = dp.select("n") >> dp.mean(0, 10, epsilon=9)
+    numbers = rows | {"n": [3.0] * 1000}
+    means = dp.by(["sex", "ill"], [["f", "m"], ["no", "yes"]], mean)(numbers).table(wide=True)
+    assert means.columns["yes"][1] == pytest.approx(3, abs=0.1)
+
+
+def test_what_a_number_says_of_itself_stands_below_its_table(seeded):
+    few = dp.by("sex", ["f", "x"], MEAN)(TABLE)
+    assert few.table().note.endswith("Too few rows: x.")
+    assert few["x"].table().note.endswith("Too few rows.")
+    spread = dp.select("age") >> dp.variance(0, 60, epsilon=5)
+    by_sex = dp.by("sex", ["f", "m"], spread)(TABLE).table()
+    assert "wide_low to wide_high: with what clipping may move." in by_sex.note
+    assert by_sex.columns["wide_low"][0] <= by_sex.columns["low"][0]
+    near = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 21, epsilon=5))(TABLE).table()
+    assert "Near the bound 21, so values beyond it may be clipped" in near.note
+    # A noisy number of rows hides no release of which nothing is known.
+    unbounded = dp.by("sex", ["x"], dp.select("age") >> dp.mean(epsilon=1))(TABLE)["x"]
+    many = attrs.evolve(unbounded, rows=142.0)
+    assert many.table(suppress=15).columns["value"] == [None]
+
+
+def test_a_quantile_at_a_bound_says_so_wherever_it_is_shown(seeded):
+    released = (dp.select("age") >> dp.cdf(0, 40, epsilon=9))(TABLE)
+    at_bound = "ear the bound 40, so values beyond it may be clipped"
+    assert at_bound in str(released.quantile(0.9))
+    assert at_bound not in str(released.quantile(0.3))
+    both = released.quantile([0.3, 0.9])
+    assert both.table().note.endswith(f"N{at_bound}: 0.9.")
+    assert f"N{at_bound}: 0.9." in repr(both)
+    assert "values above 40 as 40; rows without a value are left out" in both.table().note.lower()
+    each = (dp.select("age") >> dp.private_quantile([0.3, 0.9], bounds=(0, 40), epsilon=9))(TABLE)
+    assert each.table().note.endswith(f"N{at_bound}: 0.9.")
+
+
+def test_a_share_is_left_out_where_few_have_what_it_is_of():
+    rows = {"sex": ["f", "m"] * 500, "ill": [1, 1] * 3 + [0] * 994}
+    table = dp.by("sex", ["f", "m"], dp.proportion("ill", among=[1], epsilon=20))(rows)
+    assert table.table(suppress=15).columns["value"] == [None, None]
+    assert table.table().columns["count"] == [pytest.approx(3, abs=2)] * 2
+    assert (1 - table["f"]).table(suppress=15).columns["value"] != [None]
+
+
+def test_a_weighted_mean_says_which_column_is_the_weight():
+    rows = {"age": [20.0, 50.0] * 500, "w": [1.0, 2.0] * 500}
+    found = (dp.select("age", "w") >> dp.weighted_mean(0, 100, most=4, epsilon=9))(rows)
+    assert "Age weighted by w; values below 0" in found.table().note
 
 
 def test_the_mean_of_all_stands_among_those_of_groups():

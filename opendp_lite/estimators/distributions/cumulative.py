@@ -22,10 +22,10 @@ from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
 from opendp_lite.estimators.parts.request import bounds_come_first
 from opendp_lite.measures.budgets import AnyBudget
-from opendp_lite.numbers.exact import Number, confidence_of
+from opendp_lite.numbers.exact import Number, confidence_of, format_number
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases import Estimates
-from opendp_lite.releases.estimate import NoiseSource
+from opendp_lite.releases.estimate import NoiseSource, say_treated
 from opendp_lite.releases.table import Record, ReleaseTable
 from opendp_lite.spaces.space import example, records, sized_rows
 from opendp_lite.transformations.features import block_counts, prefix_features
@@ -303,6 +303,8 @@ class CumulativeDistribution(answers.Answers):
                 shared_noise=True,
                 several=self.several,
                 rows=self._rows,
+                bounds=(float(self.ends[0]), float(self.ends[1])),
+                treated=self.treated,
             ),
             source=self.source,
         )
@@ -343,6 +345,12 @@ class CumulativeDistribution(answers.Answers):
     def covers(self) -> str:
         level = self.confidence
         return "" if level is None else hold_in(level, sampling=self.sampling, several=self.several)
+
+    @property
+    def treated(self) -> str:
+        lower, upper = map(format_number, self.ends)
+        middle = format_number((self.ends[0] + self.ends[1]) / 2)
+        return say_treated((lower, upper), "" if self.size is None else middle)
 
     def records(self, at: ArrayLike | None = None) -> list[Record]:
         """A row for each number of a ``table``: the share up to it, and its intervals if any."""

@@ -371,13 +371,11 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             grid = np.vstack([grid, grid.sum(axis=0)])
             grid = np.hstack([grid, grid.sum(axis=1, keepdims=True)])
             down, across = (*down, "total"), (*across, "total")
-        title, names = " \\ ".join(self.columns), [label(each) for each in across]
-        if len({title, *names}) <= len(names):
-            raise ParameterError("table: wide=True would call two columns alike; leave it out")
+        one, other = self.columns
         records = [
-            {title: key_cell(key), "across": name, "count": type(many.item())(self._digits(many))}
+            {one: key_cell(key), other: label(name), "count": type(many.item())(self._digits(many))}
             for key, line in zip(down, grid, strict=True)
-            for name, many in zip(names, line, strict=True)
+            for name, many in zip(across, line, strict=True)
         ]
         return records, f"In {formatting.percent(self.confidence)} of releases noise moves {said}."
 
@@ -459,7 +457,15 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         if self.joint_margin is not None:
             joint = f"{note}; {self._digits(self.joint_margin)} holds for all at once."
             return "\n".join([joint, *self._hidden(), *filter(None, [self.hint])])
-        return f"{note}. Keys with a noisy count below {self.threshold} are not shown."
+        return f"{note}. {self._left_out}"
+
+    @property
+    def _left_out(self) -> str:
+        return "" if self.threshold is None else say_threshold(self.threshold)
+
+    @property
+    def _footnote(self) -> str:
+        return " ".join(filter(None, [super()._footnote, self._left_out]))
 
     def _hidden(self) -> list[str]:
         """Which declared keys few rows or none may have, and one like it that rows have."""
@@ -474,6 +480,11 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         meant = f" Did you mean {near[0]}?" if near else ""
         more = ", and others" if len(few) > 1 else ""
         return [f"The noise hides some of these numbers: {few[0]}{more}.{meant}"]
+
+
+def say_threshold(least: int) -> str:
+    """Which values a release of undeclared ones lacks, in words."""
+    return f"Keys with a noisy count below {least} are not shown."
 
 
 def label(key: Hashable) -> str:

@@ -209,6 +209,7 @@ def proportion(
             noise_interval=of_noise if sampling else None,
             several=space.unit > 1 and sampling,
             treated=lost,
+            count=ones,
         )
         # Told by the released number: a refusal would tell that a column of floats of pandas holds
         # no text. Whole numbers are refused, which tells that no cell is missing either.
@@ -273,7 +274,7 @@ class Ranking(Result):
             share ``confidence`` of the releases.
         confidence: Such as 0.95.
         of: How many values were compared.
-        shown: Whether only values whose noisy count passed a threshold were compared.
+        threshold: The least noisy count that was compared, where the values were not declared.
 
     Example:
         >>> import opendp_lite as dp
@@ -290,7 +291,7 @@ class Ranking(Result):
     places: NDArray[np.int64]
     confidence: float
     of: int
-    shown: bool
+    threshold: int | None = None
 
     @classmethod
     def of_histogram(cls, most: int, law: Law | None, found: histograms.Histogram) -> Ranking:
@@ -317,7 +318,7 @@ class Ranking(Result):
             places,
             found.confidence,
             len(found),
-            found.joint_margin is None,
+            found.threshold,
         )
 
     def __len__(self) -> int:
@@ -360,8 +361,11 @@ class Ranking(Result):
 
     @property
     def _footnote(self) -> str:
-        of = "the values frequent enough to show" if self.shown else f"{self.of} values"
-        return f"{super()._footnote}\nbest to worst: true places among {of}, all at once."
+        of, left_out = f"{self.of} values", ""
+        if self.threshold is not None:
+            of = "the values frequent enough to show"
+            left_out = f" {histograms.say_threshold(self.threshold)}"
+        return f"{super()._footnote}{left_out}\nbest to worst: true places among {of}, all at once."
 
     def __repr__(self) -> str:
         return str(self.table())

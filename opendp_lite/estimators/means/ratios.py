@@ -233,8 +233,10 @@ def weighted_mean(
     heaviest = moderate(most, "weighted_mean: most")
     moderate(heaviest * 2 * column.half, "weighted_mean: most times the width of the bounds")
     request = Request.of("weighted_mean", confidence, sampling, rho, epsilon, delta)
-    told = f"{say_treated((format_number(column.lower), format_number(column.upper)))}; "
-    told += say_weights(heaviest)
+    treated = say_treated((format_number(column.lower), format_number(column.upper)))
+    # Only their order tells the values from the weights: a table says which is which.
+    named = [] if space.domain.names is None else ["{} weighted by {}".format(*space.domain.names)]
+    told = "; ".join([*named, treated, say_weights(heaviest)])
     request = attrs.evolve(request, treated=told, weighted=True)
     budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
     if row_metric(space).fixed_size:

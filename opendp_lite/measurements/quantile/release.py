@@ -23,6 +23,7 @@ from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.releases import Estimate, Estimates
+from opendp_lite.releases.estimate import bounds_at
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
@@ -393,8 +394,6 @@ _AROUND: Final = 5.0
 # Of t. Where nothing is said, intervals of 30 columns of whole numbers held in 91 % of 200 samples
 # and more (docs/quantiles.md). With all of t it was 79 %.
 _DEEP: Final = 2 / 3
-# Of the width of the bounds.
-_AT_A_BOUND: Final = 1e-3
 
 
 @attrs.frozen
@@ -593,7 +592,6 @@ class EndsRelease:
         self, found: Sequence[tuple[float, float, float]], rows: float, line: SortedLine
     ) -> Estimates | tuple[Estimate, ...]:
         """One column's: in the order that was asked for."""
-        bounds = line.span
         deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)
         sampling = self.laws[0][0].sampling
         # Sorted each by itself, so that several quantiles come in order.
@@ -602,12 +600,7 @@ class EndsRelease:
         if not self.several:
             both = float(low[0]), float(high[0])
             number = float(value[0])
-            if bounds is not None:
-                # Clipping moves no quantile that lies within: only one at a bound is doubtful.
-                width = bounds[1] - bounds[0]
-                off = min(number - bounds[0], bounds[1] - number)
-                far = off > width * _AT_A_BOUND and both[1] - both[0] < width / 2
-                bounds = None if far else bounds
+            bounds = bounds_at(number, both, line.span)
             shown = number, float(errors[0]), both, self.confidence, max(rows, 0.0)
             few = both == line.ends(0, line.cells - 1)
             if not sampling:
@@ -634,7 +627,12 @@ class EndsRelease:
         all_of_them = value, errors, ends, ends, self.confidence, names
         several = self.repeated and sampling
         every = Estimates(
-            *all_of_them, sampling, shared_noise=True, several=several, rows=max(rows, 0.0)
+            *all_of_them,
+            sampling,
+            shared_noise=True,
+            several=several,
+            rows=max(rows, 0.0),
+            bounds=line.span,
         )
         return every.take(self.order)
 
