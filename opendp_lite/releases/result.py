@@ -84,12 +84,13 @@ class Result(Storable):
         if total and not wide and records:
             records = [*records, self._total(records)]
         limits = {"suppress": suppress, "round_to": round}
-        if total and suppress is not None:
-            note += " What is not shown follows from the totals."
         covers = self.covers if wide else ""
-        return ReleaseTable.of(
+        found = ReleaseTable.of(
             records, note, **limits, digits=digits, percent=percent, wide=wide, covers=covers
         )
+        if not total or suppress is None:
+            return found
+        return attrs.evolve(found, note=f"{found.note} What is not shown follows from the totals.")
 
     def _in_two_ways(self, total: bool, /) -> tuple[list[Record], str]:
         """A row for each cell of a table in two ways, and what to say of them."""

@@ -1,6 +1,8 @@
 """Rows chosen by random keys in the parts where they lie: the same law, however they are cut."""
 
 import pickle
+import subprocess
+import sys
 import warnings
 from collections import Counter
 from datetime import time
@@ -294,3 +296,15 @@ def test_a_secret_is_not_shown():
     secret = SecretWords(b"hidden" * 5 + b"!!")
     words = secret.of_rows(0, ""), secret.of_names([b"a"])
     assert "hidden" not in repr((secret, *words))
+
+
+def test_rows_of_text_are_picked_before_anything_of_arrow_was_read():
+    """pandas holds text by Arrow. Nobody hands that column over, so its library was not known."""
+    told = (
+        "import pandas as pd, opendp_lite as dp\n"
+        "data = pd.DataFrame({'id': [1, 1, 2], 'city': pd.array(['a', 'b', None], 'string')})\n"
+        "kept = dp.table(person='id') >> dp.bound_contributions(2) >> dp.select('city')\n"
+        "print(int((kept >> dp.count())(data)))"
+    )
+    found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True)
+    assert found.stdout == "2\n", found.stderr

@@ -625,6 +625,15 @@ def test_a_change_by_hand_is_found(ledger, sql):
     refused("damaged", *(partial(use, ledger.path) for use in uses))
 
 
+@pytest.mark.parametrize("table", ["ledger", "secret"])
+def test_terms_or_a_key_that_somebody_added_are_found_by_a_whole_check(ledger, table):
+    """The first are read as before, so that nothing is spent wrongly; no trigger forbids it."""
+    spend(ledger, 3)
+    with in_sqlite(ledger.path) as connection:
+        connection.execute(f"INSERT INTO {table} SELECT * FROM {table}")
+    refused("damaged", ledger.verify, partial(LedgerFile.open, ledger.path))
+
+
 def test_a_number_that_would_fill_the_memory_is_not_read(ledger):
     changed(ledger, "UPDATE ledger SET measure = 'RenyiDivergence 2:1e999999999'")
     refused("under a measure that this version", partial(LedgerFile.open, ledger.path))

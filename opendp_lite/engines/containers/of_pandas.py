@@ -15,7 +15,7 @@ from pandas.api.extensions import ExtensionArray  # type: ignore[import-untyped]
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.arrays import ColumnRows, no_numbers, require_numbers
 from opendp_lite.engines.data.fold import Floats, identity
-from opendp_lite.engines.data.open_data import open_rows, open_source, read
+from opendp_lite.engines.data.open_data import open_rows, open_source, read, register_libraries
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import Values, open_values, values_of
 
@@ -85,13 +85,13 @@ def _objects(piece: ExtensionArray) -> np.ndarray:
 
 
 @open_values.register
-def _values_of_series(column: pd.Series | pd.Index) -> Values:
+def _values_of_series(column: pd.Series | pd.Index | ExtensionArray) -> Values:
     """The values of a column. One of floats fits any categories: none of text is found in it.
 
     pandas makes floats of a column of text in which all cells are missing. So a refusal would tell
     whether any person has a key. ``is_text`` stays, since ids of blocks are told apart by it.
     """
-    values = column.array
+    values = column if isinstance(column, ExtensionArray) else column.array
     kind = values.dtype
     if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
         held: Any = values  # An ArrowStringArray, which pandas' types do not name.
@@ -164,7 +164,10 @@ def _rows_of_column(container: pd.Series | pd.Index, places: RowPlaces) -> objec
         found = values.to_numpy()[places]
         return pd.Series(found, dtype=found.dtype)
     if isinstance(values, pd.arrays.ArrowExtensionArray):
-        return take(values.__arrow_array__(), places)
+        column = values.__arrow_array__()
+        # Nobody handed over a column of Arrow, so nothing has made its rows known yet.
+        register_libraries(type(column))
+        return take(column, places)
     return pd.Series(values.take(places), dtype=values.dtype)
 
 
