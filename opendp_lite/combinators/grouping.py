@@ -48,7 +48,7 @@ def space_of_group(space: Space[Tables]) -> Space[Tables]:
     """
     unit = cast(Fraction, space.unit) * _changes(space)
     domain = attrs.evolve(space.domain, size=None)
-    return Space(domain, SymmetricDistance(), unit=unit, divided=unit > 1)
+    return Space(domain, SymmetricDistance(), unit=unit, divided=unit > 1, kept=space.kept)
 
 
 def _changes(space: Space[Tables]) -> int:

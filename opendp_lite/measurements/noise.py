@@ -240,7 +240,7 @@ def added_noise(
     laws = (noise,) if isinstance(noise, Law) else ()
     error = noise.error_of_each(dimension)
     errors = () if error is None else (Errors(error, dimension),)
-    present = _presenter(domain, noise, errors, confidence)
+    present = _presenter(domain, noise, errors, confidence, space.kept)
     return Measurement(
         space,
         measure,
@@ -263,18 +263,22 @@ def _require_grid(domain: Scalars | Vectors, noise: Noise) -> None:
 
 
 def _presenter(
-    domain: Scalars | Vectors, noise: Noise, errors: Sequence[Errors], confidence: Number | None
+    domain: Scalars | Vectors,
+    noise: Noise,
+    errors: Sequence[Errors],
+    confidence: Number | None,
+    kept: str,
 ) -> Callable[[Grid], object]:
     """What shows a noisy value to a person."""
     if confidence is not None:
-        return _with_intervals(domain, errors, confidence)
+        return _with_intervals(domain, errors, confidence, kept)
     if domain.exponent is None:
         return domain.to_public
     return attrs.evolve(domain, exponent=noise.exponent).to_public
 
 
 def _with_intervals(
-    domain: Scalars | Vectors, errors: Sequence[Errors], confidence: Number
+    domain: Scalars | Vectors, errors: Sequence[Errors], confidence: Number, kept: str
 ) -> Callable[[Grid], Interval]:
     """What shows a release with its intervals."""
     share = exact.confidence_of(confidence, "confidence")
@@ -296,6 +300,7 @@ def _with_intervals(
             for width in widths
         )
         found = Estimates.around(values, deviation, one, every, level, least=least, names=names)
+        found = attrs.evolve(found, hint=kept)
         return found[0] if domain.dimension == 1 else found
 
     return show

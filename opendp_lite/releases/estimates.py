@@ -62,6 +62,7 @@ class Estimates(Result):
         rows: About how many rows there are; None where the release does not tell.
         bounds: Of quantiles: what lies between which numbers; one at a bound says so.
         treated: What values beyond the bounds and missing ones count as: a table says it below.
+        hint: What else there is to know, in words.
 
     Raises:
         ParameterError: If there are not as many errors, intervals or names as values.
@@ -91,6 +92,7 @@ class Estimates(Result):
     rows: float | None = None
     bounds: IntervalEnds | None = None
     treated: str = attrs.field(default="", eq=False)
+    hint: str = attrs.field(default="", eq=False)
     # As those of an estimate: not stored.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False, eq=False)
     # Of sums over other numbers: which noises are in each.
@@ -187,6 +189,7 @@ class Estimates(Result):
             several=self.several,
             bounds=bounds_at(value, (low, high), self.bounds),
             treated=self.treated,
+            hint=self.hint,
         )
         if self.noises:
             return copy_with(found, sources=self.noises[place])
@@ -226,7 +229,7 @@ class Estimates(Result):
         return "\n".join([f"<Estimates of {self._head()}", *lines, *rest]) + ">"
 
     def _remarks(self) -> list[str]:
-        if self.bounds is None:
+        if self.bounds is None and not self.hint:
             return []
         names: Sequence[Hashable] = range(len(self)) if self.names is None else self.names
         return say_remarks(dict(zip(names, self, strict=True)))
@@ -261,7 +264,7 @@ class Estimates(Result):
         said = (
             "From sample to sample a count varies by chance, by about its root: that is not in it."
         )
-        return said if self.noises else " ".join(self._remarks())
+        return " ".join([*self._remarks(), *[said] * bool(self.noises)])
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]

@@ -43,6 +43,8 @@ class Space(spelling.Storable, Generic[KindCo]):
         divided: Whether the rows of one unit may lie in several groups, as inside of ``by``. A
             program there promises a part of the unit its share of the loss. It takes no part in
             equality.
+        kept: Which rows of a person count, in words, where a step left some out: numbers of these
+            rows are none of the whole table. It takes no part in equality.
 
     Raises:
         SpaceError: If the metric does not measure the domain, or if size and metric disagree.
@@ -58,6 +60,7 @@ class Space(spelling.Storable, Generic[KindCo]):
     metric: Metric
     unit: Any = attrs.field(eq=False, kw_only=True)
     divided: bool = attrs.field(default=False, eq=False, kw_only=True)
+    kept: str = attrs.field(default="", eq=False, kw_only=True)
     origin: Origin | None = attrs.field(default=None, eq=False, init=False)
     """The function that made this space, and its arguments; None inside a pipeline and of a copy
     by ``attrs.evolve``."""

@@ -195,7 +195,12 @@ def count_distinct(
     fold = Fold(CountKeys(domain.columns, domain.names), _number_of_keys)
     return Transformation(
         space,
-        Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=Norms(l1=space.unit)),
+        Space(
+            Scalars(0, non_negative=True),
+            AbsoluteDistance(),
+            unit=Norms(l1=space.unit),
+            kept=space.kept,
+        ),
         fold if start is None else fold.on(start.function),
         lambda distance: Norms(l1=distance),
     )

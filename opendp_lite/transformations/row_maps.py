@@ -184,7 +184,7 @@ def fold_to_vector(
     def move(distance: Fraction) -> Norms:
         return per_row * distance
 
-    after = Space(vectors, NormDistance(), unit=move(space.unit))
+    after = Space(vectors, NormDistance(), unit=move(space.unit), kept=space.kept)
     return Transformation(space, after, fold, move)
 
 

@@ -339,9 +339,10 @@ def bound_contributions(
         table.dataset.require(read, "bound_contributions")
         return contributions(table, column, most, group, table.keys or fresh_keys)
 
-    domain = attrs.evolve(tables_in(space.domain), size=None, limit=_words(most, group))
-    metric = _spread(space, group)
-    after = Space(domain, metric, unit=move(cast(Fraction, space.unit)))
+    limit = _words(most, group)
+    domain = attrs.evolve(tables_in(space.domain), size=None, limit=limit)
+    metric, unit = _spread(space, group), move(cast(Fraction, space.unit))
+    after = Space(domain, metric, unit=unit, kept=f"rows counted: {limit}")
     return Transformation(space, after, Keep(Own(choose)), move)
 
 

@@ -503,7 +503,12 @@ def count(
     of_table = isinstance(space.domain, Tables)
     return Transformation(
         space,
-        Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=Norms(l1=space.unit)),
+        Space(
+            Scalars(0, non_negative=True),
+            AbsoluteDistance(),
+            unit=Norms(l1=space.unit),
+            kept=space.kept,
+        ),
         fold.on(Map(Presence())) if of_table else fold,
         lambda distance: Norms(l1=distance),
     )

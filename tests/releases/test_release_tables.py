@@ -593,3 +593,42 @@ def test_the_mean_of_all_stands_among_those_of_groups():
         dp.compose(age=MEAN, sexes=dp.by("sex", ["f"], MEAN)),
     ):
         assert next(iter(apart(TABLE).table().columns)) == "statistic"
+
+
+KEPT = "ows counted: at most 2 of a person"
+PERSONS = {"id": [*range(300)] * 3, "city": ["a", "b", "b"] * 300, "x": [1.0, 2.0, 3.0] * 300}
+OF_PERSONS = {
+    "count": dp.count() >> dp.laplace(epsilon=9, confidence=0.9),
+    "sums": dp.select("x", "id")
+    >> dp.clamp(0, 9)
+    >> dp.sum()
+    >> dp.laplace(epsilon=9, confidence=0.9),
+    "mean": dp.select("x") >> dp.mean(0, 9, epsilon=9),
+    "weighted": dp.select("x", "id") >> dp.weighted_mean(0, 9, most=9, epsilon=9),
+    "unbounded": dp.select("x") >> dp.mean(epsilon=9),
+    "variance": dp.select("x") >> dp.variance(0, 9, epsilon=9),
+    "quantile": dp.select("x") >> dp.private_quantile(0.4, bounds=(0, 9), epsilon=9),
+    "quantiles": dp.select("x") >> dp.private_quantile([0.4, 0.6], bounds=(0, 9), epsilon=9),
+    "cdf": dp.select("x") >> dp.cdf(0, 9, epsilon=9),
+    "share": dp.proportion("city", among=["a"], epsilon=9),
+    "counts": dp.histogram("city", categories=["a", "b"], epsilon=9),
+    "unknown": dp.histogram("city", epsilon=9, delta=1e-6),
+    "top": dp.top_k(1, "city", epsilon=9, delta=1e-6),
+    "groups": dp.by("city", ["a", "b"], dp.count() >> dp.laplace(epsilon=9, confidence=0.9)),
+    "means": dp.by("city", ["a", "b"], dp.select("x") >> dp.mean(0, 9, epsilon=9)),
+}
+
+
+@pytest.mark.parametrize("name", OF_PERSONS)
+def test_numbers_of_the_rows_that_were_kept_say_so(name, seeded):
+    """An interval "of these rows" was read as one of the whole table."""
+    kept = dp.table(person="id") >> dp.bound_contributions(2) >> OF_PERSONS[name]
+    found = kept(PERSONS)
+    # A distribution prints in a line what its quantiles say.
+    assert KEPT in repr(found.quantile([0.4, 0.5]) if name == "cdf" else found)
+    assert KEPT in found.table().note
+    if name in ("counts", "unknown"):
+        assert KEPT in found.shares().table().note
+    if name == "cdf":
+        assert KEPT in str(found.quantile(0.5))
+    assert KEPT not in repr((dp.table() >> OF_PERSONS[name])(PERSONS))

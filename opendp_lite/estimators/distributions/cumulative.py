@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.bases.strategies import Cells, Products, Strategy, square_root, tree
-from opendp_lite.display.formatting import hold_in
+from opendp_lite.display.formatting import as_sentence, hold_in
 from opendp_lite.estimators.distributions import answers
 from opendp_lite.estimators.parts import Floats, Measured, RowSpace
 from opendp_lite.estimators.parts.budget import budget_of, costs_budget
@@ -86,6 +86,7 @@ class CumulativeDistribution(answers.Answers):
         confidence: Of the intervals.
         sampling: Whether the intervals are for the population that the rows are a sample of.
         several: Whether a person may have several rows, which intervals take for independent.
+        hint: What else there is to know, in words.
 
     Example:
         >>> import opendp_lite as dp
@@ -106,6 +107,7 @@ class CumulativeDistribution(answers.Answers):
     confidence: float | None = None
     sampling: bool = False
     several: bool = False
+    hint: str = ""
     # As that of an estimate: not stored.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False)
 
@@ -305,6 +307,7 @@ class CumulativeDistribution(answers.Answers):
                 rows=self._rows,
                 bounds=(float(self.ends[0]), float(self.ends[1])),
                 treated=self.treated,
+                hint=self.hint,
             ),
             source=self.source,
         )
@@ -345,6 +348,10 @@ class CumulativeDistribution(answers.Answers):
     def covers(self) -> str:
         level = self.confidence
         return "" if level is None else hold_in(level, sampling=self.sampling, several=self.several)
+
+    @property
+    def _unsaid(self) -> str:
+        return as_sentence(self.hint)
 
     @property
     def treated(self) -> str:
@@ -526,7 +533,7 @@ def cdf(
     released = whole.with_claimed_loss((summed >> whole.noise()).bind(space))
     (law,) = released.facts.laws
     several = sampling and space.unit > 1
-    known = law.standard_deviation, space.domain.size, share, sampling, several
+    known = law.standard_deviation, space.domain.size, share, sampling, several, space.kept
 
     def cumulative_distribution(sums: Floats) -> CumulativeDistribution:
         return CumulativeDistribution(public.ends, public.edges, pure, sums, *known)

@@ -177,6 +177,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             sampling=sampling,
             shared_noise=True,
             several=self.several and sampling,
+            hint=self.hint.removesuffix("."),
         )
         table = CellsOfTable(
             tuple(counts.tolist()), noise, tuple(key_cells(self.columns, each) for each in self)
@@ -457,7 +458,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
         if self.joint_margin is not None:
             joint = f"{note}; {self._digits(self.joint_margin)} holds for all at once."
             return "\n".join([joint, *self._hidden(), *filter(None, [self.hint])])
-        return f"{note}. {self._left_out}"
+        return "\n".join(filter(None, [f"{note}. {self._left_out}", self.hint]))
 
     @property
     def _left_out(self) -> str:
@@ -465,7 +466,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
 
     @property
     def _footnote(self) -> str:
-        return " ".join(filter(None, [super()._footnote, self._left_out]))
+        return " ".join(filter(None, [super()._footnote, self._left_out, self.hint]))
 
     def _hidden(self) -> list[str]:
         """Which declared keys few rows or none may have, and one like it that rows have."""
@@ -630,14 +631,16 @@ def histogram(
             )
         threshold = threshold_of(start.output_space, "histogram", epsilon, delta)
         unknown = thresholded_counts(epsilon=cast(Number, epsilon), delta=cast(Number, delta))
-        shown = _Shown(titles, threshold.law, level, least=threshold.least, several=several)
+        told = {"hint": formatting.as_sentence(space.kept), "several": several}
+        shown = _Shown(titles, threshold.law, level, least=threshold.least, **told)
         return start >> unknown >> shown.shown_counts_with_intervals
     keys, axes, placed = _declare(domain.columns, categories, edges, other)
     if isinstance(domain, Tables):
         keys = domain.mark_periods(titles, keys)
         axes = axes and tuple(map(domain.mark_periods, zip(titles), axes))
     best = count_places(start >> placed, whole)
-    hint = _say_days(domain, keys)
+    said = filter(None, [formatting.as_sentence(space.kept), _say_days(domain, keys)])
+    hint = " ".join(said)
     shown = _Shown(titles, best.facts.laws[0], level, keys, axes, hint=hint, several=several)
     made = best >> shown.counts_with_intervals
     return attrs.evolve(made, facts=attrs.evolve(made.facts, errors=best.facts.errors))

@@ -213,7 +213,8 @@ def proportion(
         )
         # Told by the released number: a refusal would tell that a column of floats of pandas holds
         # no text. Whole numbers are refused, which tells that no cell is missing either.
-        return copy_with(found, hint=_QUOTED) if quoted and of_noise[0] == 0 else found
+        hints = [space.kept, _QUOTED if quoted and of_noise[0] == 0 else ""]
+        return copy_with(found, hint="; ".join(filter(None, hints)))
 
     return best >> read
 
@@ -275,6 +276,7 @@ class Ranking(Result):
         confidence: Such as 0.95.
         of: How many values were compared.
         threshold: The least noisy count that was compared, where the values were not declared.
+        hint: What else there is to know, in words.
 
     Example:
         >>> import opendp_lite as dp
@@ -292,6 +294,7 @@ class Ranking(Result):
     confidence: float
     of: int
     threshold: int | None = None
+    hint: str = ""
 
     @classmethod
     def of_histogram(cls, most: int, law: Law | None, found: histograms.Histogram) -> Ranking:
@@ -319,6 +322,7 @@ class Ranking(Result):
             found.confidence,
             len(found),
             found.threshold,
+            found.hint,
         )
 
     def __len__(self) -> int:
@@ -361,10 +365,10 @@ class Ranking(Result):
 
     @property
     def _footnote(self) -> str:
-        of, left_out = f"{self.of} values", ""
+        of, left_out = f"{self.of} values", f" {self.hint}" if self.hint else ""
         if self.threshold is not None:
             of = "the values frequent enough to show"
-            left_out = f" {histograms.say_threshold(self.threshold)}"
+            left_out += f" {histograms.say_threshold(self.threshold)}"
         return f"{super()._footnote}{left_out}\nbest to worst: true places among {of}, all at once."
 
     def __repr__(self) -> str:

@@ -278,6 +278,7 @@ class Request:
         several: Whether a unit may have several rows, which an interval for the population takes
             for independent draws.
         treated: As that of an ``Estimate``, and so is ``weighted``.
+        kept: As that of a ``Space``.
     """
 
     step: str
@@ -289,6 +290,7 @@ class Request:
     )
     several: bool = False
     treated: str = ""
+    kept: str = ""
     weighted: bool = False
 
     @classmethod
@@ -313,8 +315,8 @@ class Request:
         return cls(step, whole, share, sampling)
 
     def on(self, space: RowSpace) -> Request:
-        """The same, once it is known whether a unit may have several rows."""
-        return attrs.evolve(self, several=space.unit > 1)
+        """The same, once it is known which rows of a person count, and whether several may."""
+        return attrs.evolve(self, several=space.unit > 1, kept=space.kept)
 
     @property
     def budget(self) -> Budget:
@@ -421,5 +423,6 @@ class Request:
             noise_interval=of_rows,
             several=self.several and self.sampling,
             treated=self.treated,
+            hint=self.kept,
             weighted=self.weighted,
         )

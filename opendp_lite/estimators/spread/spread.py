@@ -272,6 +272,7 @@ class SpreadPlan:
                 wide_interval=wide,
                 noise_interval=of_noise if sampling else None,
                 several=sampling and ask.space.unit > 1,
+                hint=ask.space.kept,
             )
 
         whole = self.request.whole

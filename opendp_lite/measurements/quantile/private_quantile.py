@@ -338,8 +338,9 @@ def _with_two_ends(
         return TwoEnds(q, (two, three), miss, sampling)
 
     laws = tuple(tuple(law(q, part) for part in each) for q in distinct)
+    people = space.unit != 1, space.kept
     release = releases.EndsRelease(
-        places, laws, columns, order, several, confidence, size, counting, space.unit != 1
+        places, laws, columns, order, several, confidence, size, counting, *people
     )
 
     def privacy_map(distance: Fraction) -> Fraction:

@@ -538,6 +538,7 @@ class EndsRelease:
         rows: How many there are, where that is public.
         counting: The noise of their number where it is not.
         repeated: Whether a person may have several rows.
+        kept: As that of a ``Space``.
     """
 
     places: Places
@@ -549,6 +550,7 @@ class EndsRelease:
     rows: int | None
     counting: Measurement[Any, Any] | None
     repeated: bool
+    kept: str
 
     def __call__(self, value: Data, entropy: Entropy) -> object:
         rows: float
@@ -604,7 +606,7 @@ class EndsRelease:
             shown = number, float(errors[0]), both, self.confidence, max(rows, 0.0)
             few = both == line.ends(0, line.cells - 1)
             if not sampling:
-                return (Estimate(*shown, bounds=bounds, too_few=few),)
+                return (Estimate(*shown, bounds=bounds, too_few=few, hint=self.kept),)
             # As values lie about evenly, that of the rows is as much narrower as its ranks are.
             share = self.laws[0][0].noise_share(rows)
             noise = number - share * (number - both[0]), number + share * (both[1] - number)
@@ -616,12 +618,13 @@ class EndsRelease:
                 noise_interval=noise,
                 several=self.repeated,
             )
-            law = self.laws[0][0]
+            law, said = self.laws[0][0], [self.kept]
             if law.may_miss(rows, line.cells):
-                return (copy_with(one, hint=_BEYOND),)
+                said.append(_BEYOND)
             # Among candidates that hold all values there is no gap.
-            bunched = line.span is not None and law.may_fall_between(rows)
-            return (copy_with(one, hint=_BUNCHED) if bunched else one,)
+            elif line.span is not None and law.may_fall_between(rows):
+                said.append(_BUNCHED)
+            return (copy_with(one, hint="; ".join(filter(None, said))),)
         names = _names([laws[0].quantile for laws in self.laws])
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
@@ -633,6 +636,7 @@ class EndsRelease:
             several=several,
             rows=max(rows, 0.0),
             bounds=line.span,
+            hint=self.kept,
         )
         return every.take(self.order)
 
