@@ -14,6 +14,8 @@ from opendp_lite.base.spelling import Named, call_when_read
 _DAY: Final = np.dtype("M8[D]")
 # The parts of a second that Python's times have.
 _FINEST: Final = np.dtype("M8[us]")
+# Half of one: it tells a time of numpy or pandas with a rest from that without, in years as far.
+_TICK: Final = np.dtype("M8[500ns]")
 # Units of which one is less than that, and how many make one.
 _FINER: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 _A_DAY: Final = 86_400 * 10**6
@@ -42,8 +44,26 @@ def dates_in(found: NDArray[np.datetime64]) -> NDArray[np.object_]:
     held[np.isnat(found)] = None
     told = np.fromiter((isinstance(each, date) for each in held), np.bool_, len(held))
     odd = ~np.isnat(found) & (~told | rest)
-    held[odd] = np.datetime_as_string(found[odd])
+    held[odd] = _texts(found[odd])
     return held
+
+
+def _texts(found: NDArray[np.datetime64]) -> list[str]:
+    """As ISO 8601 writes them: equal ones alike, whatever their unit and the order of their bytes.
+
+    Else a person had an id in milliseconds and another one in microseconds.
+    """
+    unit, _ = np.datetime_data(found.dtype)
+    # numpy writes bytes of the other order as another time.
+    own = found.astype(found.dtype.newbyteorder("="))
+    wide = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}.get(unit, unit)
+    with np.errstate(all="ignore"):
+        even = own.astype(f"M8[{wide}]")
+    # A year that is too far for days keeps its text.
+    same = even.astype(own.dtype) == own
+    told = np.where(same, np.datetime_as_string(even), np.datetime_as_string(own)).tolist()
+    shown = (text.rstrip("0").rstrip(".") if "." in text else text for text in told)
+    return [text.removesuffix("T00:00:00") for text in shown]
 
 
 def date_meant(key: object, known: Iterable[object]) -> object:
@@ -110,8 +130,12 @@ _PLAIN: Final = frozenset({str, int, float, date, datetime})
 
 
 def python_dates(objects: Sequence[object]) -> NDArray[np.datetime64]:
-    """Objects as numpy's times; NaT for what is neither a date nor a time without a zone."""
-    return of_each(_naive, objects, _FINEST)
+    """Objects as numpy's times; NaT for what is neither a date nor a time without a zone.
+
+    What is less than a microsecond counts as half of one, and a year that Python does not have as a
+    week before or behind all that it has.
+    """
+    return of_each(_naive, objects, _TICK)
 
 
 def of_each(
@@ -136,14 +160,20 @@ def of_each(
     return np.array([of(each) for each in objects], dtype=dtype)
 
 
-def _naive(value: object) -> datetime | np.datetime64 | None:
+def _naive(value: Any) -> np.datetime64 | None:
     """A date or a time as numpy takes it. Nothing that a value may be fails."""
     try:
+        if getattr(value, "nanosecond", 0) and value.tzinfo is None:
+            value = value.to_datetime64()  # Of pandas.
         if isinstance(value, datetime) and value.tzinfo is None:
-            return datetime.combine(value.date(), value.time())
-        if isinstance(value, date) and not isinstance(value, datetime):
-            return datetime.combine(value, time())
-        return value.astype(_FINEST) if isinstance(value, np.datetime64) else None
+            number = tick_number(datetime.combine(value.date(), value.time()))
+        elif isinstance(value, date) and not isinstance(value, datetime):
+            number = tick_number(datetime.combine(value, time()))
+        elif isinstance(value, np.datetime64) and not np.isnat(value):
+            number = ticks(np.array([value]))[0].item()
+        else:
+            return None
+        return np.datetime64(number, ("ns", 500))
     except Exception:
         return None
 
@@ -151,6 +181,9 @@ def _naive(value: object) -> datetime | np.datetime64 | None:
 def _microseconds(found: NDArray[np.datetime64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Those since 1970, rounded down, and where there is a rest; anything for NaT."""
     unit, _ = np.datetime_data(found.dtype)
+    if found.dtype == _TICK:
+        whole, rest = np.divmod(found.astype(np.int64), 2)
+        return whole, rest != 0
     if unit in _FINER:
         # numpy's own cast fails for the first nanoseconds, and to days for picoseconds. No such
         # time is outside of Python's years.
@@ -166,7 +199,7 @@ def _near(found: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
 
     Then all is exact, and no cast fails. No time in units below a microsecond is so far.
     """
-    if np.datetime_data(found.dtype)[0] in (*_FINER, "generic"):
+    if found.dtype != _TICK and np.datetime_data(found.dtype)[0] in (*_FINER, "generic"):
         return found
     low, high = (end.astype(found.dtype) for end in (_BEFORE, _BEHIND))
     inside: NDArray[np.datetime64] = np.minimum(np.maximum(found, low), high)

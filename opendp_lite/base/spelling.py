@@ -292,7 +292,13 @@ def _decode(value: object, find: Find, depth: int = 0) -> Any:
         name, *parts = _decode(value["pandas"], find, depth + 1)
         if name not in _SPANS:
             raise ParameterError(f"from_json: {_cite(repr(name))} is no span of pandas")
-        return getattr(import_module("pandas"), name)(*parts)
+        try:
+            return getattr(import_module("pandas"), name)(*parts)
+        except ImportError:
+            raise ParameterError(
+                f"from_json: it holds a {name} of pandas, which is not installed; type: pip "
+                "install pandas"
+            ) from None
     name, arguments = value.get("name"), value.get("arguments", {})
     function = find(name) if isinstance(name, str) else None
     if function is None:

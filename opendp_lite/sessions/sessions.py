@@ -240,6 +240,10 @@ class Release(Result, Generic[R]):
         def __len__(self) -> int:
             return len(self.value)
 
+        # Python would ask for the length, which a number has not.
+        def __bool__(self) -> bool:
+            return bool(self.value)
+
         __add__, __radd__ = _on_values(operator.add)
         __sub__, __rsub__ = _on_values(operator.sub)
         __mul__, __rmul__ = _on_values(operator.mul)

@@ -1,8 +1,9 @@
 """Dates and times as categories, keys and ids: the same from every container."""
 
 import pickle
+import sys
 from datetime import UTC, date, datetime
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
@@ -112,8 +113,9 @@ def test_what_python_has_no_date_of_is_text():
     assert found.tolist() == [TIMES[0], "2024-01-01T00:00:00.000000001"]
     for unit in ("Y", "D", "h", "s", "ms"):
         far = np.array(["12024-01-01", "300000-01-01", "NaT"], f"M8[{unit}]")
-        texts = [*np.datetime_as_string(far[:2]), None]
-        assert dates_in(far).tolist() == texts
+        texts = ["12024-01-01", "300000-01-01", None]
+        swapped = far.astype(far.dtype.newbyteorder(">"))
+        assert dates_in(far).tolist() == dates_in(swapped).tolist() == texts
         keys = QUERIES["keys"].insecure_release({"x": np.tile(far, 3)}, 1).value
         assert [*keys] == sorted(texts[:2])
     frame = pd.DataFrame({"x": pd.to_datetime([1, 2, 2], unit="ns")})
@@ -333,3 +335,57 @@ def test_other_columns_hold_no_intervals():
             dp.histogram("x", categories=["(0, 18]"], epsilon=1)(data)
     with pytest.raises(dp.DataError, match=r"edges=\[0, 10, 20\]"):
         dp.histogram("x", categories=list(CUT.cat.categories), epsilon=1)({"x": np.array([3.0])})
+
+
+NANO_LATER = pd.Timestamp("2024-12-31T12:00:00.000000999")
+FAR_OFF = np.datetime64("300000", "Y")
+
+
+@pytest.mark.parametrize("moment", [NANO_LATER, NANO_LATER.to_datetime64(), FAR_OFF])
+def test_a_moment_in_a_list_lies_where_it_does_in_an_array(moment):
+    numpys = moment if isinstance(moment, np.datetime64) else moment.to_datetime64()
+    edges = [datetime(2024, 12, 31, 12), datetime(2024, 12, 31, 12, 0, 0, 1), datetime(9999, 1, 1)]
+    for low, high in combinations([None, *edges, None], 2):
+        if (low, high) == (None, None):
+            continue
+        count = dp.keep("x", between=(low, high)) >> dp.select("x") >> dp.count()
+        listed = np.fromiter([moment, None], object, 2)
+        found = [count({"x": each}) for each in (np.array([numpys]), [moment], listed)]
+        assert found[0] == found[1] == found[2], (low, high)
+
+
+MIDNIGHTS = [
+    np.datetime64("2024-01-01"),
+    np.datetime64("2024-01-01", "s"),
+    np.datetime64("2024-01-01", "ns"),
+    pd.Timestamp("2024-01-01"),
+    date(2024, 1, 1),
+    datetime(2024, 1, 1),
+]
+SAME_MOMENTS = {
+    "midnights": [[each] for each in MIDNIGHTS],
+    "units": [np.array(["12000-01-01T03"], f"M8[{unit}]") for unit in ("h", "s", "ms", "us")],
+    "days": [np.array(["12000-01-01"], f"M8[{unit}]") for unit in ("Y", "D", "s", "us")],
+    "bytes": [np.array(["2024-01-01T00:00:00.000000001"], f"{end}M8[ns]") for end in "<>"],
+    "arrow": [pa.array([1 << 45], pa.timestamp("ms")), pa.array([1000 << 45], pa.timestamp("us"))],
+    "columns": [np.array(["2024-01-01"], f"M8[{unit}]") for unit in ("D", "s", "us")],
+}
+
+
+@pytest.mark.parametrize("name", SAME_MOMENTS)
+def test_moments_that_are_equal_are_one_person(name):
+    """One who was two had each of a bounded number of rows twice, at the price of one."""
+    cells = SAME_MOMENTS[name]
+    count = dp.table(person="id") >> dp.bound_contributions(1) >> dp.count()
+    assert count(dp.Blocks(lambda: iter([{"id": each} for each in cells]))) == 1
+    if name == "midnights":
+        assert count({"id": MIDNIGHTS}) == 1
+
+
+def test_spans_of_pandas_in_a_file_ask_for_pandas(monkeypatch):
+    spans = pd.cut(pd.Series([1, 2]), [0, 1, 2])
+    text = dp.histogram("x", categories=list(spans), epsilon=1).to_json()
+    assert dp.from_json(text).map(1) == 1
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(dp.ParameterError, match="pip install pandas"):
+        dp.from_json(text)

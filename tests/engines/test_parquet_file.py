@@ -485,3 +485,41 @@ def test_a_store_that_does_not_answer_is_named_in_words():
         dp.parquet("visits", filesystem=PyFileSystem(broken()))
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+ENDS = pa.table(
+    {
+        "id": pa.array([1, 2**64 - 1], pa.uint64()),
+        "n": pa.array([2**53 + 1, -(2**63)], pa.int64()),
+        "day": pa.array([0, 2**31 - 1], pa.date32()),
+        "at": pa.array([0, 2**62], pa.timestamp("ms")),
+        "paid": pa.array([Decimal("9.5"), Decimal(-1)], pa.decimal128(38, 10)),
+    }
+)
+FILTERS = {
+    "a hash": ([("id", ">", 0)], [2, 1, 0]),
+    "a hash beyond": ([("id", "<", 2**63)], [1, 1, 0]),
+    "one of hashes": ([[("id", "in", [1, 2])], [("n", "<", 0)]], [2, 1, 0]),
+    "a whole float": ([("n", ">", 2.0)], [1, 1, 0]),
+    "a day": ([("day", ">", datetime.datetime(2024, 1, 1))], [1, 0, 0]),
+    "a moment": ([("at", ">", datetime.datetime(2024, 1, 1))], [1, 0, 0]),
+    "a whole price": ([("paid", ">", 1)], [1, 1, 0]),
+    "a part": ([("n", ">", 0.5)], None),
+    "parts": ([("n", "not in", [1, 0.5])], None),
+    "an expression": (ds.field("id") > 0, None),
+    "a finer moment": ([("at", ">", datetime.datetime(2024, 1, 1, 0, 0, 0, 5))], None),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_no_row_stops_a_filter(tmp_path, name):
+    """Arrow makes numbers of a column another type, and fails at the first that has no like."""
+    asked, counts = FILTERS[name]
+    for rows in (2, 1, 0):
+        path = tmp_path / f"{rows}.parquet"
+        pq.write_table(ENDS.slice(0, rows), path)
+        if counts is None:
+            with pytest.raises(dp.DataError, match=r"as whole numbers with 0\.5"):
+                dp.parquet(path, filters=asked)
+        else:
+            assert ROWS(dp.parquet(path, filters=asked)) == counts[2 - rows]

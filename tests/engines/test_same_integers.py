@@ -235,7 +235,18 @@ def test_rows_of_views_are_picked(kind):
             assert counts(data).tolist() == [1, 1, 1]
 
 
+def test_a_number_that_duckdb_gives_as_another_is_refused():
+    duckdb = pytest.importorskip("duckdb")
+    wide = duckdb.sql("select (2::UHUGEINT)**3 as y, 340282366920938463463374607431768211455 as x")
+    wide = wide.select("x::UHUGEINT as x, y")
+    with pytest.raises(dp.DataError, match="write x::DOUBLE or x::VARCHAR in the query"):
+        (dp.select("x") >> dp.clamp(0, 9) >> dp.sum())(wide)
+    assert (dp.select("y") >> dp.clamp(0, 9) >> dp.sum())(wide).tolist() == [8]
+
+
 def test_a_masked_entry_of_a_list_is_missing():
+    alone = [np.ma.array(1), np.ma.array(2, mask=True), np.ma.array(3)]
+    assert (dp.clamp(0, 9) >> dp.sum())(alone).tolist() == [4]
     for first in ("a", 1, 0.5, True):
         listed = [first, None, np.ma.masked]
         for data in ({"w": listed}, dp.Blocks(lambda listed=listed: iter([{"w": listed}]))):

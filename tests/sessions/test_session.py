@@ -166,6 +166,12 @@ def test_a_number_alone_says_how_far_off_it_may_be():
         assert "at most" not in str(ask(known))
 
 
+def test_a_release_is_true_as_its_value_is():
+    ask = dp.session([3.0] * 900, dp.epsilon(9))
+    assert ask(dp.count() >> dp.laplace(epsilon=1))
+    assert ask(dp.mean(0, 9, epsilon=1))
+
+
 def test_a_number_alone_is_not_taken_for_exact():
     ask = dp.session(SURVEY, dp.epsilon(9))
     count = ask(dp.count() >> dp.laplace(epsilon=1))

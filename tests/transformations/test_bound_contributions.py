@@ -315,8 +315,9 @@ def test_ids_are_the_same_where_they_are_equal():
     near = np.array([5, np.nextafter(np.longdouble(5), 6)])
     assert len(set(Identities().of_values(near).tolist())) == 2
     dates = numbers(date(2020, 1, 1), pd.Timestamp(2020, 1, 1), "2020-01-01", date(2020, 1, 1))
-    assert dates[0] == dates[3]
-    assert len(set(dates)) == 3
+    # A day of numpy equals both, so a day and its midnight are one.
+    assert dates[0] == dates[1] == dates[3]
+    assert len(set(dates)) == 2
 
 
 @pytest.mark.parametrize(

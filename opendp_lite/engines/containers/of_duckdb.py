@@ -9,6 +9,7 @@ import attrs
 import duckdb  # type: ignore[import-not-found,unused-ignore]
 from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression  # type: ignore[import-not-found,unused-ignore]
 
+from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.expressions import DeclaredKeys, Engine, lower
@@ -43,6 +44,12 @@ class _Relation(StoredPart, Engine):
         return self.relation.limit(0).to_arrow_table()
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
+        for name in names:
+            if self._type(name) == "UHUGEINT":  # DuckDB gives Arrow those of 2^127 on as others.
+                raise DataError(
+                    f"column {name!r} is of DuckDB's type UHUGEINT, which does not come here "
+                    f"whole; write {name}::DOUBLE or {name}::VARCHAR in the query"
+                )
         columns = map(ColumnExpression, names or self.names[:1])
         yield from self.relation.select(*columns).to_arrow_reader(rows)
 

@@ -295,11 +295,14 @@ def single_values(cells: Sequence[Any]) -> Sequence[Any]:
     arrays = {kind for kind in types if hasattr(kind, "ndim")}
     if not arrays:
         return cells
-    # Of a masked one numpy gives what lies beneath.
-    return [
-        np.asarray(each)[()] if type(each) in arrays and not is_masked(each) else each
-        for each in cells
-    ]
+    return [_single(each) if type(each) in arrays else each for each in cells]
+
+
+def _single(array: Any) -> object:
+    if is_masked(array) and array.ndim == 0:
+        # Of a masked one numpy gives what lies beneath.
+        return None if array.mask else array.data[()]
+    return array if is_masked(array) else np.asarray(array)[()]
 
 
 def list_rows(data: Sequence[T]) -> list[T]:

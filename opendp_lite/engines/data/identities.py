@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -182,7 +182,8 @@ _LONGEST: Final = 10_000
 _SMALL: Final = 2**52
 _EXACT: Final = 2**53
 # Types of which equal values have one hash, and none is missing.
-_AS_THEY_ARE: Final = frozenset({str, bytes, int, bool, type(None), date, datetime})
+_MIDNIGHT: Final = time()
+_AS_THEY_ARE: Final = frozenset({str, bytes, int, bool, type(None), date})
 MIXED: Final = (
     "it holds text in one block and numbers in another (pandas' objects count as text), so an id "
     "is not known again; make it text in all blocks, or numbers in all"
@@ -309,7 +310,10 @@ def _key_of(value: Any) -> Any:
         if getattr(value, "nanosecond", False) and not value.tzinfo:
             value = value.to_datetime64()
         if isinstance(value, np.datetime64):
-            return dates_in(np.array([value]))[0]  # As in a column of such a type.
+            value = dates_in(np.array([value]))[0]  # As in a column of such a type.
+        if isinstance(value, datetime) and value.tzinfo is None and value.time() == _MIDNIGHT:
+            # A day of numpy equals both the day and the midnight of Python: all three are one id.
+            return value.date()
         # A decimal cannot be compared with a whole number of numpy, of which a span of time is one.
         whole = isinstance(value, np.integer) and not isinstance(value, np.timedelta64)
         key = int(value) if whole or _is_small(value) else value  # pyright: ignore[reportArgumentType]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime, time
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -44,7 +46,9 @@ def parquet_blocks(
 ) -> Blocks:
     """As ``dp.parquet``."""
     names = None if columns is None else _names(columns)
-    keep = None if filters is None else _expression(filters)
+    if filters is not None:
+        with suppress(OverflowError):  # A number may fit a column.
+            _expression(filters)  # Refused before any file is looked for.
     schemes = datasets.Partitioning | datasets.PartitioningFactory | list | None
     if not isinstance(partitioning, schemes) and str(partitioning) != "hive":
         raise ParameterError(
@@ -55,11 +59,15 @@ def parquet_blocks(
         filesystem, source = _find_store(source)
     dataset = _dataset(source, "parquet", partitioning, filesystem)
     files = parts_of(dataset)
-    if keep is not None:
-        for file in files:
+    if filters is not None:
+        keeps = [_expression(_typed(filters, file.schema)) for file in files]
+        for file, keep in zip(files, keeps, strict=True):
             _require_fit(file, keep)
-        here = {file.path for file in dataset.get_fragments(filter=keep)}
-        files = tuple(_filter_rows(file, keep, file.label in here) for file in files)
+        here = {file.path for file in dataset.get_fragments(filter=keeps[0])} if keeps else set()
+        files = tuple(
+            _filter_rows(file, keep, file.label in here)
+            for file, keep in zip(files, keeps, strict=True)
+        )
     return ColumnBlocks.of(files, names)
 
 
@@ -81,6 +89,38 @@ def _expression(filters: object) -> datasets.Expression:
         "2024)] with one of ==, !=, <, >, <=, >=, 'in' and 'not in' between a column and a value; "
         f"got {quote(filters)}"
     )
+
+
+def _typed(filters: Any, schema: arrow.Schema) -> Any:
+    """Conditions whose numbers are of their column's type, where these equal what was typed.
+
+    Else Arrow makes of each number of the column one of the other type, and fails at the first that
+    is none: one row would decide whether there is a release.
+    """
+    if isinstance(filters, datasets.Expression):
+        return filters
+    if all(isinstance(each, list) for each in filters):
+        return [_typed(each, schema) for each in filters]
+    typed = []
+    for name, sign, value in filters:
+        if name in schema.names:
+            kind = of_pyarrow.value_type(schema.field(name).type)
+            listed = isinstance(value, list | tuple | set | frozenset)
+            cells = [_scalar(each, kind) for each in (value if listed else [value])]
+            if all(each is not None for each in cells):
+                value = cells if listed else cells[0]
+        typed.append((name, sign, value))
+    return typed
+
+
+def _scalar(value: object, kind: arrow.DataType) -> arrow.Scalar | None:
+    with suppress(arrow.ArrowException, ValueError, TypeError, OverflowError):
+        if isinstance(value, datetime) and arrow.types.is_date(kind):
+            return arrow.scalar(value.date(), kind) if value.time() == time() else None
+        found = arrow.scalar(value, kind)
+        if found.as_py() == value:
+            return found
+    return None
 
 
 def _find_store(address: str) -> tuple[object, str]:
@@ -120,17 +160,37 @@ def _require_fit(file: ArrowPart, keep: datasets.Expression) -> None:
     if not _fits(keep, file.schema):
         raise FileError(
             f"{file.label}: the filters ask for a column that it does not have, or compare one "
-            "with a value of another type"
+            "with a value of another type, as whole numbers with 0.5; leave out filters= and put "
+            "dp.keep('age', between=(0.5, None)) into the pipeline, say"
         )
 
 
 def _fits(keep: datasets.Expression, schema: arrow.Schema) -> bool:
-    """Whether the filters ask for columns of a schema alone; reads no row."""
+    """Whether the filters ask for columns of a schema alone, and no value in one can stop them.
+
+    Reads no row: Arrow fails at a value that has no like in another type, so the ends are tried.
+    """
+    columns = [_extremes(field.type) for field in schema]
     try:
-        schema.empty_table().filter(keep)
+        arrow.table(columns, schema=schema).filter(keep)
     except arrow.ArrowException:
         return False
     return True
+
+
+def _extremes(kind: arrow.DataType) -> arrow.Array:
+    """The ends of a type of whole numbers, decimals or times; nothing of others."""
+    found: list[object] = [None, None]
+    types = arrow.types
+    if types.is_unsigned_integer(kind):
+        found = [0, 2**kind.bit_width - 1]
+    elif types.is_integer(kind) or types.is_timestamp(kind) or types.is_date(kind):
+        most = 2 ** (kind.bit_width - 1) - 1
+        return arrow.array([-most, most], f"int{kind.bit_width}").view(kind)
+    elif types.is_decimal(kind):
+        digits = 10**kind.precision - 1
+        found = [Decimal(f"{sign}{digits}E{-kind.scale}") for sign in "-+"]
+    return arrow.array(found, kind)
 
 
 def _is_ordered(kind: arrow.DataType) -> bool:
