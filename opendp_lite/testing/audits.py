@@ -511,6 +511,9 @@ MOST_ENTRIES: Final = 8
 MOST_FORMS: Final = 8
 MOST_READ: Final = 4
 _PAIRS = 6
+# Releases through which no line is drawn, and the square of a correlation that tells of one noise.
+_FEW_RELEASES = 3
+_ALIKE = 0.5
 _INSPECTED = 3
 _SHARES = 200
 _TAIL = 1.1
@@ -666,6 +669,12 @@ def _scores_of(reading: FormReading, train: int, grid: int | None) -> Iterator[S
         for i, j in pairs[:_PAIRS]:
             both = [_quiet(compute, x[:, i], x[:, j]) for x in (a, b)]
             yield Score(f"{names[i]} {words} {names[j]}", both[0], both[1])
+    for i, j in pairs[:_PAIRS]:
+        # One draw of noise times a width for each entry: so many times the other is without noise.
+        slope = _slope(one[:, i], one[:, j])
+        if slope:
+            both = [_quiet(np.subtract, x[:, i], slope * x[:, j]) for x in (a, b)]
+            yield Score(f"{names[i]} less {slope:.6g} times {names[j]}", both[0], both[1])
     if len(names) > 2:
         yield Score("the sum of all entries", _quiet(np.sum, a, 1), _quiet(np.sum, b, 1))
 
@@ -674,6 +683,16 @@ def _scores_of(reading: FormReading, train: int, grid: int | None) -> Iterator[S
 def _quiet(compute: Callable[..., Floats], values: Floats, other: Floats | float) -> Floats:
     """What a function of numpy gives, without a warning of what is NaN or beyond floats."""
     return compute(values, other)
+
+
+@np.errstate(all="ignore")
+def _slope(first: Floats, second: Floats) -> float:
+    """That of the line through the releases; 0 where they have little in common."""
+    if len(first) < _FEW_RELEASES:
+        return 0.0
+    (spread, common), (_, other) = np.cov(first, second).tolist()
+    likeness = common**2 / (spread * other) if spread * other > 0 else 0.0
+    return common / other if _ALIKE < likeness < np.inf else 0.0
 
 
 def _telling_forms(first: list[str], second: list[str]) -> list[str]:

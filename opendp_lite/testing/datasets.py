@@ -39,6 +39,10 @@ _LETTERS = 8
 # Rows of each of two groups, at most.
 _GROUP = 100
 _MOSTLY = 0.9
+# What marks a row of its key, beside the step's own numbers: a flag, or an amount below 0.
+_FLAGS: Final = (0.0, 1.0, -1.0)
+# Where no bounds are: different numbers that no rounding to whole ones keeps.
+_APART = 0.25
 # What no search by values finds: a 0 below 0 equals the other, and NaN nothing.
 _ODD: Final = (-0.0, nan)
 
@@ -143,6 +147,17 @@ def fixed_people(space: AnySpace, own: Sequence[float], steps: int) -> Iterator[
         yield attrs.evolve(pair, common=common, fresh=fresh, person=person)
         if len(fresh) == 1 and len(common) <= _FEW:
             yield attrs.evolve(pair, common=common, fresh=fresh.repeat(_SOME, 0), person=person)
+    body, numbers = domain.rows.body, np.array([own[:_LETTERS]])
+    extremes, sizes = _extreme_rows(body), {each for each, _ in _sizes(own)}
+    for row in np.concatenate([extremes, _distinct(body, numbers.T.repeat(body.columns, 1))]):
+        # One who has more rows than the step believes, by one and by far; and nobody's row.
+        for count in sorted({*EQUAL_ROWS, *(each + 1 for each in sizes)}):
+            many = np.tile(row, (count, 1))
+            many[:, person] = 0
+            yield Neighbours(many[:0], many[:0], many, 1, 0, person=person)
+        nobody = row[None].copy()
+        nobody[:, person] = nan
+        yield Neighbours(nobody[:0], nobody[:0], nobody, 0, 0, person=person)
 
 
 def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
@@ -154,24 +169,23 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
     replaced.
     """
     body, size = space.domain.body, space.domain.size
-    bounds = body.bounds() or ((Fraction(-_HUGE),), (Fraction(_HUGE),))
-    ends = np.array([np.broadcast_to(to_floats(each), body.columns) for each in bounds])
-    drawn = body.draw(np.random.default_rng(0), _EXTREMES)
-    extremes = _distinct(body, np.concatenate([ends, drawn]))[:_EXTREMES]
+    ends, extremes = _ends(body), _extreme_rows(body)
     near = [nextafter(value, end) for value in (*ends.ravel(), *own) for end in (-inf, inf)]
     spoken, special = (
         _distinct(body, np.array([values]).T.repeat(body.columns, axis=1))[:_POOL]
         for values in (own[:_LETTERS], [*own, *near, *USUAL, *_ODD])
     )
     none = extremes[:0]
-    sizes = {int(each) - less for each in own if each in range(1, MANY[-1][1]) for less in (0, 1)}
+    sizes = {each - less for each, less in _sizes(own)}
     if row_metric(space).fixed_size:
         for row in extremes[:, None]:
             common = row.repeat(size - 1, axis=0)
             for other in np.concatenate([extremes, special])[:, None]:
                 yield Neighbours(common, row, other, 1, 0)
-        for (row, other), count in product(_unlike(body, own), sorted(sizes)):
-            if count < size:
+        # Half of each too, at which a median or a majority turns.
+        halves = {size // 2 - 1, size // 2, (size - 1) // 2}
+        for (row, other), count in product(_unlike(body, own), sorted(sizes | halves)):
+            if 0 <= count < size:
                 common = np.concatenate([row.repeat(size - 1 - count, 0), other.repeat(count, 0)])
                 yield Neighbours(common, row, other, 1, 0)
         return
@@ -181,6 +195,7 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
             yield Neighbours(common, none, other, 1, 0)
         yield Neighbours(common, none, extremes[-1:].repeat(MOST_CHANGES, axis=0), MOST_CHANGES, 0)
     yield from _pair_keys(body, own)
+    yield from _different(body, sorted(each for each in sizes if each <= EQUAL_ROWS[-1]))
     for row, count in product(special[:, None], range(_FEW + 1)):
         yield Neighbours(row.repeat(count, axis=0), none, row, 1, 0)
     for row, count in product(spoken[:, None], sorted({*EQUAL_ROWS, *sizes})):
@@ -197,6 +212,10 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
         for more in (0, 1):
             common = np.concatenate([row.repeat(count + more, 0), other.repeat(count, 0)])
             yield Neighbours(common, none, other, 1, 0)
+    large = [each for each in sizes if _GROUP < each <= EQUAL_ROWS[-1]]
+    for (row, other), count in product(_unlike(body, own[:2]), sorted(large)):
+        common = np.concatenate([row.repeat(count + 1, 0), other.repeat(count, 0)])
+        yield Neighbours(common, none, other, 1, 0)
     for (row, other), count in product(permutations(spoken[:2, None], 2), sorted(sizes)):
         yield Neighbours(np.concatenate([row.repeat(count, 0), other]), none, other, 1, 0)
 
@@ -208,9 +227,40 @@ def _pair_keys(body: Body, own: Sequence[float]) -> Iterator[Neighbours]:
     rows = _cells(body, [numbers] * columns)[:, None] if columns > 1 else ()
     for row in rows:
         yield Neighbours(row[:0], row[:0], row, 1, 0)
-    for row, other in permutations(_cells(body, [own[:_LETTERS]] * 2)[:, None], 2):
-        if row[0, 0] == other[0, 0]:
+    # One row, or a few, of a key, and one more that differs in one column: it may change them all.
+    for row, other in permutations(_cells(body, [[*own[:_LETTERS], *_FLAGS]] * 2)[:, None], 2):
+        if body.columns > 1 and (row != other).sum() < body.columns:
             yield Neighbours(row, row[:0], other, 1, 0)
+            yield Neighbours(row.repeat(_FEW, 0), row[:0], other, 1, 0)
+
+
+def _different(body: Body, sizes: Sequence[int]) -> Iterator[Neighbours]:
+    """So many rows that differ in one column or in all, and one more: users of an item, say."""
+    low, high = _ends(body)
+    for count, place in product(sizes, range(-1, min(body.columns, _FEW) * (body.columns > 1))):
+        numbers = np.linspace(low, np.minimum(high, low + count + 1), count + 3)[1:-1]
+        if not np.isfinite(numbers).all() or low.min() <= -_HUGE:
+            numbers = np.arange(count + 1.0)[:, None].repeat(body.columns, 1) + _APART
+        rows = numbers if place < 0 else numbers[:1].repeat(count + 1, 0)
+        rows[:, place] = numbers[:, place]
+        rows = _distinct(body, rows)
+        yield Neighbours(rows[:count], rows[:0], rows[count:], 1, 0)
+
+
+def _ends(body: Body) -> Floats:
+    """The least and the largest number of each column."""
+    bounds = body.bounds() or ((Fraction(-_HUGE),), (Fraction(_HUGE),))
+    return np.array([np.broadcast_to(to_floats(each), body.columns) for each in bounds])
+
+
+def _extreme_rows(body: Body) -> Floats:
+    drawn = body.draw(np.random.default_rng(0), _EXTREMES)
+    return _distinct(body, np.concatenate([_ends(body), drawn]))[:_EXTREMES]
+
+
+def _sizes(own: Sequence[float]) -> list[tuple[int, int]]:
+    """The step's own numbers of rows, each with 0 and 1: as many, and one fewer."""
+    return [(int(each), less) for each in own if each in range(1, MANY[-1][1]) for less in (0, 1)]
 
 
 def _cells(body: Body, numbers: Sequence[Sequence[float]]) -> Floats:
@@ -221,7 +271,7 @@ def _cells(body: Body, numbers: Sequence[Sequence[float]]) -> Floats:
 
 def _unlike(body: Body, own: Sequence[float]) -> Iterator[tuple[Floats, Floats]]:
     """Two kinds of rows, as of two groups that the first column tells apart, or of missing ones."""
-    kinds = _cells(body, [own[: _FEW + 1], own[:2]]), np.full((1, body.columns), nan)
+    kinds = _cells(body, [own[: _FEW + 1], own[:_FEW]]), np.full((1, body.columns), nan)
     return permutations(_distinct(body, np.concatenate(kinds))[:, None], 2)
 
 

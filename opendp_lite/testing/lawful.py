@@ -296,6 +296,9 @@ def _check_one(measure: Measure[Loss], a: Loss) -> None:
     require(_same(measure, measure.left(a, measure.zero()), a), f"spending nothing changes {a}")
     # The nearest float of a little more is that of the loss itself: shown so, it is rounded down.
     hardly_more = measure.compose([a, measure.split(a, _HARDLY)[0]])
+    spent = measure.profile(a).delta(Fraction(0)) in (0, 1)
+    above = hardly_more == a or spent or not measure.within(hardly_more, a)
+    require(above, f"a loss a little above {a} is within it: compare them exactly, not as floats")
     for loss in (a, *parts, measure.compose([a, a, a]), hardly_more):
         _check_shown(measure, loss)
     _check_groups(measure, a)

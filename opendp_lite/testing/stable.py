@@ -285,7 +285,7 @@ _ALL_CONTAINERS = 5
 _ASSERT_STABLE_LARGEST = 9_999
 _FEW_ROWS = 6
 # Rows that are read before a step is asked whether it keeps any.
-_READ = 24
+_READ = 128
 # Rows that differ by so much are equal once they are rounded, or as floats of 32 bits.
 _NEAR = 2.0**-40
 # Rows that are added one by one, at most and for each pair that is drawn.
@@ -570,7 +570,9 @@ def _check_histories(case: _Case, own: Sequence[float]) -> None:
     # Nearly the rows that are asked: what is kept by a rounded value or by a text shows.
     near = low * (1 - _NEAR)
     near = np.where(domain.body.contains(near)[:, None], near, low)
+    # As many rows as are asked, but others: what is kept by their number shows.
     before = [*second[:-1], near, second[-1]]
+    before += [high[-len(each) :] for each in first] if domain.size is None else []
 
     def tell(history: Sequence[Floats]) -> tuple[bool, bytes]:
         early, late = ([case.run(each) for each in some] for some in (history, asked))

@@ -69,6 +69,7 @@ LIES: dict[str, tuple[type, dict[str, Callable[..., object]]]] = {
     "shown as the nearest float": (PURE, {"show": lambda m, x: float(x)}),
     "within is less": (PURE, {"within": lambda m, x, b: x < b}),
     "left is the whole": (PURE, {"left": lambda m, b, s: b}),
+    "within by floats": (PURE, {"within": lambda m, x, b: float(x) <= float(b)}),
     "1 % is forgiven": (PURE, {"within": lambda m, x, b: x <= b * Fraction(101, 100)}),
     "zCDP in k, not its square": (ZCDP, {"group": lambda m, x, k: x * k}),
     "zCDP in 99 % of the square": (

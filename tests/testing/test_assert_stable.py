@@ -17,15 +17,18 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.bodies.body import Body, Projection
 from opendp_lite.combinators.accounts import AnyStage
+from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.rows import LazyRows, materialise
-from opendp_lite.metrics.distances import AbsoluteDistance, Distance
+from opendp_lite.metrics.distances import AbsoluteDistance, Distance, NormDistance
 from opendp_lite.spaces.space import StabilityMap
+from opendp_lite.spaces.tables import PersonTables
 from opendp_lite.testing.datasets import MOST_CHANGES, fixed_pairs, neighbours
 from opendp_lite.testing.stable import constants
 from tests.own_steps import RELATIONS, REPLACE, space_of
 
 Tables = dp.Space[dp.Rows]
 Sums = dp.Space[dp.Vectors]
+People = dp.Space[PersonTables]
 UNIT = dp.clamp(0, 1)
 
 
@@ -203,10 +206,100 @@ def by_step(rows: np.ndarray) -> float:
     return len(one) - 2 * len(one & seven)
 
 
+@dp.stage
+def of_people(
+    space: People, look: Callable[[np.ndarray], float], most: int
+) -> dp.Transformation[People, Sums]:
+    """One number of the rows of people, said to move by so much for each of them."""
+    after = dp.Space(dp.Vectors(1), NormDistance(), unit=dp.Norms(l1=most))
+
+    def function(rows: LazyTable) -> np.ndarray:
+        return np.array([float(look(np.nan_to_num(space.domain.to_public(rows), nan=-1)))])
+
+    return dp.Transformation(space, after, function, lambda d: dp.Norms(l1=most * d))
+
+
+@dp.stage
+def keep_rows(
+    space: Tables, choose: Callable[[list[list[float]]], list[bool]]
+) -> dp.Transformation[Tables, Tables]:
+    """Some rows, chosen by all of them; said to move as many as the data."""
+
+    def function(rows: LazyTable) -> LazyTable:
+        found = space.domain.to_public(rows)
+        return space.domain.to_internal(found[np.array(choose(found.tolist()), dtype=bool)])
+
+    return dp.Transformation(space, space, function, lambda d: d)
+
+
+def without_those_who_left(rows: list[list[float]]) -> list[bool]:
+    """Nobody of whom a row says so in its last column."""
+    left = {row[0] for row in rows if row[-1] == 1}
+    return [row[0] not in left for row in rows]
+
+
+def without_refunds(rows: list[list[float]]) -> list[bool]:
+    """No order of which a row is below 0."""
+    back = {row[0] for row in rows if row[1] < 0}
+    return [row[0] not in back for row in rows]
+
+
+def of_many_users(rows: list[list[float]], least: int) -> list[bool]:
+    """Items, in the second column, that so many different users have."""
+    users: dict[float, set[float]] = {}
+    for user, item in rows:
+        users.setdefault(item, set()).add(user)
+    return [len(users[item]) >= least for _, item in rows]
+
+
+def arms(rows: np.ndarray, least: int) -> float:
+    """The difference of the means of two arms, told if both have so many rows."""
+    rows = rows[~np.isnan(rows).any(axis=1)]
+    first, second = rows[rows[:, 0] == 1, 1], rows[rows[:, 0] == 0, 1]
+    return first.mean() - second.mean() if min(len(first), len(second)) >= least else 0.0
+
+
+class BySize:
+    """What was found first for so many rows."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, float] = {}
+
+    def __call__(self, rows: np.ndarray) -> float:
+        found = float(np.nan_to_num(rows).max(initial=0))
+        return self.known.setdefault(len(rows), found)
+
+
+NAMED = dp.records(columns=["key", "value"])
+HALF = dp.records(size=100, metric=REPLACE) >> UNIT
+VISITS = dp.records(columns=["id", "x"], person="id")
 KEPT, TABLE = Kept(), np.array([0.457, 0.123])
 PEOPLE = dp.records(columns=["id", "x"], person="id") >> dp.bound_contributions(2)
 PEOPLE = PEOPLE >> dp.select("x") >> UNIT
 LIES = {
+    "21 rows of a person": VISITS >> of_people(len, 20),
+    "the least of a person": VISITS
+    >> of_people(lambda x: min(x[:, 1].clip(-10, 10).sum(), 200), 200),
+    "nobody is somebody": VISITS >> of_people(lambda x: len(set(x[:, 0].tolist())), 1),
+    "one who left takes all rows": NAMED >> keep_rows(without_those_who_left),
+    "one who left, in a third column": dp.records(columns=["key", "value", "left"])
+    >> dp.clamp([0, 0, 0], [99, 500, 1])
+    >> keep_rows(without_those_who_left),
+    "a refund takes all rows": NAMED >> keep_rows(without_refunds),
+    **{
+        f"{least} users of an item": NAMED
+        >> keep_rows(lambda rows, least=least: of_many_users(rows, least))
+        for least in (5, 50)
+    },
+    "arms of 10": dp.records(columns=2)
+    >> dp.clamp([0, 0], [1, 10])
+    >> skew(lambda x: 9 * arms(x, 10)),
+    "arms of 150": dp.records(columns=2) >> dp.clamp(0, 1) >> skew(lambda x: 9 * arms(x, 150)),
+    "300 different values": dp.records()
+    >> map_block(lambda x: np.rint(x) if len(np.unique(x)) > 300 else x),
+    "a median, replaced": HALF >> skew(lambda x: 5 * float(np.median(np.nan_to_num(x)))),
+    "a majority, replaced": HALF >> skew(lambda x: 5 * (np.nan_to_num(x) > 0.5).mean().round()),
+    "what was kept by the number of rows": UNIT >> skew(BySize()),
     "half, of people": PEOPLE >> misstate(lambda honest, d: honest(d) * Fraction(1, 2)),
     "more than 30 people": PEOPLE >> skew(lambda x: 5 * (len(x) > 30)),
     "how many people came first": PEOPLE >> skew(Memory(len)),

@@ -119,6 +119,10 @@ LIES = {
     "an imaginary part": lambda noisy, exact, entropy: complex(noisy[0], exact),
     "what is masked": lambda noisy, exact, entropy: masked_array(noisy, [exact > 1]),
     "two entries with one noise": lambda noisy, exact, entropy: (noisy[0], noisy[0] + exact),
+    "one noise times 3 and times 2": lambda noisy, exact, entropy: (
+        3 * noisy[0],
+        2 * noisy[0] + exact,
+    ),
     "None, and else the exact value": lambda noisy, exact, entropy: None if noisy[0] < 2 else exact,
     "an error, and else the exact value": lambda noisy, exact, entropy: [exact][int(noisy[0] < 2)],
     "the exact value beside a NaN": lambda noisy, exact, entropy: (
