@@ -250,19 +250,17 @@ def _lay_in_two_ways(
     columns: Mapping[str, Sequence[object]],
 ) -> tuple[str, Mapping[str, Sequence[object]]]:
     """What is in the cells, and the columns: the first key goes down and the second across."""
-    name, keys = (
-        "value" if "value" in columns else "count",
-        [e for e in columns if e not in _NO_KEYS],
-    )
-    first, second = (columns[each] for each in keys) if len(keys) == _WAYS else ((), ())
+    name = "value" if "value" in columns else "count"
+    keys = [columns[each] for each in columns if each not in _NO_KEYS]
+    first, second = keys if len(keys) == _WAYS else ([None], [])
     width = next((at for at, key in enumerate(first) if key != first[0]), len(first))
-    down, across = first[:: width or 1], [formatting.key_text(each) for each in second[:width]]
-    if not first or list(second) != [*second[:width]] * len(down):
+    down, across = first[::width], [formatting.key_text(each) for each in second[:width]]
+    if not across or list(second) != [*second[:width]] * len(down):
         raise ParameterError(
             "table: wide=True is for numbers by two keys, each with each: those of a dp.histogram "
             "of two columns with categories=, or of the same histogram by group"
         )
-    title = " \\ ".join(keys)
+    title = " \\ ".join(each for each in columns if each not in _NO_KEYS)
     if len({title, *across}) <= len(across):
         raise ParameterError("table: wide=True would call two columns alike; leave it out")
     parts = {each: columns[name][at::width] for at, each in enumerate(across)}
