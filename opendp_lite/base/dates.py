@@ -18,6 +18,9 @@ _FINEST: Final = np.dtype("M8[us]")
 _TICK: Final = np.dtype("M8[500ns]")
 # Units of which one is less than that, and how many make one.
 _FINER: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+# Units of no fixed length, and others with the finer one that tells them, and how many make one.
+_CALENDAR: Final = ("Y", "M")
+_WIDER: Final = {"W": ("D", 7), "h": ("s", 3600), "m": ("s", 60)}
 _A_DAY: Final = 86_400 * 10**6
 _BEFORE: Final = np.datetime64("0000-12-24", "D")
 _BEHIND: Final = np.datetime64("10000-01-08", "D")
@@ -53,15 +56,22 @@ def _texts(found: NDArray[np.datetime64]) -> list[str]:
 
     Else a person had an id in milliseconds and another one in microseconds.
     """
-    unit, _ = np.datetime_data(found.dtype)
+    unit, count = np.datetime_data(found.dtype)
     # numpy writes bytes of the other order as another time.
     own = found.astype(found.dtype.newbyteorder("="))
-    wide = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}.get(unit, unit)
-    with np.errstate(all="ignore"):
-        even = own.astype(f"M8[{wide}]")
-    # A year that is too far for days keeps its text.
-    same = even.astype(own.dtype) == own
-    told = np.where(same, np.datetime_as_string(even), np.datetime_as_string(own)).tolist()
+    numbers = own.astype(np.int64)
+    if unit in _CALENDAR:
+        even = own.astype(_DAY)
+        same = even.astype(own.dtype) == own
+    else:
+        # One that is too far for the finer unit is told as a number. A cast would fail by it.
+        wide, times = _WIDER.get(unit, (unit, 1))
+        same = np.abs(numbers) <= np.iinfo(np.int64).max // (times * count)
+        even = (np.where(same, numbers, 0) * times * count).astype(f"M8[{wide}]")
+    even.view(np.int64)[~same] = 0
+    told = np.datetime_as_string(even).tolist()
+    for place in np.flatnonzero(~same).tolist():
+        told[place] = f"{int(numbers[place]) * count} {unit}"
     shown = (text.rstrip("0").rstrip(".") if "." in text else text for text in told)
     return [text.removesuffix("T00:00:00") for text in shown]
 

@@ -319,7 +319,7 @@ def say_remarks(found: Mapping[Any, Estimate]) -> list[str]:
     said = []
     for remark, keys in whose.items():
         more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
-        named = "" if len(keys) == len(found) else f": {', '.join(keys[:_NAMED])}{more}"
+        named = "" if len(keys) == len(found) else f": {'; '.join(keys[:_NAMED])}{more}"
         said.append(formatting.as_sentence(remark + named))
     return said
 

@@ -141,7 +141,8 @@ class ReleaseTable(Storable):
                 for name, unit in units.items()
             }
             told = [format_number(u) + (f" ({name})" if name else "") for name, u in units.items()]
-            ends = ", intervals outwards" if any("low" in each for each in records) else ""
+            shows_ends = not wide and any("low" in each for each in records)
+            ends = ", intervals outwards" if shows_ends else ""
             said.append(f"Rounded to multiples of {', '.join(told)}{ends}.")
         shapes = {frozenset({"value", "count"} & each.keys()) for each in records}
         if shapes >= {frozenset({"value"}), frozenset({"count"})}:
@@ -156,7 +157,8 @@ class ReleaseTable(Storable):
             name, columns = _lay_in_two_ways(columns)
             known = [each for each in records if each.get("low") is not None]
             if known:
-                places = _places_of(known) if places is None else places
+                whole = all(float(each[name]).is_integer() for each in known)
+                places = (0 if whole else _places_of(known)) if places is None else places
                 far = max(max(e["high"] - e[name], e[name] - e["low"]) for e in known)
                 end = formatting.significant(far, far)[0]
                 said.append(f"In {covers} a number is off by at most {end}.")

@@ -389,3 +389,13 @@ def test_spans_of_pandas_in_a_file_ask_for_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(dp.ParameterError, match="pip install pandas"):
         dp.from_json(text)
+
+
+@pytest.mark.parametrize("unit", ["W", "h", "m", "25s", "7D"])
+def test_a_moment_that_is_too_far_for_a_finer_unit_keeps_its_text(unit):
+    """A cast of all would fail, or wrap, by one of them."""
+    near = np.array(["12000-01-06"], f"M8[{unit}]")
+    far, back = (np.array([end]).view(f"M8[{unit}]") for end in (2**63 - 1, 1 - 2**63))
+    alone, beside = dates_in(near), dates_in(np.concatenate([near, far, back]))
+    assert beside[0] == alone[0]
+    assert len({*beside.tolist()}) == 3

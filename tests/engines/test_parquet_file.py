@@ -519,7 +519,43 @@ def test_no_row_stops_a_filter(tmp_path, name):
         path = tmp_path / f"{rows}.parquet"
         pq.write_table(ENDS.slice(0, rows), path)
         if counts is None:
-            with pytest.raises(dp.DataError, match=r"as whole numbers with 0\.5"):
+            with pytest.raises(dp.DataError, match=r"numbers with 0\.5|of another type in"):
                 dp.parquet(path, filters=asked)
         else:
             assert ROWS(dp.parquet(path, filters=asked)) == counts[2 - rows]
+
+
+DAYS = [datetime.date(2024, 1, 1), datetime.date(2020, 1, 1)]
+LISTED = {
+    "text": (pa.array([1, -128]), ["1"]),
+    "truths": (pa.array([1, -128]), [True]),
+    "a time of a day": (pa.array(DAYS), [datetime.datetime(2024, 1, 1, 5)]),
+    "text of days": (pa.array(DAYS), ["2024-01-01"]),
+    "whole numbers": (pa.array([1, -128]), [1]),
+    "days": (pa.array(DAYS), [DAYS[0]]),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_what_a_file_says_of_its_rows_decides_on_none_of_them(tmp_path, name):
+    """Values of another type in a list met it otherwise than they met rows: one moved 50."""
+    column, values = LISTED[name]
+    own = pa.array(values).type == column.type
+    for rows in (
+        pa.concat_arrays([column[:1]] * 50),
+        pa.concat_arrays([column[:1]] * 50 + [column[1:]]),
+    ):
+        path = tmp_path / f"{len(rows)}.parquet"
+        pq.write_table(pa.table({"x": rows}), path)
+        if own:
+            assert ROWS(dp.parquet(path, filters=[("x", "in", values)])) == 50
+            assert ROWS(dp.parquet(path, filters=ds.field("x").isin(values))) == 50
+        else:
+            with pytest.raises(dp.DataError, match="of another type"):
+                dp.parquet(path, filters=[("x", "in", values)])
+    if name == "a time of a day":
+        found = [
+            ROWS(dp.parquet(path, filters=ds.field("x").isin(values)))
+            for path in sorted(tmp_path.glob("*.parquet"))
+        ]
+        assert found == [50, 50]

@@ -542,6 +542,8 @@ def test_what_a_number_says_of_itself_stands_below_its_table(seeded):
     by_sex = dp.by("sex", ["f", "m"], spread)(TABLE).table()
     assert "wide_low to wide_high: with what clipping may move." in by_sex.note
     assert by_sex.columns["wide_low"][0] <= by_sex.columns["low"][0]
+    both = dp.by(["sex", "age"], [("x", 20), ("y", 50), ("f", 20)], MEAN)(TABLE)
+    assert both.table().note.endswith("Too few rows: x, 20; y, 50.")
     near = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 21, epsilon=5))(TABLE).table()
     assert "Near the bound 21, so values beyond it may be clipped" in near.note
     # A noisy number of rows hides no release of which nothing is known.
@@ -574,7 +576,7 @@ def test_a_share_is_left_out_where_few_have_what_it_is_of():
 def test_a_weighted_mean_says_which_column_is_the_weight():
     rows = {"age": [20.0, 50.0] * 500, "w": [1.0, 2.0] * 500}
     found = (dp.select("age", "w") >> dp.weighted_mean(0, 100, most=4, epsilon=9))(rows)
-    assert "Age weighted by w; values below 0" in found.table().note
+    assert "Weighted by w, the values are age; values below 0" in found.table().note
 
 
 def test_the_mean_of_all_stands_among_those_of_groups():

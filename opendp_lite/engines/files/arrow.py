@@ -64,8 +64,11 @@ def parquet_blocks(
         for file, keep in zip(files, keeps, strict=True):
             _require_fit(file, keep)
         here = {file.path for file in dataset.get_fragments(filter=keeps[0])} if keeps else set()
+        # A list of another type meets what a file says of its rows as it would meet no row, and an
+        # expression does not tell the types in it.
+        by_rows = isinstance(filters, datasets.Expression) and "is_in" in str(filters)
         files = tuple(
-            _filter_rows(file, keep, file.label in here)
+            _filter_rows(file, keep, file.label in here, by_rows)
             for file, keep in zip(files, keeps, strict=True)
         )
     return ColumnBlocks.of(files, names)
@@ -109,6 +112,12 @@ def _typed(filters: Any, schema: arrow.Schema) -> Any:
             cells = [_scalar(each, kind) for each in (value if listed else [value])]
             if all(each is not None for each in cells):
                 value = cells if listed else cells[0]
+            elif listed:
+                # They would meet what a file says of its rows as they would meet no row.
+                raise FileError(
+                    f"dp.parquet: the filters look for values of another type in the column "
+                    f"{name!r}, which holds {kind}; write them as such"
+                )
         typed.append((name, sign, value))
     return typed
 
@@ -141,7 +150,9 @@ def _find_store(address: str) -> tuple[object, str]:
     raise FileError("the address names no file; write file:///folder/name.parquet, say")
 
 
-def _filter_rows(file: ArrowPart, keep: datasets.Expression, here: bool) -> ArrowPart:
+def _filter_rows(
+    file: ArrowPart, keep: datasets.Expression, here: bool, by_rows: bool
+) -> ArrowPart:
     """A file of which the rows are taken for which an expression holds.
 
     What a file says of a group of rows leaves out NaN. So a filter of floats looks at each row:
@@ -151,9 +162,11 @@ def _filter_rows(file: ArrowPart, keep: datasets.Expression, here: bool) -> Arro
         file: The whole file, which has the columns that the filters ask for.
         keep: The expression.
         here: Whether it may hold at all in the file's directory.
+        by_rows: Whether to look at each row in any case.
     """
     ordered = arrow.schema(field for field in file.schema if _is_ordered(field.type))
-    return attrs.evolve(file, keep=keep, prunes=not here or _fits(keep, ordered))
+    prunes = not here or (not by_rows and _fits(keep, ordered))
+    return attrs.evolve(file, keep=keep, prunes=prunes)
 
 
 def _require_fit(file: ArrowPart, keep: datasets.Expression) -> None:

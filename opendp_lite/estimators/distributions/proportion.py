@@ -275,7 +275,8 @@ class Ranking(Result):
             share ``confidence`` of the releases.
         confidence: Such as 0.95.
         of: How many values were compared.
-        threshold: The least noisy count that was compared, where the values were not declared.
+        shown: Whether only values whose noisy count passed a threshold were compared.
+        threshold: That threshold.
         hint: What else there is to know, in words.
 
     Example:
@@ -293,6 +294,7 @@ class Ranking(Result):
     places: NDArray[np.int64]
     confidence: float
     of: int
+    shown: bool
     threshold: int | None = None
     hint: str = ""
 
@@ -321,6 +323,7 @@ class Ranking(Result):
             places,
             found.confidence,
             len(found),
+            found.joint_margin is None,
             found.threshold,
             found.hint,
         )
@@ -366,8 +369,9 @@ class Ranking(Result):
     @property
     def _footnote(self) -> str:
         of, left_out = f"{self.of} values", f" {self.hint}" if self.hint else ""
-        if self.threshold is not None:
+        if self.shown:
             of = "the values frequent enough to show"
+        if self.threshold is not None:
             left_out += f" {histograms.say_threshold(self.threshold)}"
         return f"{super()._footnote}{left_out}\nbest to worst: true places among {of}, all at once."
 

@@ -235,7 +235,8 @@ def weighted_mean(
     request = Request.of("weighted_mean", confidence, sampling, rho, epsilon, delta)
     treated = say_treated((format_number(column.lower), format_number(column.upper)))
     # Only their order tells the values from the weights: a table says which is which.
-    named = [] if space.domain.names is None else ["{} weighted by {}".format(*space.domain.names)]
+    value, weight = space.domain.names or ("", "")
+    named = [f"weighted by {weight}, the values are {value}"] if weight else []
     told = "; ".join([*named, treated, say_weights(heaviest)])
     request = attrs.evolve(request, treated=told, weighted=True)
     budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
