@@ -369,7 +369,7 @@ class Estimate(Result):
             low, high = sorted(map(change, ends))
             return low, high
 
-        changed: dict[str, object] = {"count": None}
+        changed: dict[str, object] = {} if slope > 0 else {"count": None}
         changed |= {
             name: each and of_ends(each) for name in _ENDS for each in [getattr(self, name)]
         }

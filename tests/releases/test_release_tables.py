@@ -570,6 +570,7 @@ def test_a_share_is_left_out_where_few_have_what_it_is_of():
     table = dp.by("sex", ["f", "m"], dp.proportion("ill", among=[1], epsilon=20))(rows)
     assert table.table(suppress=15).columns["value"] == [None, None]
     assert table.table().columns["count"] == [pytest.approx(3, abs=2)] * 2
+    assert (100 * table["f"] + 1).table(suppress=15).columns["value"] == [None]
     assert (1 - table["f"]).table(suppress=15).columns["value"] != [None]
 
 
