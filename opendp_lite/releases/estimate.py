@@ -20,11 +20,11 @@ from opendp_lite.releases.intervals import CellsOfTable, IntervalEnds, TwoCells,
 from opendp_lite.releases.result import Result
 from opendp_lite.releases.table import Record
 
-# Within this share of the width from a bound, values beyond it may have moved the release.
-# Of the width of the bounds.
-_AT_A_BOUND: Final = 1e-3
 _FEW: Final = "too few rows"
+# Within this share of the width from a bound, values beyond it may have moved the release; of a
+# quantile, within the second.
 _NEAR: Final = 0.1
+_AT_A_BOUND: Final = 1e-3
 _LITTLE: Final = 0.5
 # Its exponential is about the largest float.
 _LARGEST: Final = 709.0

@@ -88,9 +88,10 @@ class Result(Storable):
         found = ReleaseTable.of(
             records, note, **limits, digits=digits, percent=percent, wide=wide, covers=covers
         )
-        if not total or suppress is None:
+        if not total or all(None not in cells for cells in found.columns.values()):
             return found
-        return attrs.evolve(found, note=f"{found.note} What is not shown follows from the totals.")
+        words = "What is not shown may follow from the totals."
+        return attrs.evolve(found, note=f"{found.note} {words}")
 
     def _in_two_ways(self, total: bool, /) -> tuple[list[Record], str]:
         """A row for each cell of a table in two ways, and what to say of them."""

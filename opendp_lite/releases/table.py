@@ -161,7 +161,7 @@ class ReleaseTable(Storable):
                 places = (0 if whole else _places_of(known)) if places is None else places
                 far = max(max(e["high"] - e[name], e[name] - e["low"]) for e in known)
                 end = formatting.significant(far, far)[0]
-                said.append(f"In {covers} a number is off by at most {end}.")
+                said.append(f"In {covers}, a number is off by at most {end}.")
         return cls(columns, " ".join(said), places, wide)
 
     def to_frame(self) -> Any:

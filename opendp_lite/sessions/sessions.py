@@ -242,7 +242,7 @@ class Release(Result, Generic[R]):
 
         # Python would ask for the length, which a number has not.
         def __bool__(self) -> bool:
-            return bool(self.value)
+            return bool(len(self.value) if isinstance(self.value, np.ndarray) else self.value)
 
         __add__, __radd__ = _on_values(operator.add)
         __sub__, __rsub__ = _on_values(operator.sub)

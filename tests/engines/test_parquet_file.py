@@ -504,6 +504,7 @@ FILTERS = {
     "a day": ([("day", ">", datetime.datetime(2024, 1, 1))], [1, 0, 0]),
     "a moment": ([("at", ">", datetime.datetime(2024, 1, 1))], [1, 0, 0]),
     "a whole price": ([("paid", ">", 1)], [1, 1, 0]),
+    "beyond all": ([("n", "<", 2**70)], None),
     "a part": ([("n", ">", 0.5)], None),
     "parts": ([("n", "not in", [1, 0.5])], None),
     "an expression": (ds.field("id") > 0, None),

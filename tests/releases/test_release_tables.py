@@ -472,8 +472,9 @@ def test_a_histogram_of_two_columns_is_laid_out_in_two_ways():
     shown = found.table(wide=True, total=True, suppress=20, round=5)
     assert shown.columns["1"][0] is shown.columns["0"][1] is shown.columns["total"][2] is None
     assert all(each % 5 == 0 for each in (shown.columns["0"][0], shown.columns["total"][-1]))
-    rounded = "Rounded to multiples of 5. What is not shown follows from the totals."
+    rounded = "Rounded to multiples of 5. What is not shown may follow from the totals."
     assert shown.note.endswith(f"fewer than 20. {rounded}")
+    assert "not shown" not in found.table(total=True).note
     lines = str(shown).splitlines()[:5]
     assert lines[0].split() == ["sex", "\\", "ill", "0", "1", "total"]
     assert lines[1].split()[::2] == ["f", "-"]
@@ -490,6 +491,12 @@ def test_counts_in_two_ways_have_the_digits_of_their_error():
     cells = found.table(wide=True, total=True).columns["total"]
     assert all(len(str(each).partition(".")[2]) == 1 for each in cells)
     assert found.table(wide=True, round=10).columns["20"][0] in (490, 500, 510)
+
+
+def test_keys_that_are_named_as_numbers_are_laid_out_too():
+    rows = {"value": ["a", "b"] * 50, "count": [0, 1] * 50}
+    found = dp.histogram(["value", "count"], categories=[["a", "b"], [0, 1]], epsilon=9)(rows)
+    assert list(found.table(wide=True).columns) == ["value (key) \\ count (key)", "0", "1"]
 
 
 def test_only_two_ways_are_laid_out():
@@ -522,7 +529,7 @@ def test_shares_and_means_by_two_keys_are_laid_out_in_two_ways(seeded):
     assert str(table).splitlines()[1].split() == ["f", "95.0", "5.0", "-"]
     assert table.to_frame()["?"].isna().all()
     longest = [max(e.interval[1] - e.value, e.value - e.interval[0]) for e in found["m"]][1]
-    assert f"In 95 % of samples like this a number is off by at most {100 * longest:.1f}." in (
+    assert f"In 95 % of samples like this, a number is off by at most {100 * longest:.1f}." in (
         found.table(wide=True, percent=True).note
     )
     together = dp.histogram(["sex", "ill"], categories=[["f", "m"], ["no", "yes"]], epsilon=9)(rows)

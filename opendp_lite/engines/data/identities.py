@@ -181,8 +181,8 @@ _LONGEST: Final = 10_000
 # A whole number below it stands for itself. Other ids are numbered from here on.
 _SMALL: Final = 2**52
 _EXACT: Final = 2**53
-# Types of which equal values have one hash, and none is missing.
 _MIDNIGHT: Final = time()
+# Types of which equal values have one hash, and none is missing.
 _AS_THEY_ARE: Final = frozenset({str, bytes, int, bool, type(None), date})
 MIXED: Final = (
     "it holds text in one block and numbers in another (pandas' objects count as text), so an id "

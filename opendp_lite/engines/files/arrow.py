@@ -31,6 +31,8 @@ Paths = str | Path | Sequence[str | Path]
 
 # Of floats from here on one stands for several whole numbers.
 _EXACT: Final = 2**53
+# Beyond it Arrow knows no number by itself.
+_WHOLE: Final = 2**63
 _NO_ANSWER: Final = (
     "the store has no such path, did not answer, or refuses what you identify yourself by; its "
     "region, endpoint and keys are looked for in the address and in the environment"
@@ -112,7 +114,7 @@ def _typed(filters: Any, schema: arrow.Schema) -> Any:
             cells = [_scalar(each, kind) for each in (value if listed else [value])]
             if all(each is not None for each in cells):
                 value = cells if listed else cells[0]
-            elif listed:
+            elif listed or (isinstance(value, int) and abs(value) >= _WHOLE):
                 # They would meet what a file says of its rows as they would meet no row.
                 raise FileError(
                     f"dp.parquet: the filters look for values of another type in the column "

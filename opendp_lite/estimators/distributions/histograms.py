@@ -372,7 +372,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             grid = np.vstack([grid, grid.sum(axis=0)])
             grid = np.hstack([grid, grid.sum(axis=1, keepdims=True)])
             down, across = (*down, "total"), (*across, "total")
-        one, other = self.columns
+        one, other = map(name_key, self.columns)
         records = [
             {one: key_cell(key), other: label(name), "count": type(many.item())(self._digits(many))}
             for key, line in zip(down, grid, strict=True)
