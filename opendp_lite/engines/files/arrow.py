@@ -62,7 +62,7 @@ def parquet_blocks(
     dataset = _dataset(source, "parquet", partitioning, filesystem)
     files = parts_of(dataset)
     if filters is not None:
-        keeps = [_expression(_typed(filters, file.schema)) for file in files]
+        keeps = [_expression(_match_types(filters, file.schema)) for file in files]
         for file, keep in zip(files, keeps, strict=True):
             _require_fit(file, keep)
         here = {file.path for file in dataset.get_fragments(filter=keeps[0])} if keeps else set()
@@ -96,7 +96,7 @@ def _expression(filters: object) -> datasets.Expression:
     )
 
 
-def _typed(filters: Any, schema: arrow.Schema) -> Any:
+def _match_types(filters: Any, schema: arrow.Schema) -> Any:
     """Conditions whose numbers are of their column's type, where these equal what was typed.
 
     Else Arrow makes of each number of the column one of the other type, and fails at the first that
@@ -105,7 +105,7 @@ def _typed(filters: Any, schema: arrow.Schema) -> Any:
     if isinstance(filters, datasets.Expression):
         return filters
     if all(isinstance(each, list) for each in filters):
-        return [_typed(each, schema) for each in filters]
+        return [_match_types(each, schema) for each in filters]
     typed = []
     for name, sign, value in filters:
         if name in schema.names:
