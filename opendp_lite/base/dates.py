@@ -209,7 +209,7 @@ def _near(found: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
 
     Then all is exact, and no cast fails. No time in units below a microsecond is so far.
     """
-    if found.dtype != _TICK and np.datetime_data(found.dtype)[0] in (*_FINER, "generic"):
+    if np.datetime_data(found.dtype)[0] in (*_FINER, "generic"):
         return found
     low, high = (end.astype(found.dtype) for end in (_BEFORE, _BEHIND))
     inside: NDArray[np.datetime64] = np.minimum(np.maximum(found, low), high)

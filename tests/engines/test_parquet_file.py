@@ -505,6 +505,7 @@ FILTERS = {
     "a moment": ([("at", ">", datetime.datetime(2024, 1, 1))], [1, 0, 0]),
     "a whole price": ([("paid", ">", 1)], [1, 1, 0]),
     "beyond all": ([("n", "<", 2**70)], None),
+    "one beyond": ([("n", "<", 2**63)], None),
     "a part": ([("n", ">", 0.5)], None),
     "parts": ([("n", "not in", [1, 0.5])], None),
     "an expression": (ds.field("id") > 0, None),

@@ -124,6 +124,10 @@ def test_groups_of_one_release_are_independent():
 def test_a_noise_that_is_not_known_of_one_is_not_known_of_two():
     """And a table of both still shows the one that is."""
     known = dp.Estimate(4.0, 1.0, (1.0, 9.0), 0.95, sampling=True, noise_interval=(3.0, 5.0))
+    # Each part has its own noise: ends that are 1 and 0.1 away are 1.005 away together.
+    less = attrs.evolve(known, noise_interval=(3.9, 4.1))
+    low, high = dp.difference(known, less, independent=True).noise_interval
+    assert (low, high) == pytest.approx((-(1.01**0.5), 1.01**0.5), rel=1e-9)
     other = attrs.evolve(known, noise_interval=None)
     for first, second in ((known, other), (other, known)):
         assert dp.difference(first, second, independent=True).noise_interval is None

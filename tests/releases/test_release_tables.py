@@ -493,6 +493,22 @@ def test_counts_in_two_ways_have_the_digits_of_their_error():
     assert found.table(wide=True, round=10).columns["20"][0] in (490, 500, 510)
 
 
+def test_counts_by_two_keys_are_whole_and_show_no_ends(seeded):
+    count = dp.count() >> dp.laplace(epsilon=9, confidence=0.9)
+    found = dp.by(["sex", "age"], [["f", "m"], [20, 50]], count)(TABLE)
+    table = found.table(wide=True, round=100)
+    assert str(table).splitlines()[1].split() == ["f", "500", "0"]
+    assert "outwards" not in table.note
+    assert str(found.table(wide=True)).splitlines()[2].split()[1].lstrip("-").isdigit()
+
+
+def test_a_note_names_some_of_many_groups(seeded):
+    few = dp.by("sex", [*"abcdegh"], MEAN)(TABLE).table()
+    assert few.note.endswith("Too few rows.")
+    few = dp.by("sex", [*"mabcdegh"], MEAN)(TABLE).table()
+    assert few.note.endswith("Too few rows: a; b; c; d; e and 2 more.")
+
+
 def test_keys_that_are_named_as_numbers_are_laid_out_too():
     rows = {"value": ["a", "b"] * 50, "count": [0, 1] * 50}
     found = dp.histogram(["value", "count"], categories=[["a", "b"], [0, 1]], epsilon=9)(rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, time
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -194,7 +193,7 @@ def _fits(keep: datasets.Expression, schema: arrow.Schema) -> bool:
 
 
 def _extremes(kind: arrow.DataType) -> arrow.Array:
-    """The ends of a type of whole numbers, decimals or times; nothing of others."""
+    """The ends of a type of whole numbers or times; nothing of others."""
     found: list[object] = [None, None]
     types = arrow.types
     if types.is_unsigned_integer(kind):
@@ -202,9 +201,6 @@ def _extremes(kind: arrow.DataType) -> arrow.Array:
     elif types.is_integer(kind) or types.is_timestamp(kind) or types.is_date(kind):
         most = 2 ** (kind.bit_width - 1) - 1
         return arrow.array([-most, most], f"int{kind.bit_width}").view(kind)
-    elif types.is_decimal(kind):
-        digits = 10**kind.precision - 1
-        found = [Decimal(f"{sign}{digits}E{-kind.scale}") for sign in "-+"]
     return arrow.array(found, kind)
 
 
