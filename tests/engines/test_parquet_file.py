@@ -527,6 +527,23 @@ def test_no_row_stops_a_filter(tmp_path, name):
             assert ROWS(dp.parquet(path, filters=asked)) == counts[2 - rows]
 
 
+def test_columns_of_any_type_stand_beside_a_filter(tmp_path):
+    """Also those that hold no null, and those of types that only Arrow knows."""
+    table = pa.table(
+        {
+            "x": [1, 2],
+            "u": pa.array([b"0" * 16] * 2, pa.uuid()),
+            "l": [[1], []],
+            "s": [{"a": 1}] * 2,
+            "k": pa.array(["a", "b"]).dictionary_encode(),
+            "t": pa.array([1, 2], pa.time64("us")),
+        }
+    )
+    fields = [field.with_nullable(False) for field in table.schema]
+    pq.write_table(table.cast(pa.schema(fields)), tmp_path / "x.parquet")
+    assert ROWS(dp.parquet(tmp_path / "x.parquet", filters=[("x", ">", 1)])) == 1
+
+
 DAYS = [datetime.date(2024, 1, 1), datetime.date(2020, 1, 1)]
 LISTED = {
     "text": (pa.array([1, -128]), ["1"]),

@@ -194,14 +194,13 @@ def _fits(keep: datasets.Expression, schema: arrow.Schema) -> bool:
 
 def _extremes(kind: arrow.DataType) -> arrow.Array:
     """The ends of a type of whole numbers or times; nothing of others."""
-    found: list[object] = [None, None]
     types = arrow.types
     if types.is_unsigned_integer(kind):
-        found = [0, 2**kind.bit_width - 1]
-    elif types.is_integer(kind) or types.is_timestamp(kind) or types.is_date(kind):
+        return arrow.array([0, 2**kind.bit_width - 1], kind)
+    if types.is_integer(kind) or types.is_timestamp(kind) or types.is_date(kind):
         most = 2 ** (kind.bit_width - 1) - 1
         return arrow.array([-most, most], f"int{kind.bit_width}").view(kind)
-    return arrow.array(found, kind)
+    return arrow.nulls(2, kind)
 
 
 def _is_ordered(kind: arrow.DataType) -> bool:
