@@ -299,8 +299,9 @@ def _with_intervals(
             np.where(rounding == 0, width, np.nextafter(width + rounding, np.inf))
             for width in widths
         )
-        found = Estimates.around(values, deviation, one, every, level, least=least, names=names)
-        found = attrs.evolve(found, hint=kept)
+        found = Estimates.around(
+            values, deviation, one, every, level, least=least, names=names, hint=kept
+        )
         return found[0] if domain.dimension == 1 else found
 
     return show

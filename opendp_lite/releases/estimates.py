@@ -123,6 +123,7 @@ class Estimates(Result):
         *,
         least: float = -np.inf,
         names: tuple[str, ...] | None = None,
+        hint: str = "",
     ) -> Estimates:
         """Intervals of given half-widths around values, cut off below ``least``.
 
@@ -134,7 +135,7 @@ class Estimates(Result):
         each, joint = (
             np.maximum(_ends(centre, half), least) for half in (half_widths, joint_half_widths)
         )
-        return cls(centre, errors, each, joint, confidence, names)
+        return cls(centre, errors, each, joint, confidence, names, hint=hint)
 
     def of_part(self, release: object, part: Hashable) -> Self:
         """The same table as a part of a release whose parts have other rows and other noise."""
@@ -229,8 +230,8 @@ class Estimates(Result):
         return "\n".join([f"<Estimates of {self._head()}", *lines, *rest]) + ">"
 
     def _remarks(self) -> list[str]:
-        if self.bounds is None and not self.hint:
-            return []
+        if self.bounds is None:  # The hint is that of all: no need to look at each.
+            return [formatting.as_sentence(self.hint)] if self.hint else []
         names: Sequence[Hashable] = range(len(self)) if self.names is None else self.names
         return say_remarks(dict(zip(names, self, strict=True)))
 
