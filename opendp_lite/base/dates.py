@@ -68,7 +68,7 @@ def _texts(found: NDArray[np.datetime64]) -> list[str]:
         wide, times = _WIDER.get(unit, (unit, 1))
         same = np.abs(numbers) <= np.iinfo(np.int64).max // (times * count)
         even = (np.where(same, numbers, 0) * times * count).astype(f"M8[{wide}]")
-    even.view(np.int64)[~same] = 0
+    even.view(np.int64)[~same] = 0  # told below
     told = np.datetime_as_string(even).tolist()
     for place in np.flatnonzero(~same).tolist():
         told[place] = f"{int(numbers[place]) * count} {unit}"

@@ -253,8 +253,8 @@ def _lay_in_two_ways(
 ) -> tuple[str, Mapping[str, Sequence[object]]]:
     """What is in the cells, and the columns: the first key goes down and the second across."""
     name = "value" if "value" in columns else "count"
-    keys = [columns[each] for each in columns if each not in _NO_KEYS]
-    first, second = keys if len(keys) == _WAYS else ([None], [])
+    titles = [each for each in columns if each not in _NO_KEYS]
+    first, second = map(columns.__getitem__, titles) if len(titles) == _WAYS else ([None], [])
     width = next((at for at, key in enumerate(first) if key != first[0]), len(first))
     down, across = first[::width], [formatting.key_text(each) for each in second[:width]]
     if not across or list(second) != [*second[:width]] * len(down):
@@ -262,7 +262,7 @@ def _lay_in_two_ways(
             "table: wide=True is for numbers by two keys, each with each: those of a dp.histogram "
             "of two columns with categories=, or of the same histogram by group"
         )
-    title = " \\ ".join(each for each in columns if each not in _NO_KEYS)
+    title = " \\ ".join(titles)
     if len({title, *across}) <= len(across):
         raise ParameterError("table: wide=True would call two columns alike; leave it out")
     parts = {each: columns[name][at::width] for at, each in enumerate(across)}

@@ -148,7 +148,7 @@ def fixed_people(space: AnySpace, own: Sequence[float], steps: int) -> Iterator[
         if len(fresh) == 1 and len(common) <= _FEW:
             yield attrs.evolve(pair, common=common, fresh=fresh.repeat(_SOME, 0), person=person)
     body, numbers = domain.rows.body, np.array([own[:_LETTERS]])
-    extremes, sizes = _extreme_rows(body), {each for each, _ in _sizes(own)}
+    extremes, sizes = _extreme_rows(body), _sizes(own)
     for row in np.concatenate([extremes, _distinct(body, numbers.T.repeat(body.columns, 1))]):
         # One who has more rows than the step believes, by one and by far; and nobody's row.
         for count in sorted({*EQUAL_ROWS, *(each + 1 for each in sizes)}):
@@ -176,7 +176,7 @@ def fixed_pairs(space: AnySpace, own: Sequence[float]) -> Iterator[Neighbours]:
         for values in (own[:_LETTERS], [*own, *near, *USUAL, *_ODD])
     )
     none = extremes[:0]
-    sizes = {each - less for each, less in _sizes(own)}
+    sizes = {each - less for each in _sizes(own) for less in (0, 1)}
     if row_metric(space).fixed_size:
         for row in extremes[:, None]:
             common = row.repeat(size - 1, axis=0)
@@ -239,11 +239,11 @@ def _different(body: Body, sizes: Sequence[int]) -> Iterator[Neighbours]:
     low, high = _ends(body)
     for count, place in product(sizes, range(-1, min(body.columns, _FEW) * (body.columns > 1))):
         numbers = np.linspace(low, np.minimum(high, low + count + 1), count + 3)[1:-1]
-        if not np.isfinite(numbers).all() or low.min() <= -_HUGE:
+        if low.min() <= -_HUGE:  # Next to it there are no numbers that differ by so little.
             numbers = np.arange(count + 1.0)[:, None].repeat(body.columns, 1) + _APART
-        rows = numbers if place < 0 else numbers[:1].repeat(count + 1, 0)
-        rows[:, place] = numbers[:, place]
-        rows = _distinct(body, rows)
+        alike = np.arange(body.columns) != place if place >= 0 else ()
+        numbers[:, alike] = numbers[0, alike]
+        rows = _distinct(body, numbers)
         yield Neighbours(rows[:count], rows[:0], rows[count:], 1, 0)
 
 
@@ -258,9 +258,9 @@ def _extreme_rows(body: Body) -> Floats:
     return _distinct(body, np.concatenate([_ends(body), drawn]))[:_EXTREMES]
 
 
-def _sizes(own: Sequence[float]) -> list[tuple[int, int]]:
-    """The step's own numbers of rows, each with 0 and 1: as many, and one fewer."""
-    return [(int(each), less) for each in own if each in range(1, MANY[-1][1]) for less in (0, 1)]
+def _sizes(own: Sequence[float]) -> set[int]:
+    """Those of the step's own numbers that may be numbers of rows."""
+    return {int(each) for each in own if each in range(1, MANY[-1][1])}
 
 
 def _cells(body: Body, numbers: Sequence[Sequence[float]]) -> Floats:

@@ -266,6 +266,11 @@ def _same(measure: Measure[Loss], first: Loss, second: Loss) -> bool:
     return measure.within(first, second) and measure.within(second, first)
 
 
+def _is_end(measure: Measure[Loss], a: Loss) -> bool:
+    """Whether a loss hides everything or nothing: it adds nothing to itself."""
+    return measure.profile(a).delta(Fraction(0)) in (0, 1)
+
+
 def _check_sum(measure: Measure[Loss], a: Loss) -> None:
     require(measure.within(a, a), f"within is not reflexive at {a}")
     require(measure.within(measure.zero(), a), f"zero is not below {a}")
@@ -273,8 +278,7 @@ def _check_sum(measure: Measure[Loss], a: Loss) -> None:
     require(_same(measure, alone, a), f"composing {a} alone changes it to {alone}")
     require(_same(measure, measure.compose([a, measure.zero()]), a), f"zero adds to {a}")
     again = measure.within(measure.compose([a, a]), a)
-    spent = measure.profile(a).delta(Fraction(0)) in (0, 1)
-    require(not again or spent, f"releasing twice costs no more than once at {a}")
+    require(not again or _is_end(measure, a), f"releasing twice costs no more than once at {a}")
 
 
 def _check_one(measure: Measure[Loss], a: Loss) -> None:
@@ -296,8 +300,7 @@ def _check_one(measure: Measure[Loss], a: Loss) -> None:
     require(_same(measure, measure.left(a, measure.zero()), a), f"spending nothing changes {a}")
     # The nearest float of a little more is that of the loss itself: shown so, it is rounded down.
     hardly_more = measure.compose([a, measure.split(a, _HARDLY)[0]])
-    spent = measure.profile(a).delta(Fraction(0)) in (0, 1)
-    above = hardly_more == a or spent or not measure.within(hardly_more, a)
+    above = hardly_more == a or _is_end(measure, a) or not measure.within(hardly_more, a)
     require(above, f"a loss a little above {a} is within it: compare them exactly, not as floats")
     for loss in (a, *parts, measure.compose([a, a, a]), hardly_more):
         _check_shown(measure, loss)

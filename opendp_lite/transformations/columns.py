@@ -14,7 +14,6 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.distinct import CountKeys, Tally
 from opendp_lite.engines.grouped import Select
 from opendp_lite.engines.plan import Fold, Map
-from opendp_lite.metrics.distances import AbsoluteDistance
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
@@ -24,7 +23,7 @@ from opendp_lite.spaces.space import Space, example, records, row_metric, sized_
 from opendp_lite.spaces.tables import AnyTables, PersonTables, Tables, TablesOrRows, tables_in
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.row_maps import row_by_row, row_map_trusted
-from opendp_lite.transformations.sums import AsGrid, CountFold
+from opendp_lite.transformations.sums import AsGrid, CountFold, space_of_count
 
 Column = int | str
 AnySpace: TypeAlias = Space[Any]
@@ -195,12 +194,7 @@ def count_distinct(
     fold = Fold(CountKeys(domain.columns, domain.names), _number_of_keys)
     return Transformation(
         space,
-        Space(
-            Scalars(0, non_negative=True),
-            AbsoluteDistance(),
-            unit=Norms(l1=space.unit),
-            kept=space.kept,
-        ),
+        space_of_count(space),
         fold if start is None else fold.on(start.function),
         lambda distance: Norms(l1=distance),
     )

@@ -503,12 +503,13 @@ def count(
     of_table = isinstance(space.domain, Tables)
     return Transformation(
         space,
-        Space(
-            Scalars(0, non_negative=True),
-            AbsoluteDistance(),
-            unit=Norms(l1=space.unit),
-            kept=space.kept,
-        ),
+        space_of_count(space),
         fold.on(Map(Presence())) if of_table else fold,
         lambda distance: Norms(l1=distance),
     )
+
+
+def space_of_count(space: Space[Any]) -> Space[Scalars]:
+    """Of one whole number that a row more or less moves by one."""
+    unit = Norms(l1=space.unit)
+    return Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=unit, kept=space.kept)

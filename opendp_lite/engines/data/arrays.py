@@ -299,10 +299,12 @@ def single_values(cells: Sequence[Any]) -> Sequence[Any]:
 
 
 def _single(array: Any) -> object:
-    if is_masked(array) and array.ndim == 0:
-        # Of a masked one numpy gives what lies beneath.
-        return None if array.mask else array.data[()]
-    return array if is_masked(array) else np.asarray(array)[()]
+    if not is_masked(array):
+        return np.asarray(array)[()]
+    if array.ndim:
+        return array
+    # Of a masked one numpy gives what lies beneath.
+    return None if array.mask else array.data[()]
 
 
 def list_rows(data: Sequence[T]) -> list[T]:
