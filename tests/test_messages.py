@@ -353,6 +353,7 @@ MESSAGES = [
     ),
     ("dp.mean(0, 9, person='id', epsilon=1)", "dp.table(person='id') >> dp.bound_contributions(3)"),
     ("dp.mean('age', 0, 60)", "write dp.select('age') >> dp.mean(0, 60, epsilon=1)"),
+    ("dp.bound_contributions('id', 2)", "write dp.bound_contributions(3, person='id')"),
     ("LAPLACE([DAY.date()])", "or count: dp.histogram('day', edges=['2024-01-01', '2025-01-01']"),
     ("dp.sum('age')", "a step before picks the column: dp.select('age') >> dp.sum()"),
     (

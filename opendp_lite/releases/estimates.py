@@ -431,6 +431,12 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
 
     def shares(self) -> ByGroup[Any]:
         """The shares within each group, of the histogram that is released for it."""
+        if not all(hasattr(each, "shares") for each in self.values()):
+            raise TypeError(
+                "shares are of a histogram: in place of a count by group take "
+                f"dp.histogram({self.column.split(', ')[0]!r}, categories=keys, epsilon=1), whose "
+                "release has shares(); for shares within each group put it into dp.by"
+            )
         shares = {key: cast(Any, each).shares() for key, each in self.items()}
         return ByGroup(self.column, shares, self.threshold)
 

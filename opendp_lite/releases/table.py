@@ -112,9 +112,11 @@ class ReleaseTable(Storable):
                 said.append(f"Not shown (-): fewer than {few}.")
             records = [_suppress(e) if few else e for e, few in zip(records, hidden, strict=True)]
         if percent:
-            if not all({"value", "share"} & each.keys() for each in records):
+            # Shares are floats, and counts by group are whole.
+            counted = any(isinstance(e.get("value"), int) > ("statistic" in e) for e in records)
+            if counted or not all({"value", "share"} & each.keys() for each in records):
                 raise ParameterError(
-                    "table: percent=True is for shares; of counts type "
+                    "table: percent=True is for shares; of a histogram type "
                     "release.shares().table(percent=True)"
                 )
             # Alone a number above 1 may be a change in percent, which is of no certain rows. Beside

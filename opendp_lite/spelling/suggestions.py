@@ -72,6 +72,8 @@ def argument_hint(
         return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
     if args and budget and not {*typed} & {*_BUDGET}:
         return "; give the budget by name, as in epsilon=1"
+    if args and isinstance(args[0], str) and "person" in parameters:
+        return f"; write {path}(3, person={args[0]!r})"
     kinds = {each.name: each.kind for each in parameters.values()}
     first = next((name for name, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY), None)
     before = [name for name, kind in kinds.items() if kind is not Parameter.KEYWORD_ONLY]

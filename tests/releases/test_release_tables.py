@@ -267,8 +267,12 @@ def test_shares_print_as_percentages_with_their_counts():
     assert table.columns["count"][:2] == found.counts[:2].tolist()
     assert table.columns["sex"][2] == found.table().columns["sex"][2] == "missing"
     assert shares[None] == shares["missing"]
-    with pytest.raises(dp.ParameterError, match=r"release.shares\(\).table\(percent=True\)"):
-        found.table(percent=True)
+    by_group = dp.by("sex", ["f", "m"], dp.count() >> dp.laplace(epsilon=1))(TABLE)
+    for counts in (found, by_group):
+        with pytest.raises(dp.ParameterError, match=r"release.shares\(\).table\(percent=True\)"):
+            counts.table(percent=True)
+    with pytest.raises(TypeError, match=r"take dp.histogram\('sex', categories=keys"):
+        by_group.shares()
 
 
 def test_releases_of_several_kinds_share_a_column():

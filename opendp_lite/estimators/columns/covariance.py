@@ -27,6 +27,7 @@ from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.releases.result import Result
+from opendp_lite.releases.table import Record
 from opendp_lite.spaces.domains import Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric, sized_rows
 from opendp_lite.transformations import count, impute, norm, outer_products, select, square, sum
@@ -235,22 +236,40 @@ class Covariance(Result):
     def _titles(self) -> tuple[str, ...]:
         return self.names or tuple(f"column {place}" for place in range(len(self.value)))
 
+    @property
+    def covers(self) -> str:
+        return hold_in(self.confidence, sampling=self.sampling, several=self.several)
+
+    def records(self) -> list[Record]:
+        """A row for each pair of columns, a column with itself for its variance."""
+        names, (least, most) = self._titles, self.interval
+        return [
+            {
+                "a": names[i],
+                "b": names[j],
+                "value": float(self.value[i, j]),
+                "low": float(least[i, j]),
+                "high": float(most[i, j]),
+                "standard_error": float(self.standard_error[i, j]),
+                "rows": self.rows,
+            }
+            for i, j in zip(*np.triu_indices(len(names)), strict=True)
+        ]
+
     def __repr__(self) -> str:
-        held = hold_in(self.confidence, sampling=self.sampling, several=self.several)
         pairs = zip(self._titles, self.value, self.standard_error, strict=True)
         lines = [
             [name, *(significant(off, one)[0] for one, off in zip(values, errors, strict=True))]
             for name, values, errors in pairs
         ]
         shown = align([["", *self._titles], *lines], set(range(1, len(lines) + 1)))
-        return "\n".join([f"<Covariance: intervals in .interval, in {held}", *shown]) + ">"
+        return "\n".join([f"<Covariance: intervals in .interval, in {self.covers}", *shown]) + ">"
 
     def _repr_html_(self) -> str:
-        names, shown = self._titles, {}
-        for i, j in zip(*np.triu_indices(len(names)), strict=True):
-            ends = self.interval[0][i, j], self.interval[1][i, j]
-            value, low, high = significant(self.standard_error[i, j], self.value[i, j], *ends)
-            shown[f"{names[i]}, {names[j]}"] = f"{value} ({low} to {high})"
+        shown = {}
+        for row in self.records():
+            ends = significant(row["standard_error"], row["value"], row["low"], row["high"])
+            shown[f"{row['a']}, {row['b']}"] = "{} ({} to {})".format(*ends)
         return html_table(shown)
 
 

@@ -221,6 +221,15 @@ def test_names_and_one_column():
     assert found.names == ("visits", "age")
     assert found.value == pytest.approx(np.array([[1, 10], [10, 100]]), rel=0.1)
     assert np.asarray(found.correlation())[0, 1] > 0.95
+    pairs = {(row["a"], row["b"]): row for row in found.records()}
+    assert list(pairs) == [("visits", "visits"), ("visits", "age"), ("age", "age")]
+    row = pairs["visits", "age"]
+    assert (row["value"], row["low"]) == (found.value[0, 1], found.interval[0][0, 1])
+    assert (row["high"], row["standard_error"]) == (
+        found.interval[1][0, 1],
+        found.standard_error[0, 1],
+    )
+    assert str(found.table()).endswith("low to high: 90 % of samples like this.")
     alone = (space >> dp.select("age") >> dp.covariance(0, 100, rho=1, confidence=None))(table)
     assert alone == pytest.approx(np.array([[100]]), rel=0.1)
 
