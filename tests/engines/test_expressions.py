@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines import rows
+from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.containers import of_duckdb, of_polars
 from opendp_lite.engines.data import expressions
+from opendp_lite.engines.files import postgresql
 from tests.engines.refusals import SECRET, refusal
 
 KEYS = ["a", "A", "a ", "", "é", "e\u0301", "a\0", "none has it"]
@@ -67,20 +68,6 @@ def table(numbers: np.ndarray, seed: int = 5) -> pl.DataFrame:
         }
     )
     return found.with_columns(pl.when(pl.col("int8") != 3).then("int64").alias("int64"))
-
-
-@pytest.fixture
-def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether an engine answered, of each pass over its rows."""
-    found: list[bool] = []
-
-    def compute(*given) -> list[object] | None:
-        answer = expressions.compute(*given)
-        found.append(answer is not None)
-        return answer
-
-    monkeypatch.setattr(rows, "compute", compute)
-    return found
 
 
 def engines(frame: pl.DataFrame):
@@ -327,34 +314,43 @@ def test_refusals_are_those_of_blocks(answered):
     assert answered == [False]
 
 
-@pytest.mark.parametrize("engine", [of_polars._Query, of_duckdb._Relation])
-@pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "is_there", "among"])
-def test_an_engine_that_errs_on_the_public_table_is_not_asked(engine, wrong, answered, monkeypatch):
-    right = getattr(engine, wrong)
-    errs = {
-        "clip": lambda self, value, low, high: right(self, value, low, high * (1 - 2.0**-30)),
-        "total": lambda self, *given: right(self, *given) + 1,
-        "key": lambda self, name, kind: lower_case(right(self, name, kind)),
-        "choose": lambda self, condition, value: value,
-        "is_there": lambda self, value: right(self, value) & (value > value),
-        "among": lambda self, key, values: right(self, key, values[1:]),
-    }
-    monkeypatch.setattr(engine, wrong, errs[wrong])
+def lower_case(key):
+    if isinstance(key, pl.Expr):
+        return key.str.to_lowercase()
+    if isinstance(key, postgresql._Sql):
+        return postgresql._Sql(f"lower({key.text})", key.conditions)
+    text = duckdb.FunctionExpression("lower", duckdb.FunctionExpression("decode", key))
+    return duckdb.FunctionExpression("encode", text)
+
+
+ERRS = {
+    "clip": lambda right, self, value, low, high: right(self, value, low, high * (1 - 2.0**-30)),
+    "total": lambda right, self, *given: right(self, *given) + 1,
+    "key": lambda right, self, name, kind: lower_case(right(self, name, kind)),
+    "choose": lambda right, self, condition, value: value,
+    "is_there": lambda right, self, value: self.number("x") > 1,
+    "among": lambda right, self, key, values: right(self, key, values[1:]),
+}
+"""What an engine gets wrong, with what it would have been."""
+
+
+def require_unasked(kind: type[expressions.Engine], wrong: str, answered, monkeypatch) -> None:
+    """An engine that errs so on the public table is not asked, and blocks come."""
+    right = getattr(kind, wrong)
+    monkeypatch.setattr(kind, wrong, lambda *given: ERRS[wrong](right, *given))
     expressions._is_right.cache_clear()
     frame = table(hostile(0, 1, 99, seed=6))
-    expected = by("x", 0, 1).insecure_release(frame, seed=3)
-    place = [of_polars._Query, of_duckdb._Relation].index(engine)
-    data = list(engines(frame))[place]
-    assert by("x", 0, 1).insecure_release(data, seed=3) == expected
+    query = by("x", 0, 1)
+    data = next(each for each in engines(frame) if type(Dataset(each, None, None).engine) is kind)
+    assert query.insecure_release(data, seed=3) == query.insecure_release(frame, seed=3)
     assert answered == [False]
     expressions._is_right.cache_clear()
 
 
-def lower_case(key):
-    if isinstance(key, pl.Expr):
-        return key.str.to_lowercase()
-    text = duckdb.FunctionExpression("lower", duckdb.FunctionExpression("decode", key))
-    return duckdb.FunctionExpression("encode", text)
+@pytest.mark.parametrize("kind", [of_polars._Query, of_duckdb._Relation])
+@pytest.mark.parametrize("wrong", ERRS)
+def test_an_engine_that_errs_on_the_public_table_is_not_asked(kind, wrong, answered, monkeypatch):
+    require_unasked(kind, wrong, answered, monkeypatch)
 
 
 @pytest.mark.parametrize("keys", [None, ["a"]])

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.data import expressions
 from opendp_lite.engines.files import postgresql
 from tests.combinators.test_forks import in_a_fork
 from tests.engines import test_expressions as laws
@@ -21,7 +20,6 @@ from tests.engines.hostile_columns import POSTGRESQL
 from tests.engines.refusals import refusal
 from tests.engines.test_expressions import (  # noqa: F401
     NOISE,
-    answered,
     by,
     counts,
     hostile,
@@ -94,7 +92,7 @@ def laws_of_engines(load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laws, "table", table)
 
 
-def test_types_have_the_same_integers(answered):  # noqa: F811
+def test_types_have_the_same_integers(answered):
     frame = table(hostile(-2, 2, 500, seed=2))
     ends = (-2, 2), (0.1, 0.3), (-(2**62), 2**62), (2**53 - 9, 2**63)
     columns = "float32", "int64", "int8", "uint16", "bool", "nothing"
@@ -110,7 +108,7 @@ def test_a_row_is_read_as_it_is_alone(server, kind):
     check_query(ask, kind, POSTGRESQL[kind], 1)
 
 
-def test_sums_and_means_of_all_rows(answered):  # noqa: F811
+def test_sums_and_means_of_all_rows(answered):
     frame = table(hostile(-2, 7, 2000, seed=3))
     total = dp.select("x") >> dp.clamp(-2, 7) >> dp.sum() >> NOISE
     square = dp.select("x") >> dp.clamp(-2, 7) >> dp.transformations.square() >> dp.sum() >> NOISE
@@ -121,10 +119,7 @@ def test_sums_and_means_of_all_rows(answered):  # noqa: F811
 
 
 @pytest.mark.parametrize("bounds", [(-1e-200, 3e-200), (-1e150, 1e150), (-1e160, 1e160)])
-def test_a_square_that_is_zero_or_infinite_is_no_error(
-    bounds,
-    answered,  # noqa: F811
-):
+def test_a_square_that_is_zero_or_infinite_is_no_error(bounds, answered):
     """PostgreSQL makes one of each, which would depend on the data."""
     edge = np.array(
         [2.0**-537.5, np.nextafter(2.0**-537.5, 0), 2.0**512, np.nextafter(2.0**512, 0)]
@@ -145,12 +140,7 @@ COLLATIONS = {
 
 
 @pytest.mark.parametrize("kind", COLLATIONS.values(), ids=COLLATIONS)
-def test_a_collation_makes_no_keys_equal(
-    kind,
-    server,
-    load,
-    answered,  # noqa: F811
-):
+def test_a_collation_makes_no_keys_equal(kind, server, load, answered):
     if "folded" in kind:
         try:
             run(
@@ -173,7 +163,7 @@ def test_a_collation_makes_no_keys_equal(
     assert answered == [True] * 3
 
 
-def test_texts_without_blanks_at_the_end_come_in_batches(load, answered):  # noqa: F811
+def test_texts_without_blanks_at_the_end_come_in_batches(load, answered):
     frame = pl.DataFrame({"k": ["a", "a ", "é"], "x": [1.0, 2.0, 4.0]})
     found = by("x", 0, 9).insecure_release(load(frame, k="char(4)"), seed=3)
     assert found == by("x", 0, 9).insecure_release(
@@ -212,40 +202,12 @@ def test_batches_of_other_types(load):
         (dp.select("y") >> dp.count())(data)
 
 
-@pytest.mark.parametrize("wrong", ["clip", "total", "key", "choose", "is_there", "among"])
-def test_a_server_that_errs_on_the_public_table_is_not_asked(
-    wrong,
-    load,
-    answered,  # noqa: F811
-    monkeypatch,
-):
-    kind, made = postgresql._ServerQuery, postgresql._Sql
-    right = getattr(kind, wrong)
-    errs = {
-        "clip": lambda self, value, low, high: right(self, value, low, high * (1 - 2.0**-30)),
-        "total": lambda self, *given: made(f"{right(self, *given).text} + 1"),
-        "key": lambda self, name, kind: lower_case(right(self, name, kind)),
-        "choose": lambda self, condition, value: value,
-        "is_there": lambda self, value: right(self, value) & made("false"),
-        "among": lambda self, key, values: right(self, key, values[1:]),
-    }
-    monkeypatch.setattr(kind, wrong, errs[wrong])
-    frame = table(hostile(0, 1, 99, seed=6))
-    expected = by("x", 0, 1).insecure_release(frame, seed=3)
-    assert by("x", 0, 1).insecure_release(load(frame), seed=3) == expected
-    assert answered == [False]
-    expressions._is_right.cache_clear()
+@pytest.mark.parametrize("wrong", laws.ERRS)
+def test_a_server_that_errs_on_the_public_table_is_not_asked(wrong, answered, monkeypatch):
+    laws.require_unasked(postgresql._ServerQuery, wrong, answered, monkeypatch)
 
 
-def lower_case(key):
-    return postgresql._Sql(f"lower({key.text})", key.conditions)
-
-
-def test_operators_and_functions_of_other_schemas_change_nothing(
-    server,
-    load,
-    answered,  # noqa: F811
-):
+def test_operators_and_functions_of_other_schemas_change_nothing(server, load, answered):
     frame = pl.DataFrame({"k": ["a", "b", "a", None], "x": [1.0, 2.0, float("nan"), 3.0]})
     url = server.url("owner", "survey")
     nine = "FUNCTION public.{}(float8, float8) RETURNS float8 LANGUAGE sql AS 'SELECT 9.0::float8'"
