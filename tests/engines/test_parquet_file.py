@@ -58,9 +58,16 @@ def refusal(data, pipeline=AGE) -> str:
     return refusals.refusal(lambda: pipeline(data() if callable(data) else data), secret="42")
 
 
-def shown_by(data, shown):
-    """The same data, each batch of which a function is shown."""
-    return ColumnBlocks.of([attrs.evolve(part, shown=shown) for part in data.parts], data.names)
+def watched(data):
+    """The same data, and the batches that are read of it."""
+    seen: list[pa.RecordBatch] = []
+
+    def shown(batch):
+        seen.append(batch)
+        return batch
+
+    parts = [attrs.evolve(part, shown=shown) for part in data.parts]
+    return ColumnBlocks.of(parts, data.names), seen
 
 
 def test_a_file_a_pattern_a_directory_and_a_list(folder):
@@ -128,17 +135,10 @@ def test_groups_of_rows_are_left_out_where_no_float_decides(tmp_path):
     for year in (2023, 2024):
         (tmp_path / f"year={year}").mkdir()
         pq.write_table(table, tmp_path / f"year={year}" / "x.parquet", row_group_size=1)
-    seen: list[int] = []
-
-    def watched(batch):
-        seen.append(batch.num_rows)
-        return batch
-
     age, x = ds.field("age"), ds.field("x")
     for keep, rows in ((age != 2, 4), ((ds.field("year") == 2024) & (x != 5), 1)):
-        seen.clear()
-        data = dp.parquet(tmp_path, filters=keep)
-        assert ROWS(shown_by(data, watched)) == rows == sum(seen)
+        data, seen = watched(dp.parquet(tmp_path, filters=keep))
+        assert ROWS(data) == rows == sum(batch.num_rows for batch in seen)
         assert [part.prunes for part in data.parts] == [True, keep.equals(age != 2)]  # type: ignore[attr-defined]
 
 
@@ -166,17 +166,11 @@ def written_csv(folder: Path) -> Path:
 
 
 def test_only_the_columns_that_are_needed_are_read(folder):
-    seen: list[list[str]] = []
-
-    def watched(batch):
-        seen.append(batch.schema.names)
-        return batch
-
-    data = shown_by(dp.parquet(folder), watched)
-    for pipeline, names in ((AGE, ["age"]), (ROWS, []), (dp.keep("sex", among=["f"]) >> AGE, None)):
-        seen.clear()
+    kept = dp.keep("sex", among=["f"]) >> AGE
+    for pipeline, names in ((AGE, ["age"]), (ROWS, []), (kept, ["sex", "age"])):
+        data, seen = watched(dp.parquet(folder))
         pipeline(data)
-        assert seen[-3:] == [["sex", "age"] if names is None else names] * 3
+        assert [batch.schema.names for batch in seen[-3:]] == [names] * 3
 
 
 CHANGES = {
@@ -191,17 +185,12 @@ CHANGES = {
 def test_a_file_that_differs_is_named_before_any_row_is_read(folder, change):
     columns, words = CHANGES[change]
     write(folder, b=columns)
-    read: list[int] = []
-
-    def watched(batch):
-        read.append(batch.num_rows)
-        return batch
-
     whole = ds.dataset(sorted(map(str, folder.iterdir())))
     for data in (dp.parquet(folder), opened_table(whole, None)):
-        assert words in refusal(shown_by(data, watched))
+        shown, seen = watched(data)
+        assert words in refusal(shown)
+        assert not any(batch.num_rows for batch in seen)
     assert words in refusal(whole)
-    assert not any(read)
 
 
 def damaged(path: Path) -> list[bytes]:
