@@ -24,7 +24,7 @@ from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.source import reduce as reduced
 from opendp_lite.engines.data.table import take
-from opendp_lite.engines.data.values import open_values
+from opendp_lite.engines.data.values import names_alone, open_values
 from tests.engines.refusals import SECRET, refusal
 
 TOTAL = dp.clamp(0, 10) >> dp.sum()
@@ -276,20 +276,44 @@ NUMBERS = {
     "dictionary of lists": {"x": [1.5, None]},
     "buffer": array.array("d", [1.5, np.nan]),
     "list with None": [1.5, None],
+    "masked": np.ma.masked_array([1.5, 3.0], mask=[False, True]),
+    "masked objects": np.ma.masked_array([1.5, "x"], mask=[False, True], dtype=object),
+    "masked pandas": np.ma.masked_array([1.5, pd.NA], mask=[False, False], dtype=object),
+    "list with pandas NA": [pd.NA, 1.5],
+    "list with a signalling NaN": [Decimal("sNaN"), Decimal("1.5")],
 }  # fmt: skip
+WHOLE = {
+    "masked whole numbers": np.ma.masked_array([1, 3], mask=[False, True]),
+    "pandas whole numbers": pd.Series([1, None], dtype="Int64"),
+    "pandas truths": pd.Series([True, None], dtype="boolean"),
+    "polars whole numbers": pl.Series([1, None]),
+    "Arrow whole numbers": pa.array([1, None]),
+    "list of truths": [np.True_, None],
+}
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("name", [*NUMBERS, *WHOLE])
 def test_numbers_and_missing_values_of_every_type(name):
-    data = NUMBERS[name]
-    assert FILLED(data).tolist() == [6.5]
+    data, total = (NUMBERS[name], [6.5]) if name in NUMBERS else (WHOLE[name], [6])
+    assert FILLED(data).tolist() == total
     table = data if isinstance(data, dict) else {"x": data}
-    assert (dp.records(columns=["x"]) >> FILLED)(table).tolist() == [6.5]
+    assert (dp.records(columns=["x"]) >> FILLED)(table).tolist() == total
 
 
-def test_whole_numbers_beyond_floats_are_rounded():
-    assert TOTAL(pl.Series([1, 2, 10**30], dtype=pl.Int128)).tolist() == [13]
-    assert TOTAL(one(2**64 - 1, kind=pa.uint64())).tolist() == [10]
+@pytest.mark.parametrize(
+    ("data", "total"),
+    [
+        (np.array([True, False, True]), 2),
+        ([3, 4, 10**400, -(10**400)], 17),
+        ([1.0, 10**5000, -(10**5000)], 11),
+        (np.ma.masked_array([3, 10**400], mask=False, dtype=object), 13),
+        (np.array([2**63], dtype=np.uint64), 10),
+        (pl.Series([1, 2, 10**30], dtype=pl.Int128), 13),
+        (one(2**64 - 1, kind=pa.uint64()), 10),
+    ],
+)
+def test_truths_and_whole_numbers_beyond_floats(data, total):
+    assert TOTAL(data).tolist() == [total]
 
 
 class Lazy:
@@ -518,6 +542,56 @@ def test_large_tables_are_folded_by_several_threads(monkeypatch):
         assert TOTAL(data) == expected
     objects = values.astype(object)
     assert len(opened(objects).parts(3)) == 1
+
+
+def test_empty_data_in_every_container():
+    for data in ([], np.empty(0), np.empty((0, 1)), pd.DataFrame({"x": []}), pa.array([], "f8")):
+        assert TOTAL(data).tolist() == [0]
+    assert TOTAL(dp.Blocks(lambda: iter([]))).tolist() == [0]
+    assert THREE(np.empty((0, 3))).tolist() == [0, 0, 0]
+    assert THREE([]).tolist() == [0, 0, 0]
+
+
+def test_tables_that_do_not_fit_say_which_columns_would():
+    with pytest.raises(dp.DataError, match=r"^no step picks.*column 'name': data holds text"):
+        TOTAL(pd.DataFrame({"x": [1.0], "name": ["Ann"]}))
+    with pytest.raises(dp.DataError, match=r"df\['age'\]"):
+        TOTAL(pd.DataFrame({"x": [1.0], "y": [2.0]}))
+    named = dp.records(columns=["x"]) >> dp.clamp(0, 10) >> dp.sum()
+    with pytest.raises(dp.DataError, match=r"^column 'x': data holds text"):
+        named(pd.DataFrame({"x": ["Ann"], "y": [1.0]}))
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint64", "float32", "float64"])
+def test_many_columns_read_together_are_the_same_numbers(kind):
+    """From 128 columns on a pandas frame gives them as one array, and a dictionary one by one."""
+    size = {"bool": 2, "int8": 127}.get(kind, 2**60)
+    numbers = np.random.default_rng(5).integers(0, size, (90, 200)).astype(kind)
+    frame = pd.DataFrame(numbers, index=np.linspace(1, 0, 90)).add_prefix("c")
+    picked = [f"c{place}" for place in range(199, -1, -2) for _ in "ab"]
+    total = dp.clamp(0, 2**61) >> dp.sum()
+    for rows in (frame, frame[30:], frame.assign(c199=frame["c199"].astype("Float64"))):
+        columns = {name: rows[name] for name in rows}
+        found, expected = ((dp.select(*picked) >> total)(each) for each in (rows, columns))
+        assert np.array(found).tolist() == np.array(expected).tolist()
+    with pytest.raises(dp.DataError, match="column 'c0': data holds text"):
+        (dp.select("c0", *picked) >> total)(frame.assign(c0="text"))
+
+
+def test_many_columns_without_their_rows_have_none():
+    """Before a query is paid for it is tried on the names of the columns."""
+    frame = pd.DataFrame(np.ones((5, 130))).add_prefix("c")
+    total = dp.select(*frame.columns) >> dp.clamp(0, 1) >> dp.sum()
+    assert not np.array(total(names_alone(frame))).any()
+
+
+def test_sized_blocks():
+    space = dp.records(size=3, metric=dp.ChangeOneDistance())
+    total = space >> TOTAL
+    assert total(dp.Blocks(lambda: iter([[1.0], [2.0, 3.0]]))).tolist() == [6]
+    for blocks in ([[1.0]], [[1.0, 2.0], [3.0, 4.0]], []):
+        with pytest.raises(dp.DataError, match="size=3"):
+            total(dp.Blocks(lambda blocks=blocks: iter(blocks)))
 
 
 ROWS = 1_000_000

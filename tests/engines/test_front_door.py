@@ -212,3 +212,64 @@ def test_ids_of_blocks_that_pandas_guesses_are_still_told_apart(text):
         frames[0] = pd.DataFrame({"id": ids}, dtype=object)
         with pytest.raises(dp.DataError, match="in one block and numbers in another"):
             people(dp.Blocks(partial(iter, frames), columns=None))
+
+
+def test_data_are_not_changed():
+    data = np.array([np.nan, -5.0, 500.0, 3.0])
+    before = data.copy()
+    for stage in (
+        TOTAL,
+        dp.impute(0) >> dp.clip_to_norm(1) >> dp.sum(),
+        dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(),
+        dp.clamp(0, 1) >> dp.resize(2, fill=0) >> dp.sum(),
+    ):
+        stage(data)
+        assert np.array_equal(data, before, equal_nan=True)
+
+
+PIPELINES = [
+    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1),
+    dp.clip_to_norm(1) >> dp.center(3) >> dp.sum() >> dp.laplace(epsilon=1),
+    dp.scale(1e300) >> dp.clip_to_norm(1, p=1) >> dp.sum() >> dp.gaussian(rho=1),
+    dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=1),
+    dp.clamp(0, 1) >> dp.resize(4, fill=0) >> dp.sum() >> dp.laplace(epsilon=1),
+    dp.compose(dp.count() >> dp.gaussian(rho=1), dp.count() >> dp.gaussian(rho=1)),
+    dp.clamp(-1e200, 1e200) >> dp.sum() >> dp.gaussian(rho=1e-9),
+    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1e9),
+    dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1e-12),
+    dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1e12),
+    dp.clamp(-1e200, 1e200) >> dp.sum() >> dp.gaussian(scale=1e-280),
+    dp.clamp(-1e-200, 1e-200) >> dp.sum() >> dp.laplace(scale=1e280),
+    dp.count() >> dp.laplace(scale=1e280),
+    dp.count() >> dp.gaussian(scale=1e-280),
+]
+ODD = [
+    [],
+    [np.nan],
+    [-np.nan, np.inf],
+    [-np.inf] * 3,
+    [1e308] * 5,
+    [-1e308, 5e-324],
+    [0.0, -0.0],
+    [10**400],
+]
+
+
+def shape_of(release):
+    if isinstance(release, tuple):
+        return tuple(shape_of(part) for part in release)
+    array = np.asarray(release)
+    assert np.isfinite(array).all()
+    return type(release), array.shape, array.dtype
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=repr)
+def test_values_never_show_but_in_the_release(pipeline, capfd):
+    expected = shape_of(pipeline([0.5, 0.25]))
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for data in ODD:
+            assert shape_of(pipeline(data)) == expected
+            assert shape_of(pipeline(np.array(data, dtype=object))) == expected
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")

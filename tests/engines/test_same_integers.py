@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.data.values import SAMPLE
 from opendp_lite.sessions.ledger.ledgers import DataIdentity
 from tests.engines.refusals import refusal
 
@@ -409,3 +410,30 @@ def test_categories_that_are_texts_of_another_type_are_texts():
     assert min(expected) > 0
     for data in ({"w": WORDS}, TABLE, pl.from_arrow(TABLE), pd.DataFrame({"w": WORDS})):
         assert counts(data).tolist() == expected
+
+
+@pytest.mark.parametrize("late", [["z", "", None], [None], []])
+def test_texts_that_the_first_rows_lack_are_found(late):
+    """Each library tells by the first rows whether texts repeat."""
+    texts = ["a", "b", None, "a"] * SAMPLE + late * 3
+    known = ["a", "b", "z", "", None]
+    of_keys = dp.histogram("k", categories=known, epsilon=1e9)
+    kinds = pl.String, pl.Categorical, pl.Enum(["", "z", "b", "a", "never"])
+    for data in (
+        {"k": texts},
+        pd.DataFrame({"k": texts}),
+        pd.DataFrame({"k": pd.Categorical(texts)}),
+        pa.table({"k": texts}),
+        *(pl.DataFrame({"k": pl.Series(texts, dtype=kind)}) for kind in kinds),
+    ):
+        counts = [round(each.value) for each in of_keys(data).values()]
+        assert counts == [texts.count(each) for each in known]
+
+
+@pytest.mark.parametrize("known", [[5, 7], [5, 6], [5.5, 5]])
+def test_a_long_double_beside_a_category_is_another_value(known):
+    near = np.array([5, np.nextafter(np.longdouble(5), 6), 5.5, np.nan], np.longdouble)
+    of_keys = dp.histogram("k", categories=[*known, None], other=True, epsilon=1e9)
+    for data in (near, list(near)):
+        counts = [round(each.value) for each in of_keys({"k": data}).values()]
+        assert counts == [*(int((near == each).sum()) for each in known), 1, 3 - (5.5 in known) - 1]
