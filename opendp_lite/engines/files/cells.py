@@ -1,4 +1,7 @@
-"""What a cell of text stands for: a category, a number, or a missing value."""
+"""What a cell of text stands for: a category, a number, or a missing value.
+
+Apart from the readers of files: the command line asks it before numpy is imported.
+"""
 
 from __future__ import annotations
 
