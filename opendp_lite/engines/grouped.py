@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.expressions import Engine, Expression, express_of, keep_where
-from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Indices, Reduction
+from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Indices, Reduction, identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.source import Keys, Source
 from opendp_lite.engines.data.table import Column
@@ -58,14 +58,8 @@ class KeepRows:
         return [keep_where(engine, inside, each) for each in values]
 
 
-@attrs.frozen(repr=False)
-class WithoutFirst:
-    """A block function that leaves out the first columns, which say the group of a row."""
-
-    count: int
-
-    def __call__(self, block: Floats) -> Floats:
-        return block[:, self.count :]
+# Where the columns beside, which say the group of a row, are left out. ``Groups.ask`` does so.
+_WITHOUT_FIRST: Final = Part(identity)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -73,9 +67,9 @@ class LazyTable:
     """A dataset, the columns that are left of it, and the rows that are left out.
 
     ``names`` is None where the columns are those of the data, whatever they are. The columns
-    ``beside`` come first in the rows, until ``WithoutFirst``. ``keys`` gives random words for rows,
-    of the release that the table is read for; None where it is read for no release. ``derived``
-    says what is made of some columns, in order, before steps that come later read them.
+    ``beside`` come first in the rows, until ``_WITHOUT_FIRST``. ``keys`` gives random words for
+    rows, of the release that the table is read for; None where it is read for no release.
+    ``derived`` says what is made of some columns, in order, before steps that come later read them.
     """
 
     dataset: Dataset
@@ -115,7 +109,7 @@ class LazyTable:
         if wanted != asked:
             parts.append(Part(Picked(tuple(map(wanted.index, asked))), "select"))
         if self.beside:
-            parts.append(Part(WithoutFirst(len(self.beside))))
+            parts.append(_WITHOUT_FIRST)
         if isinstance(self.dataset.whole, Source):
             return LazyRows(source, tuple(parts), self.keys)
         return LazyRows(source, tuple(parts), self.keys, self.dataset, wanted)
@@ -216,11 +210,9 @@ class Groups:
         return table
 
     def ask(self, ask: AnyRequest) -> AnyRequest:
-        """The same for each group, of rows whose first columns say it, up to ``WithoutFirst``."""
+        """The same for each group, of rows whose first columns say it, up to ``_WITHOUT_FIRST``."""
         functions = ask.rows.functions
-        split = next(
-            place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
-        )
+        split = functions.index(_WITHOUT_FIRST)
         beside = attrs.evolve(ask.rows, functions=functions[:split])
         fold = _Grouped(ask.how, functions[split + 1 :], self, ask.how.gathers)
         return FoldRequest(beside, fold, ask.step)
