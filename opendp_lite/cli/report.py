@@ -27,7 +27,7 @@ _KINDS: Final = ("", *(f"{name}_" for name in _FURTHER))
 
 NUMBERS: Final = (
     "standard_error",
-    *(f"{kind}{part}" for kind in _KINDS for part in ("interval", "lower", "upper")),
+    *(f"{kind}{part}" for kind in _KINDS for part in ("interval", "low", "high")),
 )
 """The titles of numbers, beside the name of the statistic."""
 
@@ -126,7 +126,7 @@ class Report:
         return found | further | more | ({"too_few_rows": True} if line.estimate.too_few else {})
 
     def columns(self) -> dict[str, list[object]]:
-        """The numbers as a table: a list for each column."""
+        """The numbers as a table: a list for each column. Ends are named as in tables of Python."""
         found: dict[str, list[object]] = {
             title: [key_cell(line.labels[place]) for line in self.lines]
             for place, title in enumerate(self.titles)
@@ -134,11 +134,11 @@ class Report:
         estimates = [line.estimate for line in self.lines]
         found[self.statistic.name] = [each.value for each in estimates]
         found["standard_error"] = [each.standard_error for each in estimates]
-        found["lower"] = [each.interval[0] for each in estimates]
-        found["upper"] = [each.interval[1] for each in estimates]
+        found["low"] = [each.interval[0] for each in estimates]
+        found["high"] = [each.interval[1] for each in estimates]
         for name in self._further:
             ends = [line.further.get(name, (None, None)) for line in self.lines]
-            found[f"{name}_lower"], found[f"{name}_upper"] = map(list, zip(*ends, strict=True))
+            found[f"{name}_low"], found[f"{name}_high"] = map(list, zip(*ends, strict=True))
         return found
 
     def as_text(self) -> str:

@@ -63,7 +63,7 @@ def test_a_variance_says_what_clipping_may_have_moved(made, told, table, tmp_pat
     assert text[3].endswith("holds what clipping may have moved too")
     titles, numbers = (line.split(",") for line in output.read_text().splitlines())
     low, wide_low, wide_high = (
-        float(numbers[titles.index(title)]) for title in ("lower", "wide_lower", "wide_upper")
+        float(numbers[titles.index(title)]) for title in ("low", "wide_low", "wide_high")
     )
     assert wide_low <= low < wide_high
     found = told("variance", few, *words)

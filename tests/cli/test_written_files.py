@@ -23,7 +23,7 @@ def test_csv_has_a_row_for_each_number(made, survey, tmp_path):
     path = tmp_path / "r.CSV"
     out = json.loads(made("histogram", survey, *COUNTS, "--json", "--output", path))
     rows = list(csv.reader(path.read_text().splitlines()))
-    titles = "sex", "count", "standard_error", "lower", "upper", "joint_lower", "joint_upper"
+    titles = "sex", "count", "standard_error", "low", "high", "joint_low", "joint_high"
     assert tuple(rows[0]) == titles
     for row, line in zip(rows[1:], out["releases"], strict=True):
         assert row[0] == (line["sex"] or "")
@@ -40,7 +40,7 @@ def test_one_number_is_a_table_of_one_row(made, survey, tmp_path):
     words = ["--column", "age", "--bounds", 0, 100, "--rho", 1]
     found = json.loads(made("mean", survey, *words, "--json", "--output", path))
     header, row = csv.reader(path.read_text().splitlines())
-    assert header == ["mean", "standard_error", "lower", "upper", "noise_lower", "noise_upper"]
+    assert header == ["mean", "standard_error", "low", "high", "noise_low", "noise_high"]
     assert [float(each) for each in row] == [
         found["mean"],
         found["standard_error"],
@@ -64,7 +64,7 @@ def test_no_categories_that_are_shown(made, table, tmp_path):
     words = ["--column", "x", "--epsilon", 1, "--delta", 1e-6]
     for name in ("r.csv", "r.json", "r.parquet"):
         made("histogram", table("x\na\n"), *words, "--output", tmp_path / name)
-    assert (tmp_path / "r.csv").read_text() == "x,count,standard_error,lower,upper\n"
+    assert (tmp_path / "r.csv").read_text() == "x,count,standard_error,low,high\n"
     assert json.loads((tmp_path / "r.json").read_text())["releases"] == []
     assert pq.read_table(tmp_path / "r.parquet").num_rows == 0
 
