@@ -12,7 +12,7 @@ from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.output import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, for_json
 from opendp_lite.estimators.distributions.histograms import key_cell, label
-from opendp_lite.explain.statement_parts import WEAK
+from opendp_lite.measures.budgets import WEAK
 from opendp_lite.releases.estimate import say_hidden
 
 # The other intervals that a number may have, by name, and what they hold.

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar, cast, overload
 import attrs
 import numpy as np
 
+from opendp_lite import combinators
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.combinators.accounts import AnySpace, require_mechanism
-from opendp_lite.combinators.sampling import sample
 from opendp_lite.engines.plan import Release
 from opendp_lite.engines.rounds import Going, together
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import numbers_of
-from opendp_lite.measures.curve import keep_directions
+from opendp_lite.measures.curve import has_directions, keep_directions
 from opendp_lite.measures.divergences import AnyMeasure, MaxDivergence
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, short_below
@@ -109,7 +109,10 @@ class _Because:
 def _loss_of(part: Measurement[Any, AnyMeasure], distance: Fraction) -> object:
     """The loss of a part: in each direction where it is a sample of the very rows of all parts."""
     loss, first = part.privacy_map(distance), part.recipe[0] if part.recipe else None
-    return keep_directions(loss) if isinstance(first, Call) and first.is_of(sample) else loss
+    # By its folder, so that who samples nothing does not import how rows are chosen.
+    if has_directions(loss) and isinstance(first, Call) and first.is_of(combinators.sample):
+        return keep_directions(loss)
+    return loss
 
 
 @overload

@@ -18,8 +18,6 @@ from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up
 from opendp_lite.spaces.tables import Tables
 
 _LONG: Final = 120
-WEAK: Final = 10.0
-"""From this epsilon on, a guess whether a row is in the data may be right in 99.995 % of cases."""
 
 
 def number(value: Fraction | None) -> float | None:

@@ -33,6 +33,8 @@ from opendp_lite.spelling.signatures import Arguments, arguments_text, typed_sig
 
 Loss = Fraction | tuple[Fraction, ...]
 _NAMES: Final = ("epsilon", "delta", "rho", "mu")
+WEAK: Final = 10.0
+"""From this epsilon on, a guess whether a row is in the data may be right in 99.995 % of cases."""
 
 
 def numbers_of(loss: Loss) -> tuple[Fraction, ...]:

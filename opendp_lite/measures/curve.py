@@ -117,6 +117,12 @@ def curve_of(loss: object) -> Profile | None:
     return loss.curve if type(loss) is CurvedNumber or type(loss) is CurvedPair else None
 
 
+def has_directions(loss: object) -> bool:
+    """Whether the loss may have a curve in each direction: see ``Profile.with_directions``."""
+    curve = curve_of(loss)
+    return curve is not None and curve.with_directions(kept=True) is not curve
+
+
 def keep_directions(loss: L) -> L:
     """The loss with its curve in each direction: of a release whose sample is of the rows of all.
 

@@ -12,10 +12,10 @@ from typing import Final, cast
 import attrs
 import numpy as np
 
+from opendp_lite import bodies
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.bodies import Ball, Body, Box, Everything, NonNegativeBall, OuterProducts, Simplex
+from opendp_lite.bodies import Ball, Body, Box, Everything
 from opendp_lite.bodies.body import Values, brief_body, drop_signs, each, total
-from opendp_lite.bodies.simplex import products
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats
@@ -34,7 +34,7 @@ class OuterProduct:
     """A block function that multiplies the entries of each row, two by two."""
 
     def __call__(self, block: Floats) -> Floats:
-        return plain_nan(products(block))
+        return plain_nan(bodies.simplex.products(block))
 
 
 @stage(
@@ -79,7 +79,7 @@ def _multiply(body: Body) -> Body:
     radii = body.radii()
     if radii is None or radii.l2_squared is None:
         return Everything(body.columns * (body.columns + 1) // 2)
-    return OuterProducts(radii.l2_squared, body.columns)
+    return bodies.OuterProducts(radii.l2_squared, body.columns)
 
 
 @attrs.frozen(repr=False)
@@ -151,7 +151,7 @@ def weighted_pairs(
     if ends is not None and ends[1][-1] > 0:
         heaviest = min(heaviest, ends[1][-1])
     weighted = TimesWeight(nearest(low), nearest(high), nearest(heaviest))
-    return row_map_trusted(space, weighted, Simplex(heaviest * (high - low), 2))
+    return row_map_trusted(space, weighted, bodies.Simplex(heaviest * (high - low), 2))
 
 
 @attrs.frozen(repr=False)
@@ -187,7 +187,7 @@ class Augmented:
     ),
     examples=lambda: [
         example(rows_in(Box(-2, 5))),
-        example(rows_in(NonNegativeBall(9, p=1, columns=3), size=20)),
+        example(rows_in(bodies.NonNegativeBall(9, p=1, columns=3), size=20)),
     ],
 )
 def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
@@ -217,7 +217,7 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
         )
     lower, total = range_
     augmented = Augmented(nearest(lower), nearest(lower + total), nearest(total))
-    return row_map_trusted(space, augmented, Simplex(total, space.domain.columns + 1))
+    return row_map_trusted(space, augmented, bodies.Simplex(total, space.domain.columns + 1))
 
 
 _ROUNDS = 3
@@ -357,8 +357,8 @@ def _drop_signs(body: Body) -> Body:
     if length is None or length * length >= cast(Fraction, box.radii().l2_squared):
         return box
     if total is not None and total <= length:
-        return NonNegativeBall(total, p=1, columns=body.columns)
-    return NonNegativeBall(length, columns=body.columns)
+        return bodies.NonNegativeBall(total, p=1, columns=body.columns)
+    return bodies.NonNegativeBall(length, columns=body.columns)
 
 
 @attrs.frozen(repr=False)
@@ -406,7 +406,7 @@ def _square(body: Body) -> Body:
     lower, upper = (each(mul, end, end) for end in drop_signs(ends))
     box, together = Box(lower, upper, body.columns), radii.l2_squared
     if together is not None and together * together < cast(Fraction, box.radii().l2_squared):
-        return NonNegativeBall(together, p=1, columns=body.columns)
+        return bodies.NonNegativeBall(together, p=1, columns=body.columns)
     return box
 
 

@@ -23,8 +23,7 @@ from opendp_lite.estimators.parts.request import (
     Scenario,
     bounds_come_first,
 )
-from opendp_lite.explain.statement_parts import WEAK
-from opendp_lite.measures.budgets import PrivacyBudget, Spent
+from opendp_lite.measures.budgets import WEAK, PrivacyBudget, Spent
 from opendp_lite.numbers import exact
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement, Private
