@@ -238,12 +238,12 @@ def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]
     return tuple(PartOfAccount(account, PrivacyBudget(measure, loss)) for loss in losses)
 
 
-def few_digits(measure: AnyMeasure, loss: Loss) -> Loss:
-    """At most a loss, and one that is typed in few digits: words do not round it up."""
-    typed = measure.typed(loss)
+def say_left(budget: AnyBudget, spent: Loss) -> str:
+    """What is left of a budget, or a little less: in few digits, so that no words round it up."""
+    measure = budget.measure
+    typed = measure.typed(measure.left(budget.loss, spent))
     few = tuple(map(digits_down, typed)) if isinstance(typed, tuple) else digits_down(typed)
-    found: Loss = measure.loss(few)
-    return found
+    return measure.words_left(measure.loss(few))
 
 
 def say_part(budget: AnyBudget, spent: Loss) -> str:
@@ -261,9 +261,7 @@ def _few_digits_up(number: float) -> str:
 
 def say_spent(budget: AnyBudget, spent: Loss) -> str:
     """How far a budget has come, in few digits."""
-    measure = budget.measure
-    left = few_digits(measure, measure.left(budget.loss, spent))
-    return f"{measure.words(budget.reach(spent))} spent, {measure.words_left(left)} left"
+    return f"{budget.measure.words(budget.reach(spent))} spent, {say_left(budget, spent)} left"
 
 
 def require_mechanism(

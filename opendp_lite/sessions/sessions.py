@@ -96,11 +96,9 @@ def place_under(budget: AnyBudget, spent: Loss, *, bounded: bool = True, **where
         bounded: Whether it is one at all.
         where: The other fields of a ``Position``.
     """
-    measure = budget.measure
-    left = accounts.few_digits(measure, measure.left(budget.loss, spent))
     return Position(
-        spent=measure.words(budget.reach(spent)),
-        left=measure.words_left(left) if bounded else "",
+        spent=budget.measure.words(budget.reach(spent)),
+        left=accounts.say_left(budget, spent) if bounded else "",
         budget=budget.words() if bounded else "",
         **where,
     )
