@@ -392,10 +392,18 @@ def _edges(arguments: argparse.Namespace) -> list[float]:
 _VARIANCE: Final = partial(_spread, name="variance", reach=lambda width: width * width / 4)
 _DEVIATION: Final = partial(_spread, name="standard_deviation", reach=lambda width: width / 2)
 _BOUNDED: Final = "--bounds --by --keys --missing --size"
+_OF_GROUPS: Final = "--suppress --round"
 _OF_QUANTILES: Final = f"{_BOUNDED} --whole --of-rows"
 
 COMMANDS: Final = (
-    Command("mean", _mean, f"{_BOUNDED} --weights --of-rows --method", "the mean", delta=True),
+    Command(
+        "mean",
+        _mean,
+        f"{_BOUNDED} --weights --of-rows --method",
+        "the mean",
+        delta=True,
+        table=_OF_GROUPS,
+    ),
     Command(
         "proportion",
         _proportion,
@@ -403,11 +411,25 @@ COMMANDS: Final = (
         "the share",
         title="the share",
         delta=True,
+        table=f"{_OF_GROUPS} --percent",
     ),
     Command("count", _count, "--all --by --keys", "the count", title="the count"),
     Command("sum", _sum, _BOUNDED, "the sum"),
-    Command("median", _median, _OF_QUANTILES, "the quantile", defaults={"quantiles": [0.5]}),
-    Command("quantile", _quantiles, f"{_OF_QUANTILES} --quantiles", "the quantile"),
+    Command(
+        "median",
+        _median,
+        _OF_QUANTILES,
+        "the quantile",
+        table=_OF_GROUPS,
+        defaults={"quantiles": [0.5]},
+    ),
+    Command(
+        "quantile",
+        _quantiles,
+        f"{_OF_QUANTILES} --quantiles",
+        "the quantile",
+        table=_OF_GROUPS,
+    ),
     Command("variance", _VARIANCE, f"{_BOUNDED} --of-rows", "the true one", delta=True),
     Command("standard-deviation", _DEVIATION, f"{_BOUNDED} --of-rows", "the true one", delta=True),
     Command(
@@ -417,6 +439,7 @@ COMMANDS: Final = (
         "the count",
         title="the counts",
         delta=True,
+        table=f"{_OF_GROUPS} --total --wide",
     ),
 )
 """In the order of the help."""

@@ -196,6 +196,11 @@ _OPTIONS: Final[Mapping[str, Option]] = {
     "--edges": _number("X", nargs="+"),
     "--bins": _number(("LOWER", "UPPER", "COUNT"), nargs=3),
     "--other": _SWITCH,
+    "--suppress": _number("N"),
+    "--round": _number("STEP"),
+    "--percent": _SWITCH,
+    "--total": _SWITCH,
+    "--wide": _SWITCH,
     "--json": _SWITCH,
     "--output": _text("FILE"),
     "--statement": _text("FILE"),
@@ -214,6 +219,8 @@ _OPTIONS: Final[Mapping[str, Option]] = {
     "--query-delta": _number("D"),
     "--reason": _text("WORDS", required=True),
 }
+TABLE: Final = ("suppress", "round", "percent", "total", "wide")
+"""What ``table`` of a release takes, by the names of the flags."""
 FILE: Final = "file --header --na --text --delimiter"
 """How a file is written."""
 OUTPUT: Final = "--json --output --statement --ledger --note --data-name --explain --price --force"
@@ -406,6 +413,7 @@ class Command:
         held: What an interval holds.
         title: Of its own flags.
         delta: Whether a delta is of use.
+        table: Its flags for a table to publish.
         defaults: What is asked for where no flag of its own says so.
     """
 
@@ -415,6 +423,7 @@ class Command:
     held: str
     title: str = "the estimate"
     delta: bool = False
+    table: str = ""
     defaults: Mapping[str, object] = attrs.Factory(dict)
 
     def put(self, commands: Commands) -> None:
@@ -428,6 +437,7 @@ class Command:
             _PRIVACY: f"--epsilon {'--delta ' * self.delta}--rho",
             "several rows a person": "--person --most",
             self.title: f"{self.flags} --confidence",
+            "a table to publish": self.table,
             "the output": OUTPUT,
         }
         parser = add_command(
@@ -438,7 +448,7 @@ class Command:
             usage=f"opendp-lite {self.name} FILE {needs}\n{'':24}{budgets} [more options]\n"
             f"       opendp-lite {self.name} --help",
         )
-        nothing = dict.fromkeys(("bounds", "delta", "missing", "size", "weights"))
+        nothing = dict.fromkeys(("bounds", "delta", "missing", "size", "weights", *TABLE))
         parser.set_defaults(
             run=lambda typed: when_run.release(typed, self.asked), **nothing, **self.defaults
         )

@@ -18,7 +18,7 @@ from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import AnyMechanism, Asked, Keys, ReportLine, Statistic
 from opendp_lite.cli.output import OUTPUT, Told, align_lines, rounded_down, short, writers
-from opendp_lite.numbers.exact import exact, round_up, whole
+from opendp_lite.numbers.exact import exact, positive, round_up, whole
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
@@ -321,6 +321,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         DataError: If the file is not as declared.
     """
     writes, payment = writers(arguments, OUTPUT), Payment.of(arguments)
+    for_table = _for_table(arguments)
     setting = setting_of(arguments, asked)
     measurement = setting.pipeline
     claim = setting.claim(measurement, explain=arguments.explain)
@@ -349,6 +350,13 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     told = {} if one is None else setting.statistic.tell(one)
     if setting.groups and found.threshold is not None:
         told["groups"] = f"those with a noisy count below {found.threshold} are not shown"
+    table = None
+    if for_table:
+        try:
+            table = found.table(**for_table)
+        except dp.ParameterError as problem:
+            # The release is paid for, so its numbers are shown as they are.
+            told["table"] = f"not made: {problem}"
     report = when_run.Report(
         statistic=setting.statistic,
         column=column,
@@ -358,9 +366,48 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         claim=claim,
         notes={**setting.notes(), **ledger, **told},
         grouped=bool(setting.groups),
+        table=table,
     )
     text = report.as_json() if arguments.json else report.as_text()
     return Told(text, writes(report, stated))
+
+
+# Whole steps that are meant for digits where the numbers are not whole.
+_DIGITS: Final = (2, 3, 4)
+
+
+def _for_table(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What ``table`` of the release is asked for; what is wrong is refused before anything is paid.
+
+    Raises:
+        ParameterError: If a flag is not for this release.
+    """
+    typed, counts = vars(arguments), "categories" in arguments
+    asked = {name: typed[name] for name in flags.TABLE if typed[name] is not None}
+    for name in [name for name in ("suppress", "round") if name in asked]:
+        asked[name] = positive(asked[name], f"--{name}")
+    if asked and not counts and not arguments.by:
+        raise dp.ParameterError(f"--{next(iter(asked))} is for a table of groups: add --by NAME")
+    if asked.get("round") in _DIGITS and not counts:
+        raise dp.ParameterError(
+            f"--round {asked['round']} makes multiples of {asked['round']}; for decimals type "
+            f"--round {float(Fraction(1, 10 ** int(asked['round'])))}"
+        )
+    if not asked.get("wide"):
+        return asked
+    columns = [*(arguments.column or ["the only one"]), *(arguments.by or ())]
+    ways = typed["categories"], typed["edges"], typed["bins"]
+    declared = (arguments.keys or not arguments.by) and any(way is not None for way in ways)
+    if len(columns) != 2 or not declared:
+        raise dp.ParameterError(
+            "--wide lays out counts by two columns with declared categories: --column A B "
+            "--categories ... --categories ..."
+        )
+    if asked.get("total") and arguments.by:
+        raise dp.ParameterError(
+            "--wide --total is for two columns: --column A B without --by; leave one of them out"
+        )
+    return asked
 
 
 def tell_price(

@@ -10,10 +10,11 @@ import attrs
 
 from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.output import align_lines, rounded_up, short
-from opendp_lite.display.formatting import align, for_json
+from opendp_lite.display.formatting import align, for_json, plain
 from opendp_lite.estimators.distributions.histograms import key_cell, label
 from opendp_lite.measures.budgets import WEAK
 from opendp_lite.releases.estimate import say_hidden
+from opendp_lite.releases.table import ReleaseTable
 
 # The other intervals that a number may have, by name, and what they hold.
 _FURTHER: Final = {
@@ -75,7 +76,8 @@ class Report:
     """One release with its claim and with what the command did to the values.
 
     ``titles`` are those of the labels of lines; a release without them is one number.
-    Intervals that hold all at once are those of one group where it is ``grouped``.
+    Intervals that hold all at once are those of one group where it is ``grouped``. A ``table`` to
+    publish takes the place of the lines.
     """
 
     statistic: Statistic
@@ -86,6 +88,7 @@ class Report:
     claim: PrivacyClaim
     notes: dict[str, str]
     grouped: bool
+    table: ReleaseTable | None = None
 
     @property
     def without_numbers(self) -> dict[str, object]:
@@ -106,7 +109,9 @@ class Report:
     def as_json(self) -> str:
         """One JSON object with all digits."""
         found: dict[str, object] = {"column": self.column}
-        if self.titles:
+        if self.table is not None:
+            found |= {"releases": list(map(plain, self.table)), "note": self.table.note}
+        elif self.titles:
             found["releases"] = [self._as_object(line) for line in self.lines]
         else:
             found.update(self._as_object(self.lines[0]))
@@ -127,6 +132,8 @@ class Report:
 
     def columns(self) -> dict[str, list[object]]:
         """The numbers as a table: a list for each column. Ends are named as in tables of Python."""
+        if self.table is not None:
+            return {name: [*map(key_cell, cells)] for name, cells in self.table.columns.items()}
         found: dict[str, list[object]] = {
             title: [key_cell(line.labels[place]) for line in self.lines]
             for place, title in enumerate(self.titles)
@@ -160,7 +167,10 @@ class Report:
             entries = {"far rows": say_hidden(max(hidden))} | entries
         if doubts := dict.fromkeys(line.doubt for line in self.lines if line.doubt):
             entries = {"doubt": "; ".join(doubts)} | entries
-        if not self.titles:
+        if self.table is not None:
+            head = [f"{heading} of {name}", "", str(self.table), ""]
+            told = [*head, *align_lines(entries)]
+        elif not self.titles:
             (line,) = self.lines
             value, error, interval = _numbers(line)
             own = {

@@ -240,7 +240,7 @@ def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]
 
 def say_left(budget: AnyBudget, spent: Loss) -> str:
     """What is left of a budget, or a little less: in few digits, so that no words round it up."""
-    measure = budget.measure
+    measure: AnyMeasure = budget.measure
     typed = measure.typed(measure.left(budget.loss, spent))
     few = tuple(map(digits_down, typed)) if isinstance(typed, tuple) else digits_down(typed)
     return measure.words_left(measure.loss(few))

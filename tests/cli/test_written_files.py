@@ -60,6 +60,52 @@ def test_parquet_carries_the_statement_of_the_loss(made, survey, tmp_path):
     assert statement == {key: value for key, value in out.items() if key != "releases"}
 
 
+@pytest.fixture
+def two_towns(table):
+    rows = ["Leeds,f"] * 300 + ["Leeds,m"] * 421 + ["York,f"] * 250 + ["York,m"]
+    return table("\n".join(["town,sex", *rows]))
+
+
+TOWNS = ["--categories", "Leeds", "York", "--categories", "f", "m", "--epsilon", 50]
+
+
+def test_a_table_to_publish_is_printed_and_written(made, told, two_towns, tmp_path):
+    path = tmp_path / "r.csv"
+    words = ["histogram", two_towns, "--column", "town", "sex", *TOWNS, "--suppress", 10]
+    words += ["--round", 5]
+    out = made(*words, "--wide", "--total", "--output", path)
+    assert path.read_text().splitlines() == [
+        "town \\ sex,f,m,total",
+        "Leeds,300,420,720",
+        "York,250,,250",
+        "total,550,420,970",
+    ]
+    assert "Leeds       300  420    720" in out
+    assert "Not shown (-): fewer than 10. Rounded to multiples of 5." in out
+    found = told(*words, "--total")
+    assert [row["count"] for row in found["releases"]] == [300, 420, 250, None, 970]
+    assert found["releases"][0]["low"] == 300
+    assert "Not shown (-): fewer than 10." in found["note"]
+
+
+def test_shares_of_groups_are_published_in_percent(made, two_towns, tmp_path):
+    path = tmp_path / "r.parquet"
+    words = ["--column", "sex", "--among", "m", "--by", "town", "--keys", "Leeds", "York"]
+    words += ["--epsilon", 50, "--percent", "--suppress", 10, "--round", 0.5, "--output", path]
+    assert "In percent." in made("proportion", two_towns, *words)
+    shares = pq.read_table(path)
+    assert shares.column("town").to_pylist() == ["Leeds", "York"]
+    assert shares.column("value").to_pylist() == [58.5, None]
+
+
+def test_a_table_that_cannot_be_made_loses_no_paid_release(made, two_towns):
+    words = ["--column", "town", "sex", "--categories", "Leeds", "--categories", "f"]
+    words[-1] = "town \\ sex"
+    out = made("histogram", two_towns, *words, "--wide", "--epsilon", 50)
+    assert "table       not made: table: wide=True would call two columns alike" in out
+    assert "town   sex         count" in out
+
+
 def test_no_categories_that_are_shown(made, table, tmp_path):
     words = ["--column", "x", "--epsilon", 1, "--delta", 1e-6]
     for name in ("r.csv", "r.json", "r.parquet"):
