@@ -146,7 +146,7 @@ MESSAGES = [
         "dp.proportion(\"sex == 'f'\", epsilon=1)",
         "; write dp.proportion('sex', among=['f'])",
     ),
-    ("dp.mean(0, 24, epsilon='5%')", "epsilon must be a number, got text; write 0.05, say, witho"),
+    ("dp.mean(0, 24, epsilon='5%')", "epsilon must be a number, got text; write a number, as in 0"),
     ("histogram.picture()", "'Histogram' object has no attribute 'picture'; type release.plot()"),
     (
         "LAPLACE(TABLE['sex'])",

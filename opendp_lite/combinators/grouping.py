@@ -297,6 +297,10 @@ def by(
     """
     if pipeline is None and isinstance(keys, Recipe):
         keys, pipeline = None, cast(Mechanism[Any, Any, Any], keys)
+    if isinstance(keys, Recipe) and pipeline is not None:
+        raise ParameterError(
+            "by: the keys stand before the pipeline: dp.by('sex', ['f', 'm'], pipeline)"
+        )
     require_mechanism(pipeline, "by", "the rows of each group")
     inner = cast(Mechanism[Any, Any, Any], pipeline)
     if keys is None:

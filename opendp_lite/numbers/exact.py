@@ -156,7 +156,11 @@ def _exact(value: object, name: str) -> Fraction:
         return plain(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
         # It may be one of a list that is data: a text is not repeated.
-        got = "text; write 0.05, say, without quotes" if isinstance(value, str) else quote(value)
+        got = (
+            "text; write a number, as in 0.05, without quotes"
+            if isinstance(value, str)
+            else quote(value)
+        )
         raise ParameterError(f"{name} must be a number, got {got}")
     if isinstance(value, numbers.Integral):
         return Fraction(_index(value, name))

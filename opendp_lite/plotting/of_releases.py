@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import singledispatch
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -301,6 +302,7 @@ def density_curve(
 
 # From so many rows on some have no name, and lines are thinner.
 _MANY: Final = 21
+_MANY_ACROSS: Final = 9
 
 Named = tuple[str, Estimate]
 
@@ -326,8 +328,9 @@ def estimate_intervals(
         ax: Axes to draw on; by default those of a new figure.
 
     Returns:
-        The axes, the first number at the top. Each interval holds by itself. Those that miss
-        ``public_truth`` have another colour, and are dashed. One without an end is dotted.
+        The axes, the first number at the top. Groups by dates or by rising numbers, three or more,
+        stand from left to right. Each interval holds by itself. Those that miss ``public_truth``
+        have another colour, and are dashed. One without an end is dotted.
 
     Raises:
         ParameterError: If a number came without its interval, or if matplotlib is not installed.
@@ -345,9 +348,12 @@ def estimate_intervals(
     times, unit = (100.0, unit or "%") if percent else (1.0, unit)
     values = times * np.array([each.value for _, each in found])
     ends = times * np.array([each.interval for _, each in found]).reshape(-1, 2)
-    height = min(1.1 + 0.32 * max(len(found), 3), 7.0)
+    across = isinstance(release, ByGroup) and _rise([*release])
+    height = 3.4 if across else min(1.1 + 0.32 * max(len(found), 3), 7.0)
     axes, wide = canvas.axes_of(ax, (6.0, height)), 2 if len(found) < _MANY else 1
-    places, off = np.arange(len(found)), np.abs(ends.T - values)
+    along, beside = (axes.axvline, axes.axhline) if across else (axes.axhline, axes.axvline)
+    places, off = np.arange(len(found), dtype=np.float64), np.abs(ends.T - values)
+    x, y = (places, values) if across else (values, places)
     confidences = sorted({each.confidence for _, each in found})
     title = f"Released values with {' and '.join(map(formatting.percent, confidences))} intervals"
     order = np.argsort(ends[:, 0] - ends[:, 1], kind="stable")
@@ -359,7 +365,7 @@ def estimate_intervals(
     if public_truth is not None:
         truth = times * nearest(exact(public_truth, "estimate_intervals: public_truth"))
         missed = (ends[:, 0] > truth) | (ends[:, 1] < truth)
-        axes.axvline(truth, color=canvas.ink(axes), linewidth=1, label="_truth")
+        beside(truth, color=canvas.ink(axes), linewidth=1, label="_truth")
         title += f": {missed.sum()} of {len(found)} miss {truth:.4g}"
         message = (
             f"About {sum(1 - each.confidence for _, each in found):.3g} are to miss it by chance"
@@ -367,26 +373,39 @@ def estimate_intervals(
     # An end at infinity has no place: an interval without one would pass for a dot that is certain.
     endless = ~(np.isfinite(ends[:, 0]) & np.isfinite(ends[:, 1]))
     for place in places[endless]:
-        axes.axhline(place, color=canvas.BLUE, linewidth=wide, linestyle=":", label="_endless")
+        along(place, color=canvas.BLUE, linewidth=wide, linestyle=":", label="_endless")
     for color, name, chosen in (
         (canvas.BLUE, "interval", ~missed & ~endless),
         (canvas.VERMILION, "interval that misses", missed & ~endless),
     ):
         if chosen.any():
             lines: canvas.Style = {"ecolor": color, "elinewidth": wide, "capsize": 2 * wide}
-            at = values[chosen], places[chosen]
-            drawn = axes.errorbar(*at, xerr=off[:, chosen], fmt="none", label=name, **lines)
+            lines["yerr" if across else "xerr"] = off[:, chosen]
+            drawn = axes.errorbar(x[chosen], y[chosen], fmt="none", label=name, **lines)
             drawn.lines[2][0].set_linestyle("-" if color == canvas.BLUE else (0, (3, 1)))
     dots: canvas.Style = {"color": canvas.BLUE, "markeredgecolor": canvas.ink(axes)}
-    axes.plot(values, places, "o", label="released value", markersize=3 * wide, **dots)
+    axes.plot(x, y, "o", label="released value", markersize=3 * wide, **dots)
     # Every label of many would lie on the next: a trend reads by one in so many.
-    named = slice(None, None, 1 + len(found) // _MANY)
+    named = slice(None, None, 1 + len(found) // (_MANY_ACROSS if across else _MANY))
     names = [
         f"{name} (endless)" if far else name for (name, _), far in zip(found, endless, strict=True)
     ]
-    axes.set_yticks(places[named], names[named])
-    axes.set_ylim(len(found) - 0.5, -0.5)
-    return canvas.dress(axes, title, canvas.with_unit("estimate", unit), "", message, legend=False)
+    titles = canvas.with_unit("estimate", unit), ""
+    if across:
+        axes.set_xticks(places[named], names[named])
+        axes.set_xlim(-0.5, len(found) - 0.5)
+        titles = cast(ByGroup[Any], release).column, titles[0]
+    else:
+        axes.set_yticks(places[named], names[named])
+        axes.set_ylim(len(found) - 0.5, -0.5)
+    return canvas.dress(axes, title, *titles, message, legend=False)
+
+
+def _rise(keys: Sequence[Any]) -> bool:
+    """Whether keys are dates or numbers that rise, as those of a trend do."""
+    kinds = {*map(type, keys)}
+    of_a_kind = len(kinds) == 1 and issubclass(kinds.pop(), int | date)
+    return of_a_kind and len(keys) > _PAIR and all(a < b for a, b in pairwise(keys))
 
 
 @singledispatch

@@ -382,14 +382,19 @@ class Estimate(Result):
         return copy_with(found, **changed)
 
 
-def say_treated(bounds: Sequence[str] | None, missing: str = "") -> str:
-    """What values beyond bounds, or beyond those found, and missing ones count as, in words."""
+def say_treated(bounds: Sequence[str] | None, missing: str | None = "") -> str:
+    """What values beyond bounds, or beyond those found, and missing ones count as, in words.
+
+    Missing ones are left out, or count as what is named. None says nothing of them.
+    """
     beyond = "values beyond bounds that a part of the budget finds count as these"
     if bounds is not None:
         lower, upper = bounds
         beyond = f"values below {lower} count as {lower}, values above {upper} as {upper}"
-    lost = "rows without a value are left out"
-    return f"{beyond}; {f'a missing value counts as {missing}' if missing else lost}"
+    lost = (
+        f"a missing value counts as {missing}" if missing else "rows without a value are left out"
+    )
+    return beyond if missing is None else f"{beyond}; {lost}"
 
 
 def bounds_at(value: float, ends: IntervalEnds, bounds: IntervalEnds | None) -> IntervalEnds | None:

@@ -63,6 +63,7 @@ class Estimates(Result):
         bounds: Of quantiles: what lies between which numbers; one at a bound says so.
         treated: What values beyond the bounds and missing ones count as: a table says it below.
         hint: What else there is to know, in words.
+        title: What the names are: the title of their column in a table.
 
     Raises:
         ParameterError: If there are not as many errors, intervals or names as values.
@@ -93,6 +94,7 @@ class Estimates(Result):
     bounds: IntervalEnds | None = None
     treated: str = attrs.field(default="", eq=False)
     hint: str = attrs.field(default="", eq=False)
+    title: str = attrs.field(default="name", eq=False)
     # As those of an estimate: not stored.
     source: NoiseSource = attrs.field(factory=NoiseSource, init=False, eq=False)
     # Of sums over other numbers: which noises are in each.
@@ -284,9 +286,8 @@ class Estimates(Result):
         names: Sequence[object] = range(len(self)) if self.names is None else self.names
         table = self.source.table
         if table is None:
-            return [
-                {"name": name, **each.records()[0]} for name, each in zip(names, self, strict=True)
-            ]
+            pairs = zip(names, self, strict=True)
+            return [{self.title: name, **each.records()[0]} for name, each in pairs]
         cells = zip(table.keys, self, table.counts, strict=True)
         return [{**key, **each.records()[0], "count": round(n)} for key, each, n in cells]
 
@@ -341,7 +342,8 @@ class _Several(Result, Mapping[K, R]):
     def covers(self) -> str:
         said = {each.covers for each in self.values() if isinstance(each, Result)}
         # Those of other parts are others, and hold at once less often.
-        return said.pop().replace(AT_ONCE, "all of one part at once") if len(said) == 1 else ""
+        of_one = f"all of one {self.what} at once"
+        return said.pop().replace(AT_ONCE, of_one) if len(said) == 1 else ""
 
     @property
     def _footnote(self) -> str:
@@ -363,9 +365,12 @@ class _Several(Result, Mapping[K, R]):
         hidden = max((each.hidden_rows or 0 for each in found.values()), default=0)
         own = [formatting.as_sentence(say_hidden(hidden))] if hidden else []
         own += say_remarks(found)
-        results = (each for each in self.values() if isinstance(each, Result))
-        others = (each._unsaid for each in results if not isinstance(each, Estimate))
-        return " ".join(filter(None, [*own, *dict.fromkeys(others)]))
+        results = ((k, each) for k, each in self.items() if isinstance(each, Result))
+        others = {key: each._unsaid for key, each in results if not isinstance(each, Estimate)}
+        for said in dict.fromkeys(filter(None, others.values())):
+            keys = [_show(key) for key, each in others.items() if each == said]
+            own.append(said if len(keys) == len(others) else f"Of {'; '.join(keys)}: {said}")
+        return " ".join(own)
 
     __array__ = refuse_array
 
@@ -416,12 +421,14 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
         """The rows of each group's release, with its key."""
         names = [name_key(each) for each in self.column.split(", ")]
 
-        def keys_of(key: Hashable) -> Record:
+        def with_key(key: Hashable, row: Record) -> Record:
             parts = key if isinstance(key, tuple) and len(names) > 1 else (key,)
             found = dict(zip(names, parts, strict=False))
-            return found if len(parts) == len(names) else {self.column: key}
+            found = found if len(parts) == len(names) else {self.column: key}
+            # A row has titles of its own, such as "quantile".
+            return {f"{n} (key)" if n in row else n: part for n, part in found.items()} | row
 
-        return [keys_of(key) | row for key, each in self.items() for row in records_of(each)]
+        return [with_key(key, row) for key, each in self.items() for row in records_of(each)]
 
     @property
     def _summands(self) -> Sequence[object]:
@@ -449,6 +456,8 @@ class ByGroup(_Several[Hashable, R], Generic[R]):
 
     def __repr__(self) -> str:
         keys = [_show(key) for key in self]
+        if 0 < len(keys) <= _SHOWN and all(isinstance(each, Estimates) for each in self.values()):
+            return str(self.table())
         found = [each for each in self.values() if isinstance(each, Estimate)]
         held, _, taken = self.covers.partition("; ")
         if held and len(found) == len(self):

@@ -88,10 +88,12 @@ class Result(Storable):
         found = ReleaseTable.of(
             records, note, **limits, digits=digits, percent=percent, wide=wide, covers=covers
         )
-        if not total or all(None not in cells for cells in found.columns.values()):
-            return found
-        words = "What is not shown may follow from the totals."
-        return attrs.evolve(found, note=f"{found.note} {words}")
+        said = [found.note]
+        if total and any(None in cells for cells in found.columns.values()):
+            said.append("What is not shown may follow from the totals.")
+        if total and found.places is not None:
+            said.append("Rounded numbers may not add up to the totals.")
+        return attrs.evolve(found, note=" ".join(said))
 
     def _in_two_ways(self, total: bool, /) -> tuple[list[Record], str]:
         """A row for each cell of a table in two ways, and what to say of them."""
@@ -133,13 +135,16 @@ class Result(Storable):
         """What the intervals leave out, in sentences."""
         return ""
 
-    def to_frame(self) -> Any:
-        """A data frame of pandas, a row for each number; polars and others read ``table()``."""
-        return self.table().to_frame()
+    def to_frame(self, **asked: Any) -> Any:
+        """A data frame of pandas, a row for each number; what is asked for is that of ``table``.
 
-    def to_csv(self, path: Any = None) -> str | None:
-        """As CSV: into a file, or as text where no path is given."""
-        return self.table().to_csv(path)
+        polars and others read ``table()``.
+        """
+        return self.table(**asked).to_frame()
+
+    def to_csv(self, path: Any = None, **asked: Any) -> str | None:
+        """As CSV: into a file, or as text without a path. What is asked for is ``table``'s."""
+        return self.table(**asked).to_csv(path)
 
     def plot(self, **asked: Any) -> Any:
         """Draws the release with matplotlib: see the functions of ``dp.plotting``."""
@@ -168,6 +173,11 @@ class Result(Storable):
                 f"or compare: the error would be lost. Write {plain} for what is released alone, "
                 "or release.table(digits=1, percent=True) for a table to print"
             )
+
+        def __format__(self, spec: str) -> str:
+            if spec:
+                self._refuse_arithmetic()
+            return str(self)
 
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_arithmetic
         __truediv__ = __rtruediv__ = __pow__ = __neg__ = __abs__ = _refuse_arithmetic

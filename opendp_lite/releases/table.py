@@ -95,6 +95,7 @@ class ReleaseTable(Storable):
         """
         said: list[str] = [note] if note else []
         places: int | Mapping[str, int] | None = None
+        units: Mapping[str, Fraction] = {}
         # A key that is None, and not one that the row lacks, nor a number that is not known.
         records = [
             {
@@ -164,6 +165,10 @@ class ReleaseTable(Storable):
                 far = max(max(e["high"] - e[name], e[name] - e["low"]) for e in known)
                 end = formatting.significant(far, far)[0]
                 said.append(f"In {covers}, a number is off by at most {end}.")
+            elif units:
+                # The note says of the noise alone how far it moves a number.
+                more = max(units.values()) / 2
+                said.append(f"Rounding moves a number by up to {format_number(more)} more.")
         return cls(columns, " ".join(said), places, wide)
 
     def to_frame(self) -> Any:
@@ -193,6 +198,10 @@ class ReleaseTable(Storable):
 
     if not TYPE_CHECKING:
         __getattr__ = refuse_name
+
+    def __getitem__(self, column: str) -> Sequence[object]:
+        """The cells of a column."""
+        return self.columns[column]
 
     def __iter__(self) -> Iterator[Record]:
         """A dictionary for each row, of which pandas makes a frame."""
@@ -239,8 +248,10 @@ class ReleaseTable(Storable):
                 return formatting.printable(formatting.key_text(value))
             if name in _ROWS:
                 return f"{value:.0f}"
-            if name in estimated and places is not None and isinstance(value, float):
-                return _to_places(value, places, _SIDES.get(_ROUNDED[name], 0))
+            if name in estimated and places is not None:
+                # A whole number has the digits that rounding left: the error would take more.
+                side = _SIDES.get(_ROUNDED[name], 0)
+                return str(value) if isinstance(value, int) else _to_places(value, places, side)
             if name in estimated and error > 0 and isfinite(error):
                 return formatting.justify(error, known, value)[0]
             if name == "standard_error":

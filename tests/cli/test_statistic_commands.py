@@ -95,14 +95,18 @@ def test_noise_that_hides_a_quantile_is_pointed_out(made, table, column):
 
 
 def test_an_interval_of_whole_numbers_that_may_miss_says_so(made, told, table):
-    rows = table("x\n" + "3\n4\n" * 300)
-    words = ["--bounds", 0, 20, "--epsilon", 0.5]
+    rows = table("x,id\n" + "".join(f"{3 + i % 2},{i}\n" for i in range(600)))
+    words = ["--column", "x", "--bounds", 0, 20, "--epsilon", 0.5]
     said = "if many rows share a value it may hold less often"
     for typed in (["median"], ["quantile", "--quantiles", 0.5]):
         found = made(typed[0], rows, *words, *typed[1:]).splitlines()
         assert [line.split(maxsplit=1)[1] for line in found if line.startswith("doubt ")] == [said]
     assert told("median", rows, *words)["doubt"] == said
     assert "doubt" not in made("median", rows, *words, "--whole")
+    # Which rows of a person count is said in the notes.
+    people = [*words, "--person", "id", "--most", 1]
+    assert told("median", rows, *people)["doubt"] == said
+    assert "doubt" not in told("median", rows, *people, "--whole")
 
 
 CELLS = {

@@ -370,6 +370,21 @@ def test_estimates_are_drawn_with_their_intervals():
     assert f"{found['f'].value:.4g}" in PLOT.alt_text(ax)
 
 
+def test_groups_by_dates_or_years_stand_from_left_to_right():
+    keys = dp.periods("month", "2024-01-01", "2024-12-31")
+    months = dp.releases.ByGroup("day", {key: estimate(0.1) for key in keys})
+    ax = months.plot(unit="hours", public_truth=0.1)
+    assert [tick.get_text() for tick in ax.get_xticklabels()][:2] == ["2024-01-01", "2024-03-01"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("day", "estimate (hours)")
+    assert drawn(ax.lines[-1])[:, 0].tolist() == list(range(12))
+    far = dp.Estimate(1.0, np.inf, (-np.inf, np.inf), 0.95)
+    years = dp.releases.ByGroup("year", {1990: estimate(0.1), 1991: far, 1993: estimate(0.3)})
+    assert [tick.get_text() for tick in years.plot().get_xticklabels()][1] == "1991 (endless)"
+    for unordered in ([1991, 1990, 1993], [1990, 1991], [True, False, 3], ["1", "2", "3"]):
+        groups = dp.releases.ByGroup("code", {key: estimate(0.1) for key in unordered})
+        assert groups.plot().get_ylabel() == ""
+
+
 def test_many_estimates_have_some_names_and_shares_are_drawn_in_percent():
     ax = PLOT.estimate_intervals({f"week {at}": estimate(0.1) for at in range(50)}, percent=True)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [

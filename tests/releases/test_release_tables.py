@@ -36,7 +36,7 @@ RELEASES = [
     ),
     (
         dp.select("age") >> dp.private_quantile([0.2, 0.5], bounds=(0, 100), epsilon=1),
-        ["name", *ESTIMATE, "rows"],
+        ["quantile", *ESTIMATE, "rows"],
         2,
     ),
     (
@@ -124,6 +124,13 @@ def test_a_table_to_publish_leaves_out_few_and_rounds_outwards():
     for asked in ({"round": 0}, {"suppress": -1}, {"round": "5 units"}):
         with pytest.raises(dp.ParameterError, match="table: "):
             dp.histogram("sex", categories=["f"], epsilon=1)(TABLE).table(**asked)
+
+
+@pytest.mark.parametrize(("asked", "shown"), [({"round_to": 25}, "575"), ({"digits": 0}, "585")])
+def test_a_rounded_number_is_not_rounded_to_its_error_too(asked, shown):
+    rows = [{"value": 585.2, "low": 390.4, "high": 780.1, "standard_error": 99.0}]
+    table = ReleaseTable.of(rows, **asked)
+    assert str(table).splitlines()[1].split()[0] == shown == str(table["value"][0])
 
 
 def test_quartiles_say_of_how_many_rows_they_are():
@@ -332,9 +339,27 @@ def test_a_table_of_groups_says_of_what_intervals_are_and_what_may_hide(seeded):
 def test_joint_intervals_of_groups_hold_at_once_in_each_group_alone():
     fifths = dp.select("age") >> dp.private_quantile([0.2, 0.5], bounds=(0, 100), epsilon=1)
     alone = str((dp.table() >> fifths)(TABLE).table())
-    assert alone.endswith("95 % of samples like this, all of them at once.")
-    groups = str((dp.table() >> dp.by("sex", ["f", "m"], fifths))(TABLE).table())
-    assert groups.endswith("95 % of samples like this, all of one part at once.")
+    clipped = "Values below 0 count as 0, values above 100 as 100."
+    assert alone.endswith(f"95 % of samples like this, all of them at once. {clipped}")
+    groups = (dp.table() >> dp.by("sex", ["f", "m"], fifths))(TABLE)
+    assert str(groups) == str(groups.table())
+    assert str(groups).endswith(f"95 % of samples like this, all of one group at once. {clipped}")
+
+
+def test_a_column_of_keys_keeps_its_name_beside_those_of_a_row():
+    """Keys of a column called as one of the row's own were lost."""
+    fifths = dp.select("age") >> dp.private_quantile([0.2, 0.5], bounds=(0, 100), epsilon=1)
+    table = dp.by("quantile", ["f", "m"], fifths)({"quantile": TABLE["sex"], "age": TABLE["age"]})
+    assert table.to_frame()["quantile (key)"].tolist() == ["f", "f", "m", "m"]
+    assert table.to_frame()["quantile"].tolist() == ["0.2", "0.5"] * 2
+
+
+def test_what_is_said_of_some_groups_names_them():
+    few = dp.releases.Estimates.around([1], [1], [2], [2], 0.95, hint="few rows")
+    none = dp.releases.Estimates.around([1], [1], [2], [2], 0.95)
+    groups = dp.releases.ByGroup("sex", {"f": few, "m": none, "x": few})
+    assert groups.table().note.endswith("Of f; x: Few rows.")
+    assert dp.releases.ByGroup("sex", {"f": few}).table().note.endswith("once. Few rows.")
 
 
 LEFT_OUT = "rows without a value are left out"
@@ -476,8 +501,9 @@ def test_a_histogram_of_two_columns_is_laid_out_in_two_ways():
     shown = found.table(wide=True, total=True, suppress=20, round=5)
     assert shown.columns["1"][0] is shown.columns["0"][1] is shown.columns["total"][2] is None
     assert all(each % 5 == 0 for each in (shown.columns["0"][0], shown.columns["total"][-1]))
-    rounded = "Rounded to multiples of 5. What is not shown may follow from the totals."
-    assert shown.note.endswith(f"fewer than 20. {rounded}")
+    rounded = "Rounded to multiples of 5. Rounding moves a number by up to 2.5 more."
+    assert f"fewer than 20. {rounded} What is not shown may follow" in shown.note
+    assert shown.note.endswith("Rounded numbers may not add up to the totals.")
     assert "not shown" not in found.table(total=True).note
     lines = str(shown).splitlines()[:5]
     assert lines[0].split() == ["sex", "\\", "ill", "0", "1", "total"]

@@ -8,6 +8,7 @@ from functools import partial, wraps
 from math import hypot, inf, sqrt
 from re import compile as compile_pattern
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 import attrs
@@ -42,6 +43,7 @@ from opendp_lite.transformations.row_maps import map_rows, plain_nan
 Column = int | str
 R = TypeVar("R")
 _CONSTANT: Final = "intercept"
+_NOWHERE: Final[Mapping[Column, float]] = MappingProxyType({})
 # A term of a formula, such as C(region).
 _TERM: Final = compile_pattern(r"[\w.]+\(.+\)")
 
@@ -127,16 +129,18 @@ class Regression(Result):
         place = self.names.index(str(name))
         return self._estimate(np.eye(len(self.names))[place])
 
-    def predict(self, at: Mapping[Column, float]) -> Estimate:
+    def predict(self, at: Mapping[Column, float] = _NOWHERE, **named: float) -> Estimate:
         """The mean of y where the columns have these values, with its error.
 
         Args:
-            at: A number for each column.
+            at: A number for each column, within its bounds: beyond them nothing was seen.
+            **named: Likewise, as in ``predict(school=12, age=40)``.
 
         Raises:
             ParameterError: If a column is missing, or there is no such column.
         """
-        given = {str(name): value for name, value in at.items()}
+        given = {str(n): v for n, v in at.items()} if isinstance(at, Mapping) else {}
+        given |= named
         if set(given) != set(self.names[:-1]) or any(map(np.ndim, given.values())):
             said = ", ".join(f"{name!r}: 1" for name in self.names[:-1])
             raise ParameterError(

@@ -23,7 +23,7 @@ from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.releases import Estimate, Estimates
-from opendp_lite.releases.estimate import bounds_at
+from opendp_lite.releases.estimate import bounds_at, say_treated
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
@@ -370,6 +370,8 @@ class QuantileRelease:
             _names(law.quantiles),
             sampling=law.sampling is not None,
             shared_noise=True,
+            treated=_say_span(line),
+            title=_TITLE,
         )
 
 
@@ -604,9 +606,10 @@ class EndsRelease:
             number = float(value[0])
             bounds = bounds_at(number, both, line.span)
             shown = number, float(errors[0]), both, self.confidence, max(rows, 0.0)
-            few = both == line.ends(0, line.cells - 1)
+            few, treated = both == line.ends(0, line.cells - 1), _say_span(line)
             if not sampling:
-                return (Estimate(*shown, bounds=bounds, too_few=few, hint=self.kept),)
+                unsampled = Estimate(*shown, bounds=bounds, too_few=few, hint=self.kept)
+                return (copy_with(unsampled, treated=treated),)
             # As values lie about evenly, that of the rows is as much narrower as its ranks are.
             share = self.laws[0][0].noise_share(rows)
             noise = number - share * (number - both[0]), number + share * (both[1] - number)
@@ -624,7 +627,7 @@ class EndsRelease:
             # Among candidates that hold all values there is no gap.
             elif line.span is not None and law.may_fall_between(rows):
                 said.append(_BUNCHED)
-            return (copy_with(one, hint="; ".join(filter(None, said))),)
+            return (copy_with(one, hint="; ".join(filter(None, said)), treated=treated),)
         names = _names([laws[0].quantile for laws in self.laws])
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
@@ -636,9 +639,19 @@ class EndsRelease:
             several=several,
             rows=max(rows, 0.0),
             bounds=line.span,
+            treated=_say_span(line),
             hint=self.kept,
+            title=_TITLE,
         )
         return every.take(self.order)
+
+
+_TITLE: Final = "quantile"
+
+
+def _say_span(line: SortedLine) -> str:
+    """What values beyond the bounds count as; nothing of candidates, which may be anything."""
+    return "" if line.span is None else say_treated([f"{end:.12g}" for end in line.span], None)
 
 
 def _names(quantiles: Sequence[Fraction]) -> tuple[str, ...]:
