@@ -84,7 +84,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         known = list(arguments.parser._option_string_actions)
         longer = [flag for flag in known if flag.startswith(unknown[0])]
         near = longer or name_like(unknown[0], known, _CLOSE)
-        way = f"; a column is named by --column {unknown[0]}" if unknown[0][0] != "-" else ""
+        way = f"; a column is named by --column {unknown[0]}" if unknown[0][:1] != "-" else ""
         meant = f"; did you mean {near[0]}?" if near else way
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
     return arguments

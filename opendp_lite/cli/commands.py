@@ -184,6 +184,7 @@ def _proportion(arguments: argparse.Namespace, budget: dict[str, float]) -> Stat
     typed = arguments.column
     column, sampling = None if typed is None else typed.strip(), arguments.sampling
     asked: Any = {**budget, **weights, "confidence": level, "sampling": sampling}
+    lost = "" if None in among else "; rows without a value are left out"
     return Statistic(
         name="proportion",
         target=f"share of {_whom(arguments)}",
@@ -191,7 +192,7 @@ def _proportion(arguments: argparse.Namespace, budget: dict[str, float]) -> Stat
         kind=str,
         mechanism=dp.proportion(column, among=among, **asked),
         lines=one_line,
-        note=("counted", "rows without a value are left out, unless NA is among the words"),
+        note=("counted", f"rows with {' or '.join(each or 'no value' for each in among)}{lost}"),
         picks=True,
         reach=1.0,
         sampling=sampling,

@@ -116,6 +116,8 @@ class Setting:
                 f"rows that count of each person: at most {most}, chosen at random; rows without "
                 f"{self.data.title_of(person)} are left out"
             )
+            if most > 1 and self.statistic.sampling:
+                parts.append(when_run.ONE_PERSON)
         return {word: "; ".join(parts)}
 
 

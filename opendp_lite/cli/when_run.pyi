@@ -7,6 +7,7 @@ from opendp_lite.cli.report import PrivacyClaim as PrivacyClaim
 from opendp_lite.cli.report import Report as Report
 from opendp_lite.combinators.accounts import AnySpace as AnySpace
 from opendp_lite.combinators.accounts import find_price as find_price
+from opendp_lite.display.formatting import ONE_PERSON as ONE_PERSON
 from opendp_lite.display.formatting import align as align
 from opendp_lite.display.formatting import plain as plain
 from opendp_lite.engines.data.blocks import FileError as FileError

@@ -318,6 +318,9 @@ class StoredPart(ABC):
     def batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
         """Tables of some columns, or at least of one, of about so many rows; anew at each call."""
 
+    def require(self, column: Column) -> None:  # noqa: B027
+        """Refuses a column that it does not hold as exactly as it is to be read."""
+
     def refuse(self, problem: object) -> FileError:
         """A refusal that names the file."""
         return FileError(f"{self.label}: {problem}" if self.label else str(problem))
@@ -365,6 +368,8 @@ class ColumnBlocks(Blocks):
     def _problem(self, part: StoredPart, columns: Sequence[Column] | None) -> DataError | None:
         """Why a table without rows cannot be read in this way."""
         try:
+            for column in columns or ():
+                part.require(column)
             table = opened_table(attempt(part.empty, _UNDESCRIBED), None)
             if not isinstance(table, NamedColumns):
                 raise DataError(_UNDESCRIBED)

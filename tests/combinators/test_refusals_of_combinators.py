@@ -34,7 +34,7 @@ REFUSALS = {
     "dp.by('key', ['a'], SUM)": "put noise after",
     "dp.by('key', ['a'], SPACE >> SUM >> dp.laplace(epsilon=1))": "space",
     "dp.by('key', ['a'], 3)": "ends in noise",
-    "dp.by('key', MEAN, MEAN)": "list of keys",
+    "dp.by('key', MEAN, MEAN)": "the keys stand before the pipeline",
     "dp.by('key', ['a', 'a'], MEAN)": "declared twice",
     "dp.by('key', ['a'], MEAN, other='a')": "one of the keys",
     "dp.by(3, ['a'], MEAN)": "name of a column",

@@ -355,7 +355,7 @@ def test_a_number_has_one_spelling_in_files_of_any_type(tmp_path):
         (pa.array(whole), told),
         (floats, [*told, "0", "1e+20", None, "0.5", None]),
         (floats.dictionary_encode(), [*told, "0", "1e+20", None, "0.5", None]),
-        (decimals, ["-7", "0.50", "12345678901234567890"]),
+        (decimals, ["-7", "0.5", "12345678901234567890"]),
         (short, [str(2**24 - 1), str(2**24), "0.5"]),
     ):
         path = write(tmp_path, one={"x": array}) / "one.parquet"

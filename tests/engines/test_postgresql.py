@@ -202,6 +202,18 @@ def test_batches_of_other_types(load):
         (dp.select("y") >> dp.count())(data)
 
 
+@pytest.mark.parametrize("put", [lambda inner: inner, lambda inner: dp.sample(1, inner)])
+def test_ids_that_are_numeric_are_refused_by_their_type(server, put):
+    """Two ids with one nearest float were one person: who goes may bring another's row back."""
+    people = dp.bound_contributions(1) >> dp.count(missing=True) >> dp.laplace(epsilon=50)
+    pipeline, url = dp.table(person="id") >> put(people), server.url("owner", "survey")
+    asked = "SELECT {} AS id FROM generate_series(1, {}) AS t(n)"
+    for rows in (0, 90):
+        with pytest.raises(dp.DataError, match=r"'id' is numeric.*id::bigint or id::text"):
+            pipeline(dp.data.postgresql(url, asked.format("1 + n * 1e-18", rows)))
+    assert pipeline(dp.data.postgresql(url, asked.format("(1 + n * 1e-18)::text", 90))) == 90
+
+
 @pytest.mark.parametrize("wrong", laws.ERRS)
 def test_a_server_that_errs_on_the_public_table_is_not_asked(wrong, answered, monkeypatch):
     laws.require_unasked(postgresql._ServerQuery, wrong, answered, monkeypatch)

@@ -293,6 +293,12 @@ def test_the_word_is_in_the_release():
     rows = np.random.default_rng(1).normal(50, 10, 900)
     assert "few rows lie beyond it" in str(far(rows))
     assert "lie beyond" not in str(near(rows))
+    # Two at once have half of the loss each.
+    said = [(0.5, 3000, True), (0.5, 9000, False), (0.99, 900, True)]
+    for second, size, doubted in said:
+        both = dp.private_quantile([0.4, second], bounds=(0, 100), epsilon=1)
+        found = both(np.random.default_rng(1).normal(50, 10, size))
+        assert ("may hold less often" in found.hint) == doubted, (second, size)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, repeat
 from math import nan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -202,6 +202,8 @@ class Identities(ColumnReading):
     Attributes:
         are_sent: Whether they are compared with those of other machines.
     """
+
+    tells_apart: ClassVar = True
 
     are_sent: bool = attrs.field(default=False, init=False)
     _known: dict[Any, float] = attrs.field(factory=dict, init=False)

@@ -57,6 +57,8 @@ class ColumnReading(ABC):
 
     as_they_are: ClassVar[bool] = False
     """Whether numbers are read as the same numbers."""
+    tells_apart: ClassVar[bool] = False
+    """Whether two values must be two, as the ids of people must."""
 
     @abstractmethod
     def __call__(self, column: object, /) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, time
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -333,11 +334,16 @@ def _as_asked(kinds: Mapping[str, type], table: arrow.Table) -> Mapping[str, obj
 
 
 def _spell(number: Any, text: str | None) -> str | None:
-    """A whole number as a file of whole numbers has it: Arrow writes 1e+15 and 5.00."""
+    """A number as any file has it: Arrow writes 1e+15 and 5.00, and 0.50 where there is 0.25.
+
+    Two texts of one id would be two people.
+    """
     if number is None or (isinstance(number, float) and not abs(number) < _EXACT):
         return text
     whole = int(number)
-    return str(whole) if whole == number else text
+    if whole == number:
+        return str(whole)
+    return f"{number:f}".rstrip("0") if isinstance(number, Decimal) else text
 
 
 def _text_of(name: str, column: arrow.ChunkedArray) -> Values:

@@ -18,6 +18,7 @@ from opendp_lite.base.errors import DataError, ParameterError, find_library
 from opendp_lite.base.postgresql import ESCAPES, URL, connect
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data import blocks, expressions, open_data, source
+from opendp_lite.engines.data.table import Column
 from opendp_lite.numbers.exact import quote
 
 _WHAT: Final = "a query to PostgreSQL"
@@ -339,6 +340,16 @@ class _ServerQuery(StoredPart, expressions.Engine):
     def _require_own_process(self) -> None:
         if os.getpid() != self.process:
             raise DataError("the process was forked since the query was opened; open it again")
+
+    def require(self, column: Column) -> None:
+        name = column.name
+        if not column.reading.tells_apart or name not in self.names:
+            return
+        if self._column(name)[1] == _NUMERIC:
+            raise DataError(
+                f"column {name!r} is numeric, and two of its values may have one nearest float; "
+                f"as ids write {name}::bigint or {name}::text in the query"
+            )
 
     def empty(self) -> object:
         return _make_table(self.listed, ())

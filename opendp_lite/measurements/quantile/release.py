@@ -621,13 +621,7 @@ class EndsRelease:
                 noise_interval=noise,
                 several=self.repeated,
             )
-            law, said = self.laws[0][0], [self.kept]
-            if law.may_miss(rows, line.cells):
-                said.append(_BEYOND)
-            # Among candidates that hold all values there is no gap.
-            elif line.span is not None and law.may_fall_between(rows):
-                said.append(_BUNCHED)
-            return (copy_with(one, hint="; ".join(filter(None, said)), treated=treated),)
+            return (copy_with(one, hint=self._doubts(rows, line), treated=treated),)
         names = _names([laws[0].quantile for laws in self.laws])
         ends = np.stack([low, high], axis=1)
         all_of_them = value, errors, ends, ends, self.confidence, names
@@ -640,10 +634,20 @@ class EndsRelease:
             rows=max(rows, 0.0),
             bounds=line.span,
             treated=_say_span(line),
-            hint=self.kept,
+            hint=self._doubts(rows, line) if sampling else self.kept,
             title=_TITLE,
         )
         return every.take(self.order)
+
+    def _doubts(self, rows: float, line: SortedLine) -> str:
+        """Which rows count, and when an interval for the population may hold less often."""
+        laws, said = [each[0] for each in self.laws], [self.kept]
+        if any(law.may_miss(rows, line.cells) for law in laws):
+            said.append(_BEYOND)
+        # Among candidates that hold all values there is no gap.
+        elif line.span is not None and any(law.may_fall_between(rows) for law in laws):
+            said.append(_BUNCHED)
+        return "; ".join(filter(None, said))
 
 
 _TITLE: Final = "quantile"
