@@ -21,7 +21,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.measures import divergences
 from opendp_lite.measures.divergences import AnyMeasure
-from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.exact import open_probability, quote, whole
 from opendp_lite.pipeline.core import AnyMeasurement, AnyPrivate, Private
 from opendp_lite.pipeline.questions import Pipeline, brief
 from opendp_lite.pipeline.steps import Mechanism
@@ -238,8 +238,8 @@ def audit(
         True
     """
     bound = bind_private(measurement, "audit")
-    if releases < _FEWEST:
-        raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
+    releases = whole(releases, "audit: releases", least=_FEWEST)
+    failure = float(open_probability(failure, "audit: failure"))
     claims = promises(bound, d_in)
     look: Callable[..., object] = identity if score is None else score
     made = [_release(bound, data, look) for _ in range(releases)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce, singledispatch
 from itertools import combinations_with_replacement, pairwise, permutations, product
@@ -236,6 +236,10 @@ def assert_lawful(measure: AnyMeasure, losses: Sequence[object]) -> None:
     if not isinstance(measure, Measure):
         got = quote(measure)
         raise ParameterError(f"assert_lawful takes a measure: dp.MaxDivergence(), not {got}")
+    if not isinstance(losses, Iterable):
+        raise ParameterError(
+            f"assert_lawful takes a list of losses, such as [0.1, 1]; got {quote(losses)}"
+        )
     _deltas.cache_clear()
     typed = [*losses, *more_losses(measure)]
     exact = [measure.loss(loss) for loss in typed]
@@ -311,10 +315,10 @@ def _check_one(measure: Measure[Loss], a: Loss) -> None:
 def _check_shown(measure: Measure[Loss], loss: Loss) -> None:
     typed = measure.loss(measure.typed(loss))
     require(measure.within(typed, loss), f"{loss} is typed again as {typed}, which is above it")
-    shown = measure.show(loss)
+    shown: Any = measure.show(loss)
     try:
-        again = measure.loss(shown)
-    except ParameterError:
+        again = measure.loss(float(shown) if isinstance(shown, str) else shown)
+    except (ParameterError, ValueError):
         return
     require(
         measure.within(loss, again), f"{loss} is shown as {shown}, which typed again is below it"

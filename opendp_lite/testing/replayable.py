@@ -19,19 +19,20 @@ import numpy as np
 from opendp_lite.base.errors import OpenDPLiteError, ParameterError
 from opendp_lite.combinators.accounts import Answer, Witness, watch, witness_program
 from opendp_lite.combinators.adaptive_programs import Ask, ThresholdTest, adaptive
+from opendp_lite.engines.data.values import names_alone
 from opendp_lite.engines.plan import Release
 from opendp_lite.engines.rounds import Going, answer
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
 from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.metrics.distances import Distance
-from opendp_lite.numbers.exact import quote
+from opendp_lite.numbers.exact import quote, whole
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline import core, questions, steps
 from opendp_lite.pipeline.core import AnyPrivate
 from opendp_lite.samplers.entropy import InsecureSeededEntropy, Words
 from opendp_lite.sessions.sessions import table_of
-from opendp_lite.spaces.space import PrivacyMap, Space
+from opendp_lite.spaces.space import PrivacyMap, Space, records
 from opendp_lite.testing import audits, lawful, stable
 
 AnyBound: TypeAlias = core.AnyTransformation | core.AnyMeasurement
@@ -372,6 +373,7 @@ def assert_replayable(
         ...
         AssertionError: the program holds the data, as 'rows': it may know nothing but its answers
     """
+    times = whole(replays, "assert_replayable: replays", least=1)
     work = _work_of(program, budget)
     name = held_data(program, data)
     lawful.require(
@@ -384,7 +386,7 @@ def assert_replayable(
             "assert_replayable: no program asked anything. Give a pipeline with dp.adaptive in it, "
             "a function of ask with budget=dp.rho(1), or a function of the data"
         )
-    for _ in range(replays):
+    for _ in range(times):
         _require_same(replay(partial(work, data), events), _AGAIN)
         _require_same(replay(partial(work, neighbour), events), _ELSEWHERE)
 
@@ -420,7 +422,10 @@ def _work_of(program: object, budget: PrivacyBudget[AnyMeasure] | None) -> WorkO
 
 def _ask(program: steps.Mechanism[Any, Any], data: object) -> object:
     """A release of a program, from a table where the data is one, as in ``dp.session``."""
-    space = table_of(data)
+    names, space = names_alone(data), table_of(data)
+    if space is None and names is not None:
+        # The only column of a table, which a query may name or not.
+        space = records(columns=[str(name) for name in names.names])
     return program(data) if space is None else (space >> program)(data)
 
 

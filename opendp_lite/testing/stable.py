@@ -9,6 +9,7 @@ import os
 import pickle
 import select
 import signal
+import sysconfig
 import warnings
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from fractions import Fraction
 from itertools import chain, islice
 from pathlib import Path
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -33,6 +34,7 @@ from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CollectRows, LazyRows, materialise
 from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance, SymmetricIdDistance
+from opendp_lite.numbers.exact import quote, whole
 from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import AnyTransformation, Transformation
 from opendp_lite.pipeline.questions import brief
@@ -136,7 +138,8 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.split(".")[0] == _PACKAGE
 
 
-_READS, _READS_PART = {"LOAD_GLOBAL", "LOAD_NAME"}, {"LOAD_ATTR"}
+_READS, _READS_PART = {"LOAD_GLOBAL", "LOAD_NAME"}, {"LOAD_ATTR", "LOAD_METHOD"}
+_LIBRARIES: Final = tuple({sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")})
 NamedParts: TypeAlias = Iterator[tuple[str, object]]
 
 
@@ -149,6 +152,7 @@ def parts_of(found: object) -> Iterator[tuple[str, object]]:
         yield "__call__", vars(kind).get("__call__")
     elif not kind.__module__.startswith("numpy") and not isinstance(found, type | ModuleType):
         yield from getattr(found, "__dict__", {}).items()
+        yield from ((name, each) for name, each in vars(kind).items() if _is_written(each))
         slots = chain.from_iterable(vars(each).items() for each in kind.__mro__)
         for name, member in slots:
             if isinstance(member, MemberDescriptorType):
@@ -172,11 +176,18 @@ def _of_function(found: FunctionType) -> NamedParts:
         if name in found.__globals__:
             held[name] = found.__globals__[name]
             yield name, held[name]
-    # Of a class or a module, what is read of it: not all functions that it has.
+    # Of a class, a module or an object, what is read of it: not all functions that it has.
     for name in _names_read(found.__code__, _READS_PART):
         for each in held.values():
-            if isinstance(each, type | ModuleType) and not callable(vars(each).get(name)):
-                yield name, vars(each).get(name)
+            whole = each if isinstance(each, type | ModuleType) else type(each)
+            part = vars(whole).get(name)
+            if _is_written(part) if callable(part) else whole is each:
+                yield name, part
+
+
+def _is_written(part: object) -> bool:
+    """Whether it is a function that somebody wrote for a step, and none of a library."""
+    return isinstance(part, FunctionType) and not part.__code__.co_filename.startswith(_LIBRARIES)
 
 
 @parts_of.register
@@ -213,6 +224,7 @@ def _of_recipe(found: Recipe) -> NamedParts:
 @parts_of.register
 def _of_mapping(found: Mapping) -> NamedParts:  # type: ignore[type-arg]
     yield from ((str(key), value) for key, value in found.items())
+    yield from (("a key", key) for key in found)
 
 
 @parts_of.register(str)
@@ -225,6 +237,11 @@ def _of_text(found: str | bytes) -> NamedParts:
 @parts_of.register(AbstractSet)
 def _of_collection(found: Collection[object]) -> NamedParts:
     yield from (("an entry", each) for each in found)
+
+
+@parts_of.register
+def _of_vectorized(found: np.vectorize) -> NamedParts:
+    yield "function", found.pyfunc
 
 
 @parts_of.register(np.generic)
@@ -360,6 +377,9 @@ def assert_stable(
         ...
         AssertionError: dp.clamp(0, 1) >> ...demean(): ...
     """
+    trials = whole(trials, "assert_stable: trials", least=0)
+    seed = whole(seed, "assert_stable: seed", least=0)
+    looked = False
     with warnings.catch_warnings():
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("error", kind)
@@ -376,7 +396,10 @@ def assert_stable(
                 _check_zeros(case)
             for number, pair in enumerate(_all_pairs(case, count, own)):
                 if trial in (None, number):
+                    looked = True
                     _check(case, attrs.evolve(pair, trial=number))
+    if not looked:
+        raise ParameterError(f"assert_stable: there is no trial {quote(trial)}")
 
 
 def _bound(

@@ -340,10 +340,10 @@ def test_joint_intervals_of_groups_hold_at_once_in_each_group_alone():
     fifths = dp.select("age") >> dp.private_quantile([0.2, 0.5], bounds=(0, 100), epsilon=1)
     alone = str((dp.table() >> fifths)(TABLE).table())
     clipped = "Values below 0 count as 0, values above 100 as 100."
-    assert alone.endswith(f"95 % of samples like this, all of them at once. {clipped}")
+    assert f"95 % of samples like this, all of them at once. {clipped}" in alone
     groups = (dp.table() >> dp.by("sex", ["f", "m"], fifths))(TABLE)
     assert str(groups) == str(groups.table())
-    assert str(groups).endswith(f"95 % of samples like this, all of one group at once. {clipped}")
+    assert f"95 % of samples like this, all of one group at once. {clipped}" in str(groups)
 
 
 def test_a_column_of_keys_keeps_its_name_beside_those_of_a_row():

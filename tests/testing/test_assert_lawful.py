@@ -235,3 +235,12 @@ def test_known_pairs_never_exceed_what_they_are_known_for():
     assert float((Gaussians(Fraction(1, 2)) * Gaussians(Fraction(3, 2))).delta(ZERO)) == (
         pytest.approx(0.6826894921)
     )
+
+
+def test_a_loss_that_is_shown_in_text_is_not_rounded_down():
+    class Three(dp.ZeroConcentratedDivergence):
+        def show(self, loss):
+            return f"{float(loss):.3g}"
+
+    with pytest.raises(AssertionError, match=r"shown as 0\.123"):
+        dp.assert_lawful(Three(), [0.123456])

@@ -8,6 +8,7 @@ from functools import partial
 
 import attrs
 import numpy as np
+import pandas as pd
 import pytest
 
 import opendp_lite as dp
@@ -501,6 +502,13 @@ def reads_two_columns(ask):
 def test_a_program_may_ask_about_a_table():
     fewer = {name: column[:3] for name, column in TABLE.items()}
     check(reads_two_columns, TABLE, fewer)
+
+
+def test_a_table_of_one_column_is_asked_by_its_name_or_without():
+    frame = pd.DataFrame({"x": TABLE["x"]})
+    named = dp.select("x") >> dp.mean(0, 9, rho=0.1, confidence=None)
+    for query in (named, dp.mean(0, 9, rho=0.1, confidence=None)):
+        check(lambda ask, query=query: ask(query), frame, frame[:3])
 
 
 def test_a_program_without_its_budget_is_told():

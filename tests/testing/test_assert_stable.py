@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from types import ModuleType
 
 import attrs
 import numpy as np
@@ -663,6 +664,52 @@ def test_numbers_in_the_code_are_found():
     assert {17.25, 123.5, 0.375, -9, 4} <= set(found)
     # The sum knows how many rows it adds at once: a limit of the engine is none of the step.
     assert max(constants((dp.clamp(0, 10) >> dp.sum()).bound.function)) == 10
+
+
+class Cleaner:
+    """A step's function as people write it, with a helper of its own."""
+
+    def fix(self, rows: np.ndarray) -> np.ndarray:
+        return np.where(rows == 9876.0, 99.0, 1.0)
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return self.fix(rows)
+
+
+HELPERS = ModuleType("helpers")
+HELPERS.fix = eval("lambda rows: np.where(rows == 9876.0, 99.0, 1.0)", {"np": np})
+CLEANER, RATES = Cleaner(), {17.0: 2.0, 9876.0: 40.0}
+WAYS = {
+    "keys of a dictionary": lambda rows: np.vectorize(lambda v: RATES.get(v, 0.0), [float])(rows),
+    "a function of a module": lambda rows: HELPERS.fix(rows),
+    "a method of an object": lambda rows: CLEANER.fix(rows),
+    "a method of a class": lambda rows: Cleaner().fix(rows),
+    "an object that is called": CLEANER,
+    "a function of each number": np.vectorize(lambda v: 99.0 if v == 9876 else 1.0, otypes=[float]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_are_found_wherever_a_function_reads_them(way):
+    step = dp.stage(lambda space: dp.row_map(space, WAYS[way], dp.bodies.Box(0, 10)))()
+    assert 9876.0 in constants(WAYS[way])
+    with pytest.raises(AssertionError, match="domain"):
+        dp.assert_stable(dp.records() >> step)
+
+
+def test_what_is_no_number_of_a_test_is_refused_in_words():
+    summed, noisy = UNIT >> dp.sum(), UNIT >> dp.sum() >> dp.laplace(epsilon=1)
+    for test, words in (
+        (lambda: dp.assert_stable(summed, trials=-1), "assert_stable: trials"),
+        (lambda: dp.assert_stable(summed, seed=-1), "assert_stable: seed"),
+        (lambda: dp.assert_stable(summed, trial=10**6), "there is no trial 1000000"),
+        (lambda: dp.audit(noisy, [0.5], [], releases=2.5), "audit: releases"),
+        (lambda: dp.audit(noisy, [0.5], [], failure=0), "audit: failure"),
+        (lambda: dp.assert_replayable(len, [0.5], [], dp.rho(1), replays=0), "replays"),
+        (lambda: dp.assert_lawful(dp.MaxDivergence(), 1), "a list of losses"),
+    ):
+        with pytest.raises(dp.ParameterError, match=words):
+            test()
 
 
 def test_a_run_takes_about_a_second():
