@@ -82,6 +82,7 @@ def _summary(view: when_run.LedgerView) -> dict[str, str]:
         "losses are for": view.neighbours,
         "budget": view.budget.words(),
         "spent": measure.words(head.reach(measure)),
+        "price": "what a release adds to what is spent",
         "left": _join(left, lambda each: short(rounded_down(each))),
         "not finished": f"{waiting} of the releases; they count" if waiting else "",
         "witness": terms.witness,
@@ -102,6 +103,7 @@ def _grid(view: when_run.LedgerView) -> list[str]:
             str(entry.number),
             entry.time[:19].replace("T", " "),
             _state(view, entry, waiting),
+            *([entry.scope] if view.several_data else ()),
             _show_loss(view, entry.cost(view.measure)),
             _show_loss(view, entry.reach(view.measure)),
             entry.show_note(),
@@ -109,8 +111,9 @@ def _grid(view: when_run.LedgerView) -> list[str]:
         for entry in view.entries
         if entry.state is not when_run.EntryState.RELEASED
     ]
-    titles = ["release", "entry", "time (UTC)", "state", "price", "spent", "note"]
-    return when_run.align([titles, *rows], {0, 1, 4, 5})
+    data = ["data"] if view.several_data else []
+    titles = ["release", "entry", "time (UTC)", "state", *data, "price", "spent", "note"]
+    return when_run.align([titles, *rows], {0, 1, titles.index("price"), titles.index("spent")})
 
 
 def _state(view: when_run.LedgerView, entry: when_run.LedgerEntry, waiting: frozenset[int]) -> str:

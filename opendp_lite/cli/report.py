@@ -12,7 +12,7 @@ from opendp_lite.cli.flags import ReportLine, Statistic
 from opendp_lite.cli.output import align_lines, rounded_up, short
 from opendp_lite.display.formatting import align, for_json, plain
 from opendp_lite.estimators.distributions.histograms import key_cell, label
-from opendp_lite.measures.budgets import WEAK
+from opendp_lite.measures.budgets import WEAK, WEAK_DELTA
 from opendp_lite.releases.estimate import say_hidden
 from opendp_lite.releases.table import ReleaseTable
 
@@ -67,7 +67,8 @@ class PrivacyClaim:
         else:
             told = f"epsilon = {loss['epsilon']} (pure differential privacy)"
         epsilon = (self.epsilon_at_delta or self.loss)["epsilon"]
-        weak = "; a loss this large protects hardly at all" if epsilon >= WEAK else ""
+        is_weak = epsilon >= WEAK or self.loss.get("delta", 0) >= WEAK_DELTA
+        weak = "; a loss this large protects hardly at all" if is_weak else ""
         return f"{self.protected}: {told}{weak}"
 
 

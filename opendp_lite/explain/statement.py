@@ -243,6 +243,8 @@ class Statement:
         if self.loss.odds is not None:
             factor = digits_up(self.loss.odds, 3)
             found.append(f"Anybody's odds change by a factor of at most {factor}.")
+        if self.loss.is_weak:
+            found.append("A loss this large protects hardly at all.")
         found += [f"Where the loss comes from: {line}" for line in self.explanation[:1]]
         return tuple(found)
 

@@ -11,7 +11,7 @@ import attrs
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import as_sentence, for_json
 from opendp_lite.explain.trace import TraceStep, walk
-from opendp_lite.measures.budgets import Loss, numbers_of
+from opendp_lite.measures.budgets import WEAK, WEAK_DELTA, Loss, numbers_of
 from opendp_lite.measures.divergences import AnyMeasure
 from opendp_lite.metrics.distances import Distance, Metric, RowMetric
 from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
@@ -66,6 +66,11 @@ class LossStatement:
     def odds(self) -> Fraction | None:
         """The factor by which a release changes anybody's odds at most, if a float holds one."""
         return None if self.pure is None or self.pure > _MOST else exp_up(self.pure)
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it protects hardly at all."""
+        return self.epsilon >= WEAK or dict(self.parts).get("delta", 0) >= WEAK_DELTA
 
     @property
     def sentences(self) -> tuple[str, ...]:

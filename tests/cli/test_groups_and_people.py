@@ -158,6 +158,15 @@ def test_an_id_is_one_however_it_is_written(told, table, ids):
     assert found["mean"] == pytest.approx(1, abs=0.01)
 
 
+def test_an_interval_for_people_with_several_rows_says_what_it_takes(made, table):
+    path = table("id,x\n" + "".join(f"{i // 2},{i % 3}\n" for i in range(200)))
+    words = ["--column", "x", "--bounds", 0, 2, "--epsilon", 1, "--person", "id", "--most"]
+    said = "rows of one person count as independent"
+    assert said in made("mean", path, *words, 2)
+    assert said not in made("mean", path, *words, 1)
+    assert said not in made("sum", path, *words, 2)
+
+
 def test_text_in_a_column_of_numbers_is_refused_whoever_is_chosen(refused, made, table):
     """The cell is of a person of whom one row of many counts."""
     path = table("id,x\n" + "a,1\n" * 500 + "a,hunter2\n")

@@ -164,6 +164,11 @@ def test_other_data_pays_under_a_name_of_its_own(made, refused, tmp_path):
     assert "--data-name 'version 2'" in refused(*typed, "--ledger", path)
     told = made(*typed, "--ledger", path, "--data-name", "version 2")
     assert "spent: rho = 0.2 zCDP" in told
+    shown = made("ledger", "show", path).splitlines()
+    assert [line.split()[5] for line in shown if "released" in line] == ["data", "version"]
+    stated = str(dp.Ledger.open(path).statement())
+    assert "of data." in stated
+    assert "of version 2." in stated
     read = dp.csv_table(file, {"age": float})
     assert dp.Ledger.open(path).session(read).spent == 0.2
     assert "--data-name is written into a ledger" in refused(*typed, "--data-name", "version 2")

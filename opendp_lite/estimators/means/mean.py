@@ -23,7 +23,7 @@ from opendp_lite.estimators.parts.request import (
     Scenario,
     bounds_come_first,
 )
-from opendp_lite.measures.budgets import WEAK, PrivacyBudget, Spent
+from opendp_lite.measures.budgets import WEAK, WEAK_DELTA, PrivacyBudget, Spent
 from opendp_lite.numbers import exact
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement, Private
@@ -200,7 +200,7 @@ class _Explanation:
         change = "adding or removing" if self.size is None else "replacing"
         plus = f", plus {float(told_at):g}" if told_at else ""
         likely = f"makes any conclusion at most {factor} times as likely{plus}"
-        if power >= WEAK:
+        if power >= WEAK or told_at >= WEAK_DELTA:
             likely += "; that protects hardly at all"
         if rows > 1:
             return (

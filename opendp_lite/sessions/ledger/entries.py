@@ -433,6 +433,11 @@ class LedgerView(LedgerStanding):
         reserved = (entry for entry in self.entries if entry.state is EntryState.RESERVED)
         return tuple(entry for entry in reserved if entry.number not in closed)
 
+    @property
+    def several_data(self) -> bool:
+        """Whether its releases are of more than one dataset, so that each says of which."""
+        return len({each.scope for each in self.entries} - {""}) > 1
+
     def list_events(self) -> Iterator[str]:
         """Each release, and each change of the budget or of the place, in a sentence."""
         measure, waiting = self.measure, self.find_unfinished()
@@ -445,7 +450,8 @@ class LedgerView(LedgerStanding):
                     number += 1
                     late = " It was not finished, and counts." if entry in waiting else ""
                     cost = measure.words(entry.cost(measure))
-                    yield f"Release {number} {where}: {cost}{note}.{late}"
+                    data = f", of {entry.scope}" if self.several_data else ""
+                    yield f"Release {number} {where}: {cost}{data}{note}.{late}"
                 case EntryState.RAISED:
                     budget = PrivacyBudget(measure, entry.budget).words()
                     yield f"Budget raised {where}: {budget}{note}."
