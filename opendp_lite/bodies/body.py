@@ -112,6 +112,14 @@ def smallest(values: Values) -> Fraction:
     return values.smallest() if isinstance(values, FractionArray) else min(values)
 
 
+def products(block: Floats) -> Floats:
+    """The upper triangles of outer products, off the diagonal times sqrt(2)."""
+    above, below = np.triu_indices(block.shape[1])
+    found: Floats = block[:, above] * block[:, below]
+    found[:, above != below] *= np.sqrt(2.0)
+    return found
+
+
 def total(values: Values) -> Fraction:
     """The sum of the numbers of all columns."""
     return values.total() if isinstance(values, FractionArray) else sum(values, Fraction(0))

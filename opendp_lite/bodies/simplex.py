@@ -467,7 +467,7 @@ class OuterProducts(Body):
         return Ball(self.size, columns=self.columns)
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        return products(Ball(1, columns=self.side).draw(generator, count)) * exact.nearest(
+        return body.products(Ball(1, columns=self.side).draw(generator, count)) * exact.nearest(
             self.size
         )
 
@@ -504,7 +504,7 @@ class OuterProducts(Body):
         squares = row_totals(vectors, DENSE, 2, self.side)
         short = np.minimum(1.0, target / size / np.maximum(squares, _TINY))
         # Never short * size alone: both may be so small that their product is subnormal.
-        return products(vectors) * short[:, None] * size
+        return body.products(vectors) * short[:, None] * size
 
     def exponent(self) -> int:
         return grid_exponent("outer_products", self.size, self.size, grid_rounding.GRID_BITS)
@@ -543,16 +543,8 @@ class _Rounded(GridRounding):
         np.add(rows * self.per_unit, grid_rounding.MAGIC, out=out)
 
 
-def products(block: Floats) -> Floats:
-    """The upper triangles of outer products, off the diagonal times sqrt(2)."""
-    above, below = np.triu_indices(block.shape[1])
-    found: Floats = block[:, above] * block[:, below]
-    found[:, above != below] *= np.sqrt(2.0)
-    return found
-
-
 def as_matrix(triangle: ArrayLike) -> Floats:
-    """The symmetric matrix of one such triangle."""
+    """The symmetric matrix of a triangle of ``products``."""
     entries = np.asarray(triangle, dtype=np.float64)
     side = isqrt(2 * len(entries))
     above, below = np.triu_indices(side)

@@ -295,12 +295,12 @@ def by(
         >>> list(unknown(survey))
         ['f', 'm']
     """
-    if pipeline is None and isinstance(keys, Recipe):
+    if isinstance(keys, Recipe):
+        if pipeline is not None:
+            raise ParameterError(
+                "by: the keys stand before the pipeline: dp.by('sex', ['f', 'm'], pipeline)"
+            )
         keys, pipeline = None, cast(Mechanism[Any, Any, Any], keys)
-    if isinstance(keys, Recipe) and pipeline is not None:
-        raise ParameterError(
-            "by: the keys stand before the pipeline: dp.by('sex', ['f', 'm'], pipeline)"
-        )
     require_mechanism(pipeline, "by", "the rows of each group")
     inner = cast(Mechanism[Any, Any, Any], pipeline)
     if keys is None:

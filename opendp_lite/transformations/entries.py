@@ -15,7 +15,7 @@ import numpy as np
 from opendp_lite import bodies
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies import Ball, Body, Box, Everything
-from opendp_lite.bodies.body import Values, brief_body, drop_signs, each, total
+from opendp_lite.bodies.body import Values, brief_body, drop_signs, each, products, total
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.expressions import Engine, Expression
 from opendp_lite.engines.data.fold import Floats
@@ -34,7 +34,7 @@ class OuterProduct:
     """A block function that multiplies the entries of each row, two by two."""
 
     def __call__(self, block: Floats) -> Floats:
-        return plain_nan(bodies.simplex.products(block))
+        return plain_nan(products(block))
 
 
 @stage(
