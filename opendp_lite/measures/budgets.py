@@ -35,7 +35,7 @@ Loss = Fraction | tuple[Fraction, ...]
 _NAMES: Final = ("epsilon", "delta", "rho", "mu")
 WEAK: Final = 10.0
 """From this epsilon on, a guess whether a row is in the data may be right in 99.995 % of cases."""
-WEAK_DELTA: Final = 0.01
+WEAK_DELTA: Final = Fraction(1, 100)
 """With this probability a release may show a row as it is: of a hundred rows about one."""
 
 
