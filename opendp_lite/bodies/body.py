@@ -134,7 +134,7 @@ def squares_up(values: Values) -> Fraction:
     """As ``sum_up`` of the squares."""
     if isinstance(values, FractionArray):
         return values.squares_up()
-    return exact.sum_up(values, power=2)
+    return exact.sum_up([value * value for value in values])
 
 
 def norms_of(sizes: Values, columns: int) -> Norms:

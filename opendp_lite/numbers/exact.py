@@ -282,20 +282,19 @@ def digits_down(value: Fraction, digits: int = 6) -> Fraction:
     return Fraction(rounding.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
-def sum_up(values: Sequence[Fraction], power: int = 1) -> Fraction:
-    """A rational at least the sum of powers; itself unless its denominator is beyond 2^2048.
+def sum_up(values: Sequence[Fraction]) -> Fraction:
+    """A rational at least the sum; the sum itself unless its denominator is beyond 2^2048.
 
     Thousands of different denominators make one of thousands of digits; each term is then rounded
     up to a multiple of 2^-2048.
     """
     common = 1
     for value in values:
-        common = math.lcm(common, value.denominator**power)
+        common = math.lcm(common, value.denominator)
         if common > _FINEST:
             common = _FINEST
             break
-    terms = (-(-(v.numerator**power) * common // v.denominator**power) for v in values)
-    return Fraction(sum(terms), common)
+    return Fraction(sum(-(-v.numerator * common // v.denominator) for v in values), common)
 
 
 def sqrt_up(value: Fraction) -> Fraction:

@@ -303,9 +303,9 @@ class FractionArray(Sequence[Fraction]):
 
     def squares_up(self) -> Fraction:
         """As ``sum_up`` of the squares of its entries."""
-        if self._is_mixed:
-            return sum_up(self._fractions, power=2)
         found = self.numerators.tolist()
+        if self._is_mixed:
+            return _squares_up(list(map(_ratio, found)))
         return Fraction(sum(map(mul, found, found)), self.denominator**2)
 
     def floors(self, unit: Fraction) -> list[int]:
@@ -408,6 +408,19 @@ def read_many(given: Sequence[Any]) -> FractionArray | None:
         if (steps / below == floats).all():
             return FractionArray(steps.astype(np.int64), below)
     return FractionArray.of(rationals_of_floats(floats.tolist()))
+
+
+def _squares_up(ratios: list[tuple[int, int]]) -> Fraction:
+    """As ``sum_up`` of the squares of fractions, without a fraction for each."""
+    common = 1
+    for _, under in ratios:
+        common = lcm(common, under)
+        if common > _LARGEST_DENOMINATOR:
+            common = _LARGEST_DENOMINATOR
+            break
+    square = common * common
+    terms = (-(-over * over * square // (under * under)) for over, under in ratios)
+    return Fraction(sum(terms), square)
 
 
 def _narrow(numbers: list[int]) -> Numerators:
