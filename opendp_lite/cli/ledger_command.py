@@ -97,13 +97,14 @@ def _grid(view: when_run.LedgerView) -> list[str]:
     paid = [each.number for each in view.entries if each.state is when_run.EntryState.RESERVED]
     releases = {number: str(place) for place, number in enumerate(paid, 1)}
     waiting = frozenset(entry.number for entry in view.find_unfinished())
+    several = view.several_data  # Once: it looks at each entry.
     rows = [
         [
             releases.get(entry.number, ""),
             str(entry.number),
             entry.time[:19].replace("T", " "),
             _state(view, entry, waiting),
-            *([entry.scope] if view.several_data else ()),
+            *([entry.scope] if several else ()),
             _show_loss(view, entry.cost(view.measure)),
             _show_loss(view, entry.reach(view.measure)),
             entry.show_note(),
@@ -111,7 +112,7 @@ def _grid(view: when_run.LedgerView) -> list[str]:
         for entry in view.entries
         if entry.state is not when_run.EntryState.RELEASED
     ]
-    data = ["data"] if view.several_data else []
+    data = ["data"] if several else []
     titles = ["release", "entry", "time (UTC)", "state", *data, "price", "spent", "note"]
     return when_run.align([titles, *rows], {0, 1, titles.index("price"), titles.index("spent")})
 

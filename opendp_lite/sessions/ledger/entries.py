@@ -441,7 +441,7 @@ class LedgerView(LedgerStanding):
     def list_events(self) -> Iterator[str]:
         """Each release, and each change of the budget or of the place, in a sentence."""
         measure, waiting = self.measure, self.find_unfinished()
-        number = 0
+        number, several = 0, self.several_data  # Once: it looks at each entry.
         for entry in self.entries:
             note = f", {entry.show_note()!r}" if entry.note else ""
             where = f"(entry {entry.number}, {entry.time[:10]})"
@@ -450,7 +450,7 @@ class LedgerView(LedgerStanding):
                     number += 1
                     late = " It was not finished, and counts." if entry in waiting else ""
                     cost = measure.words(entry.cost(measure))
-                    data = f", of {entry.scope}" if self.several_data else ""
+                    data = f", of {entry.scope}" if several else ""
                     yield f"Release {number} {where}: {cost}{data}{note}.{late}"
                 case EntryState.RAISED:
                     budget = PrivacyBudget(measure, entry.budget).words()
