@@ -19,7 +19,7 @@ from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
 from opendp_lite.measures import divergences
 from opendp_lite.measures.budgets import numbers_of
-from opendp_lite.measures.curve import has_directions, keep_directions
+from opendp_lite.measures.curve import keep_directions
 from opendp_lite.measures.divergences import AnyMeasure, MaxDivergence
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, short_below
@@ -109,9 +109,10 @@ class _Because:
 def _loss_of(part: Measurement[Any, AnyMeasure], distance: Fraction) -> object:
     """The loss of a part: in each direction where it is a sample of the very rows of all parts."""
     loss, first = part.privacy_map(distance), part.recipe[0] if part.recipe else None
+    found = keep_directions(loss)
     # By its folder, so that who samples nothing does not import how rows are chosen.
-    if has_directions(loss) and isinstance(first, Call) and first.is_of(combinators.sample):
-        return keep_directions(loss)
+    if found is not loss and isinstance(first, Call) and first.is_of(combinators.sample):
+        return found
     return loss
 
 

@@ -117,21 +117,15 @@ def curve_of(loss: object) -> Profile | None:
     return loss.curve if type(loss) is CurvedNumber or type(loss) is CurvedPair else None
 
 
-def has_directions(loss: object) -> bool:
-    """Whether the loss may have a curve in each direction: see ``Profile.with_directions``."""
-    curve = curve_of(loss)
-    return curve is not None and curve.with_directions(kept=True) is not curve
-
-
 def keep_directions(loss: L) -> L:
     """The loss with its curve in each direction: of a release whose sample is of the rows of all.
 
-    See ``Profile.with_directions``.
+    The very same where it has none. See ``Profile.with_directions``.
     """
     curve = curve_of(loss)
-    if curve is None:
+    found = None if curve is None else curve.with_directions(kept=True)
+    if found is None or found is curve:
         return loss
-    found = curve.with_directions(kept=True)
     if isinstance(loss, tuple):
         return cast(L, curved_pair(cast(Pair, without_curve(loss)), found))
     return cast(L, curved_number(cast(Fraction, loss), found))
